@@ -249,12 +249,16 @@ impl<'a> Reader<'a> {
                 Kind::Object => {
                     fields.call("an object pool");
                     let size = self.pool_size(&mut fields, "object")?;
-                    let slab = fields
-                        .size("slab", &[])?
-                        .map_or(DEFAULT_SLAB, |(size, _)| size);
-                    pools
-                        .objects
-                        .push((ObjectPoolKind { size, slab, level }, at));
+                    let slab = fields.size("slab", &[])?.map(|(size, _)| size);
+                    pools.slab = pools.slab.or(slab);
+                    pools.objects.push((
+                        ObjectPoolKind {
+                            size,
+                            slab: slab.unwrap_or(0),
+                            level,
+                        },
+                        at,
+                    ));
                 }
             }
             fields.finish()?;
@@ -300,7 +304,10 @@ enum Kind {
 struct Pools {
     general: Vec<(General, At)>,
     dedicated: Vec<(DedicatedPool, At)>,
+    /// A slab of zero bytes stands for one that is not said.
     objects: Vec<(ObjectPoolKind, At)>,
+    /// The first slab that is said.
+    slab: Option<usize>,
 }
 
 impl Pools {
@@ -310,6 +317,10 @@ impl Pools {
         self.general.sort_by_key(|(pool, _)| pool.up_to);
         self.dedicated.sort_by_key(|(pool, _)| pool.size);
         self.objects.sort_by_key(|(pool, _)| pool.size);
+        let slab = self.slab.unwrap_or(DEFAULT_SLAB);
+        for (pool, _) in self.objects.iter_mut().filter(|(pool, _)| pool.slab == 0) {
+            pool.slab = slab;
+        }
         let plain = Description::of(IndexKind::tlsf(32));
         let dedicated = prefixes(source, &self.dedicated, "dedicated", |dedicated| {
             let mut heap = plain;

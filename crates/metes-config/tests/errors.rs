@@ -137,8 +137,8 @@ fn pools_that_make_no_heap_are_refused() {
     );
     refuses(
         "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"object\"\nsize = 17\n",
-        "heap.toml:3:1: object pools must have rising sizes, multiples of 16 of which a slab holds \
-         two",
+        "heap.toml:3:1: object pools must have rising sizes, multiples of 16 up to \
+         1024, and from 2 to 256 slots a slab",
     );
     refuses(
         "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"object\"\nsize = 16\nlevel = \"sram\"\n\

@@ -54,8 +54,9 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
     let level = 0..levels;
     let general = prop::collection::vec((1..100_000usize, index(), limits(), level.clone()), 1..=4);
     let dedicated = prop::collection::btree_map(1..4000usize, level.clone(), 0..=16);
-    let objects = prop::collection::btree_map(1..=8usize, (10..=20u32, level), 0..=8);
-    (general, dedicated, objects).prop_map(|(mut general, dedicated, objects)| {
+    let objects = prop::collection::btree_map(1..=16usize, level, 0..=8);
+    let slab = 9..=12u32;
+    (general, dedicated, objects, slab).prop_map(|(mut general, dedicated, objects, slab)| {
         general.sort_by_key(|pool| pool.0);
         general.dedup_by_key(|pool| pool.0);
         let last = general.len() - 1;
@@ -78,9 +79,9 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
             .collect();
         let objects: Vec<ObjectPoolKind> = objects
             .into_iter()
-            .map(|(size, (log2, level))| ObjectPoolKind {
+            .map(|(size, level)| ObjectPoolKind {
                 size: size * 16,
-                slab: 1 << log2,
+                slab: 1 << slab,
                 level,
             })
             .collect();
@@ -152,7 +153,7 @@ proptest! {
 
     #[test]
     fn a_valid_configuration_survives(config in config()) {
-        prop_assume!(config.heap.validate(16, 8).is_ok());
+        prop_assert_eq!(config.heap.validate(16, 8), Ok(()));
         let text = config.to_toml();
         let read = parse(&text, "heap.toml").map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
         prop_assert_eq!(&read, &config.normal(), "{}", text);
@@ -254,6 +255,10 @@ fn files_read_as_they_look() {
         slab = "8 KiB"
 
         [[pool]]
+        kind = "object"
+        size = 64
+
+        [[pool]]
         kind = "dedicated"
         size = 72
 
@@ -307,7 +312,7 @@ fn files_read_as_they_look() {
     assert_eq!(general[1].level, 1);
     assert_eq!(
         config.name(),
-        "objects 32 + dedicated 72 + \
+        "objects 32/64 + dedicated 72 + \
          best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 + \
          tlsf:second_level=8,split_down_to=64"
     );
