@@ -71,6 +71,19 @@ pub(crate) fn lock() -> Locked<'static> {
     }
 }
 
+/// Locks the heap if nobody holds it, and it was made.
+pub(crate) fn try_lock() -> Option<Locked<'static>> {
+    let held = SHARED.lock.try_hold()?;
+    if !SHARED.ready.load(Ordering::Relaxed) {
+        return None;
+    }
+    Some(Locked {
+        // SAFETY: as in `lock`.
+        host: unsafe { (*SHARED.host.get()).assume_init_mut() },
+        _held: held,
+    })
+}
+
 #[cold]
 fn begin() {
     let host = Host::of_environment();
