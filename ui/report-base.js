@@ -44,6 +44,14 @@ function bytes(n) {
   if (unit > 0 && Math.round(Math.abs(value)) === 1024 && unit < BYTE_UNITS.length - 1) { value /= 1024; unit += 1; }
   return `${unit === 0 ? groups.format(value) : significant(value)}\u00a0${BYTE_UNITS[unit]}`;
 }
+// An axis label: exact and short, "1.125 MiB" and "4 MiB", never "4.00 MiB".
+function byteTick(n) {
+  let unit = 0;
+  let value = n;
+  while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) { value /= 1024; unit += 1; }
+  return `${groups.format(Number(value.toFixed(3)))}\u00a0${BYTE_UNITS[unit]}`;
+}
+const plainTick = (n) => (Math.abs(n) >= 1e5 ? count(n).replace(/\.0+(?=\D)/, "") : groups.format(Number(n.toPrecision(6))));
 const exactBytes = (n) => (isNumber(n) ? `${integer(n)}\u00a0B` : NONE);
 
 // 12,345,678 as "12.3 M"; small counts stay exact.
@@ -79,14 +87,14 @@ const countFigure = (n) => h("span", { class: "figure", title: integer(n) }, cou
 
 // The metrics known by name; a column the page does not know keeps its own name.
 const METRICS = {
-  footprint: { label: "Footprint", unit: "bytes taken from the system", show: bytes, exact: exactBytes, binary: true },
+  footprint: { label: "Footprint", unit: "bytes taken from the system", show: bytes, tick: byteTick, exact: exactBytes, binary: true },
   cycles: { label: "Mean cycles", unit: "modelled cycles per event", show: significant, exact: (n) => `${integer(n)} cycles` },
   record_accesses: { label: "Record accesses", unit: "reads and writes of records", show: count, exact: integer },
   energy: { label: "Energy", unit: "joules", show: (n) => `${significant(n)}\u00a0J`, exact: (n) => `${n}\u00a0J` },
 };
 function metric(key) {
   const label = key.replace(/_/g, " ");
-  return { key, label: label[0]?.toUpperCase() + label.slice(1), unit: "", show: count, exact: integer, ...METRICS[key] };
+  return { key, label: label[0]?.toUpperCase() + label.slice(1), unit: "", show: count, tick: plainTick, exact: integer, ...METRICS[key] };
 }
 
 // ---- shell, clipboard, downloads -------------------------------------------
@@ -170,7 +178,7 @@ function themeButton() {
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
-  return { ink: get("ink"), soft: get("soft"), line: get("line"), panel: get("panel"), chosen: get("chosen"),
+  return { ink: get("ink"), soft: get("soft"), line: get("line"), panel: get("panel"), paper: get("paper"), chosen: get("chosen"),
     front: get("front"), named: get("named"), dots: get("dots"), faint: get("faint"), live: get("live"),
     sans: get("sans"), series: [1, 2, 3, 4, 5, 6, 7, 8].map((i) => get(`series-${i}`)) };
 }

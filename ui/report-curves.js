@@ -67,8 +67,7 @@ function curvesView(model) {
     }, 1);
     scaleX = makeScale(view.from, view.to, false, false);
     const scaleY = makeScale(0, peak * 1.04, false, true);
-    const show = (v) => bytes(v);
-    drawAxes(context, box, { scale: scaleX, show: count, title: "event →" }, { scale: scaleY, show, title: "↑ bytes" }, ink);
+    drawAxes(context, box, { scale: scaleX, show: plainTick, title: "event →" }, { scale: scaleY, show: byteTick, title: "↑ bytes" }, ink);
     const x = (e) => box.left + scaleX.to(e) * (box.right - box.left);
     const y = (v) => box.bottom - scaleY.to(v) * (box.bottom - box.top);
     context.save();
@@ -114,7 +113,7 @@ function curvesView(model) {
       line(context, x(view.at), box.top, x(view.at), box.bottom);
       for (const s of shown) {
         const i = before(s.points, view.at);
-        if (i >= 0) dot(context, x(view.at), y(s.points[i][1]), 3.5, colour(s), ink.panel);
+        if (i >= 0) dot(context, x(view.at), y(s.points[i][1]), 3.5, colour(s), ink.paper);
       }
     }
   }

@@ -25,8 +25,8 @@ function tradeoffs(model) {
   return h("div", {},
     h("div", { class: "explorer" },
       h("div", { class: "plot" }, controls, canvas,
-        h("p", { class: "key" }, h("i", { class: "dot dots" }), "configuration ", h("i", { class: "dot front" }), "front ", h("i", { class: "diamond named" }), "named heap ", h("i", { class: "diamond chosen" }), "chosen"),
-        h("p", { class: "hint" }, "Drag a rectangle to keep what lies in it; double-click to keep all. Click a point for its details."),
+        h("p", { class: "key" }, [["dot dots", "configuration"], ["dot front", "front"], ["diamond named", "named heap"], ["diamond chosen", "chosen"]].map(([kind, name]) => h("span", {}, h("i", { class: kind }), name))),
+        h("p", { class: "hint" }, h("span", { class: "mouse" }, "Drag a rectangle to keep what lies in it; double-click to keep all. "), "Select a point for its details."),
         filterView(model)),
       detailsView(model)),
     h("h3", {}, "Configurations"), configurationTable(model));
@@ -36,7 +36,7 @@ function page(model) {
   const { data } = model;
   const heading = verdictSafely(model);
   const parts = [
-    ["tradeoffs", "Space against time", model.configurations ? `Every evaluated configuration, replayed on the recorded trace. Lower and further left is better; no configuration beats one of the ${integer(model.configurations.frontCount)} on the front in every metric.` : null,
+    ["tradeoffs", "Space against time", model.configurations ? `Every evaluated configuration, replayed on the recorded trace. Lower and further left is better. The front: ${model.configurations.frontCount === 1 ? "the one" : `the ${integer(model.configurations.frontCount)}`} that no other beats in one metric without losing in another.` : null,
       absent("configurations", data.configurations, model.configurations !== null), () => tradeoffs(model)],
     ["memory", "Memory over time", "Live: bytes requested and not yet freed. Footprint: bytes taken from the system.", null,
       () => curvesView(model) || h("p", { class: "missing" }, "This part of the report has no data: neither “profile.live”, “chosen.curve” nor “curves” holds a point.")],

@@ -9,9 +9,9 @@ function profileView(model) {
   const figure = (key, label, show, exact, hint) => ({ key, label, numeric: true, bar: true, hint, descending: true, value: (s) => s[key], cell: (s) => h("span", { title: exact(s[key]) }, show(s[key])) });
   const dominant = sizes.slice().sort((a, b) => b.allocations - a.allocations);
   const few = dominant.slice(0, 3).filter((s) => s.allocations > 0);
-  const lead = few.length ? `${few.length === 1 ? "One size makes" : `${["", "", "Two", "Three"][few.length]} sizes make`} ${significant(few.reduce((sum, s) => sum + share(s), 0) * 100)} % of all allocations: ${few.map((s) => `${bytes(s.size)} (${significant(share(s) * 100)} %)`).join(", ")}. ` : "";
+  const lead = few.length ? `${few.length === 1 ? "One size makes" : `${["", "", "Two", "Three"][few.length]} sizes make`} ${significant(few.reduce((sum, s) => sum + share(s), 0) * 100)}\u00a0% of all allocations: ${few.map((s) => `${exactBytes(s.size)} (${significant(share(s) * 100)}\u00a0%)`).join(", ")}. ` : "";
   const table = sortableTable([
-    { key: "size", label: "Size", first: true, numeric: true, value: (s) => s.size, cell: (s) => h("span", { title: exactBytes(s.size) }, bytes(s.size)) },
+    { key: "size", label: "Size", first: true, numeric: true, value: (s) => s.size, cell: (s) => exactBytes(s.size) },
     figure("allocations", "Allocations", count, integer, "requests of this size"),
     figure("frees", "Frees", count, integer),
     figure("mean_life_events", "Mean life, events", count, integer, "events between allocation and free"),

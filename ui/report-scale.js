@@ -5,7 +5,11 @@ function makeScale(low, high, logarithmic, binary) {
   const log = logarithmic && low > 0;
   let a = log ? Math.log2(low) : low;
   let b = log ? Math.log2(high) : high;
-  if (!(b > a)) { const pad = log ? 0.5 : Math.max(1, Math.abs(a) * 0.1); a -= pad; b += pad; }
+  if (!(b > a)) { // a single value: give it room, but no negative sizes
+    const pad = log ? 0.5 : Math.max(1, Math.abs(a) * 0.1);
+    a = log || a < 0 ? a - pad : Math.max(0, a - pad);
+    b += pad;
+  }
   return {
     log,
     to: (v) => ((log ? Math.log2(Math.max(v, Number.MIN_VALUE)) : v) - a) / (b - a),
@@ -23,7 +27,7 @@ function linearTicks(low, high, wanted, binary) {
     step = [1, 2, 5, 10].find((m) => m * decade >= raw) * decade;
   }
   const out = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high * (1 + 1e-12) && out.length < 50; k += 1) out.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high * (1 + 1e-12) && out.length < 50; k += 1) out.push(k * step || 0);
   return out;
 }
 

@@ -147,7 +147,7 @@ function scatterView(model) {
     const x = c.columns[view.x];
     const y = c.columns[view.y];
     const title = (column) => `${column.label}${column.unit ? `, ${column.unit}` : ""}${column.log ? " (log)" : ""}`;
-    drawAxes(context, box, { scale: layout.sx, show: x.show, title: `${title(x)} →` }, { scale: layout.sy, show: y.show, title: `↑ ${title(y)}` }, ink);
+    drawAxes(context, box, { scale: layout.sx, show: x.tick, title: `${title(x)} →` }, { scale: layout.sy, show: y.tick, title: `↑ ${title(y)}` }, ink);
     context.save();
     context.beginPath();
     context.rect(box.left - 8, box.top - 8, box.right - box.left + 16, box.bottom - box.top + 16);
@@ -174,7 +174,7 @@ function scatterView(model) {
     const r = front.length > 150 ? 2.4 : 4;
     for (const i of front) {
       context.globalAlpha = c.pass[i] ? 1 : 0.3;
-      dot(context, px[i], py[i], r, ink.front, ink.panel);
+      dot(context, px[i], py[i], r, ink.front, ink.paper);
     }
     context.globalAlpha = 1;
   }
@@ -193,7 +193,7 @@ function scatterView(model) {
       context.translate(ax, ay);
       context.rotate(Math.PI / 4);
       context.fillStyle = chosen ? ink.chosen : ink.named;
-      context.strokeStyle = ink.panel;
+      context.strokeStyle = ink.paper;
       context.lineWidth = 1.5;
       const s = chosen ? 6 : 4.2;
       context.fillRect(-s, -s, 2 * s, 2 * s);
@@ -210,7 +210,7 @@ function scatterView(model) {
         taken.push(r);
         context.lineWidth = 4;
         context.lineJoin = "round";
-        context.strokeStyle = ink.panel;
+        context.strokeStyle = ink.paper;
         context.strokeText(heap.name, ax + dx, ay + dy);
         context.fillStyle = chosen ? ink.chosen : ink.named;
         context.fillText(heap.name, ax + dx, ay + dy);
@@ -222,8 +222,8 @@ function scatterView(model) {
 
   function drawMarks(context, ink) {
     const { box, px, py } = layout;
-    if (c.chosenRow >= 0 && layout.cell[c.chosenRow] >= 0) {
-      dot(context, px[c.chosenRow], py[c.chosenRow], 6, ink.chosen, ink.panel);
+    if (c.chosenRow >= 0 && layout.cell[c.chosenRow] >= 0 && !layout.named.some(({ heap }) => heap === model.chosenHeap)) {
+      dot(context, px[c.chosenRow], py[c.chosenRow], 6, ink.chosen, ink.paper);
       ring(context, px[c.chosenRow], py[c.chosenRow], 13, ink.chosen, 2);
     }
     const spot = (item) => (item.heap ? layout.named.find(({ heap }) => heap === item.heap)?.at

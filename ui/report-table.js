@@ -132,7 +132,7 @@ function heapTable(model) {
     { key: "heap_bytes", label: "Heap bound", numeric: true, bar: true, hint: "proven: a heap of this size always suffices for this live peak and these sizes",
       value: (heap) => bound(heap).heap_bytes, cell: (heap) => h("span", { title: exactBytes(bound(heap).heap_bytes) }, bytes(bound(heap).heap_bytes)) },
     { key: "formula", label: "Proof", value: (heap) => bound(heap).formula || null,
-      cell: (heap) => (bound(heap).formula ? h("span", { class: "proof" }, h("code", {}, bound(heap).formula), h("cite", {}, bound(heap).citation || "no citation")) : h("span", { class: "soft" }, "no bound known")) },
+      cell: (heap) => (bound(heap).formula ? h("span", { class: "derivation" }, h("code", {}, bound(heap).formula), h("cite", {}, bound(heap).citation || "no citation")) : h("span", { class: "soft" }, "no bound known")) },
   ];
   const table = sortableTable(columns, model.heaps, { sort: ["footprint", 1], caption: "All named heaps compared", class: "heaps", empty: "No heap was compared.",
     onpick: (heap) => select(model, { heap }),

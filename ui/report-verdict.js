@@ -15,8 +15,8 @@ function verdictView(model) {
   return h("header", { class: "verdict" }, eyebrow,
     h("h1", {}, sentence(model, spec, footprint)),
     h("p", { class: "lead" }, chosen?.why ? `${chosen.why} ` : null),
-    h("div", { class: `proof ${proof.kind}`, id: "proof" }, h("b", {}, h("span", { class: "mark", "aria-hidden": "true" }, proof.mark), proof.title), h("span", {}, proof.text)),
-    proof.table, figures(model, footprint, livePeak));
+    h("div", { class: `proof ${proof.kind}`, id: "proof" }, h("p", {}, h("b", {}, h("span", { class: "mark", "aria-hidden": "true" }, proof.mark), proof.title), " ", proof.text), proof.table),
+    figures(model, footprint, livePeak));
 }
 
 function sentence(model, spec, footprint) {
@@ -29,8 +29,12 @@ function sentence(model, spec, footprint) {
   const best = bestBaseline(model);
   if (best && isNumber(footprint)) {
     const name = h("code", {}, best.name);
-    if (footprint === best.footprint) parts.push(", as little as ", name, ", the smallest other named heap");
-    else parts.push(` and ${compared(footprint, best.footprint)} than `, name, ", the smallest other named heap");
+    const cycles = chosenCycles(model);
+    const faster = isNumber(cycles) && isNumber(best.cycles_mean) && cycles < best.cycles_mean;
+    if (footprint === best.footprint) parts.push(": as little as ", name, ", the smallest other named heap");
+    else parts.push(`: ${compared(footprint, best.footprint)} than `, name, ", the smallest other named heap");
+    // What the memory buys, where the smallest heap was not the one to take.
+    if (footprint >= best.footprint && faster) parts.push(`, for ${compared(cycles, best.cycles_mean, "fewer")} cycles`);
   }
   return [...parts, "."];
 }
@@ -39,6 +43,11 @@ function sentence(model, spec, footprint) {
 function bestBaseline(model) {
   const named = model.heaps.filter((heap) => heap.kind === "named" && heap !== model.chosenHeap && isNumber(heap.footprint));
   return named.reduce((best, heap) => (!best || heap.footprint < best.footprint ? heap : best), null);
+}
+
+function chosenCycles({ chosenHeap, configurations: c }) {
+  if (isNumber(chosenHeap?.cycles_mean)) return chosenHeap.cycles_mean;
+  return c && c.chosenRow >= 0 ? c.columns.find((column) => column.key === "cycles")?.values[c.chosenRow] : null;
 }
 
 function proofOf({ chosen, trace }) {
@@ -70,7 +79,7 @@ function figures(model, footprint, peak) {
   const c = model.configurations;
   const cell = (label, value, note) => h("div", {}, h("dt", {}, label), h("dd", {}, value, note ? h("small", {}, note) : null));
   const bound = heap && isObject(heap.bounds) ? heap.bounds.heap_bytes : null;
-  const cycles = heap?.cycles_mean ?? (c && c.chosenRow >= 0 ? c.columns.find((column) => column.key === "cycles")?.values[c.chosenRow] : null);
+  const cycles = chosenCycles(model);
   return h("dl", { class: "figures" },
     isNumber(footprint) ? cell("Footprint", byteFigure(footprint), exactBytes(footprint)) : null,
     isNumber(peak) ? cell("Live peak", byteFigure(peak), exactBytes(peak)) : null,

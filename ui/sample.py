@@ -103,7 +103,8 @@ def full(name, count, title, command, peak, events, kinds):
     span = math.log2(2 * MIB / 32)
     heaps, curves, named_rows = [], [], []
     for label, spec, waste, mean, most, formula, factor, citation, time in NAMED:
-        footprint = math.ceil(peak * waste / 4096) * 4096
+        points = footprint_curve(live, waste, 4096)
+        footprint = points[-1][1]
         reads = round(events * mean / 5.5)
         writes = round(events * mean / 9)
         bytes_bound = {"log": round(peak * (1 + span)), "log2": round(2 * peak * (1 + span))}.get(factor)
@@ -111,7 +112,7 @@ def full(name, count, title, command, peak, events, kinds):
                       "record_reads": reads, "record_writes": writes, "record_bytes": 8 * round(peak / 410), "pareto": False, "chosen": False,
                       "bounds": None if formula is None else {"time": {"allocate": time[0], "free": time[1]}, "heap_bytes": bytes_bound, "formula": formula, "citation": citation}})
         named_rows.append(([footprint, mean, reads + writes], spec))
-        curves.append({"name": label, "points": footprint_curve(live, waste, 4096)})
+        curves.append({"name": label, "points": points})
     rows, specs = configurations(rng, count - len(named_rows), peak, named_rows)
     # The explored configurations share the access scale of the named heaps.
     for row in rows[: count - len(named_rows)]:
@@ -120,7 +121,7 @@ def full(name, count, title, command, peak, events, kinds):
     within = [i for i in front if rows[i][1] <= 45]
     pick = min(within or front, key=lambda i: rows[i][0])
     spec, row = specs[pick], rows[pick]
-    waste = row[0] / peak
+    waste = (row[0] - 1) / peak  # one byte less, so that rounding up ends at the figure itself
     own = footprint_curve(live, waste, 4096)
     steps = dict(map(tuple, own))
     chosen_curve, now = [], 0
@@ -128,7 +129,8 @@ def full(name, count, title, command, peak, events, kinds):
         now = steps.get(event, now)
         chosen_curve.append([event, now, value])
     footprint = own[-1][1]
-    row[0] = footprint
+    if footprint != row[0]:
+        sys.exit(f"sample.py: curve and figure of {spec} differ")
     for i in front:
         for heap in heaps:
             if heap["spec"] == specs[i]:
