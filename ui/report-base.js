@@ -97,6 +97,9 @@ function metric(key) {
   return { key, label: label[0]?.toUpperCase() + label.slice(1), unit: "", show: count, tick: plainTick, exact: integer, ...METRICS[key] };
 }
 
+// A specification that may wrap after its separators and nowhere else, if that suffices.
+const breakable = (text) => String(text).split(/(?<=[,:;&])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+
 // ---- shell, clipboard, downloads -------------------------------------------
 
 const shellWord = (w) => (/^[\w@%+=:,./-]+$/.test(w) ? w : `'${String(w).replace(/'/g, `'\\''`)}'`);
@@ -130,7 +133,7 @@ function copyButton(text, label = "Copy") {
 // A line or block of code with its copy button.
 function code(text, options = {}) {
   return h("div", { class: options.block ? "code block" : "code" },
-    h("pre", { tabindex: options.block ? "0" : null }, h("code", {}, text)), copyButton(text));
+    h("pre", { tabindex: options.block ? "0" : null }, h("code", {}, options.block ? text : breakable(text))), copyButton(text));
 }
 
 function download(name, type, text) {
@@ -198,7 +201,7 @@ function prepare(canvas) {
 
 function showTip(x, y, lines) {
   const tip = document.getElementById("tip");
-  tip.replaceChildren(...lines.map(([text, kind]) => h("div", { class: kind }, text)));
+  tip.replaceChildren(...lines.map(([text, kind]) => h("div", { class: kind }, kind === "tip-title" ? breakable(text) : text)));
   tip.hidden = false;
   const { offsetWidth: w, offsetHeight: t } = tip;
   const left = x + 16 + w > innerWidth - 8 ? Math.max(8, x - w - 16) : x + 16;

@@ -92,7 +92,7 @@ function readConfigurations(raw, model) {
   let chosenRow = -1;
   if (model.chosen) for (let i = 0; i < n && chosenRow < 0; i += 1) if (spec(i) === model.chosen.spec) chosenRow = i;
   const pass = new Uint8Array(n).fill(1);
-  const out = { raw, columns, n, front, spec, rowNumber: (i) => rows[i], chosenRow, pass, passing: n,
+  const out = { raw, columns, n, front, spec, words: [], rowNumber: (i) => rows[i], chosenRow, pass, passing: n,
     frontCount: front.reduce((a, b) => a + b, 0) };
   out.dominated = dominatedInFront(out);
   return out;
@@ -146,6 +146,10 @@ function applyFilter(model) {
       const v = column.values[i];
       if (v < column.range[0] || v > column.range[1]) { ok = 0; break; }
     }
+    if (ok && c.words.length) {
+      const text = c.spec(i);
+      ok = text !== null && c.words.every((word) => text.includes(word)) ? 1 : 0;
+    }
     c.pass[i] = ok;
     passing += ok;
   }
@@ -153,12 +157,13 @@ function applyFilter(model) {
   changed(model, "filter");
 }
 
-function setRange(model, column, low, high) {
-  column.range = [low, high];
+function resetFilter(model) {
+  model.configurations.words = [];
+  for (const column of model.configurations.columns) column.range = [-Infinity, Infinity];
   applyFilter(model);
 }
 
-const isFiltered = (c) => c.columns.some((column) => column.range[0] !== -Infinity || column.range[1] !== Infinity);
+const isFiltered = (c) => c.words.length > 0 || c.columns.some((column) => column.range[0] !== -Infinity || column.range[1] !== Infinity);
 const heapPasses = (c, heap) => c.columns.every((column) => {
   const v = heapValue(heap, column.key);
   return !isNumber(v) || inRange(column, v);

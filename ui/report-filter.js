@@ -9,15 +9,18 @@ function filterView(model) {
   const brushes = c.columns.map((column) => brush(model, column));
   const tally = h("p", { class: "tally", "aria-live": "polite" });
   const reset = h("button", { type: "button", class: "quiet" }, "Reset filter");
-  reset.addEventListener("click", () => { for (const column of c.columns) column.range = [-Infinity, Infinity]; applyFilter(model); });
+  reset.addEventListener("click", () => resetFilter(model));
+  const words = h("input", { type: "search", id: "words", placeholder: "fit=best depth=80", spellcheck: "false", autocomplete: "off" });
+  words.addEventListener("input", () => { c.words = words.value.split(/\s+/).filter(Boolean); applyFilter(model); });
   const sync = () => {
     tally.replaceChildren(h("strong", {}, integer(c.passing)), ` of ${integer(c.n)} configurations in range`);
     reset.disabled = !isFiltered(c);
+    if (!c.words.length && words.value.trim()) words.value = "";
     for (const b of brushes) b.sync();
   };
   model.listeners.add((what) => { if (what === "filter" || what === "scale") { sync(); redrawAll(); } });
   sync();
-  return h("div", { class: "filter" }, h("div", { class: "filter-head" }, tally, reset), h("div", { class: "brushes" }, brushes.map((b) => b.node)));
+  return h("div", { class: "filter" }, h("div", { class: "filter-head" }, tally, h("label", { class: "words" }, "Specification has", words), reset), h("div", { class: "brushes" }, brushes.map((b) => b.node)));
 }
 
 function brush(model, column) {

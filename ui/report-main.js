@@ -40,7 +40,7 @@ function page(model) {
       absent("configurations", data.configurations, model.configurations !== null), () => tradeoffs(model)],
     ["memory", "Memory over time", "Live: bytes requested and not yet freed. Footprint: bytes taken from the system.", null,
       () => curvesView(model) || h("p", { class: "missing" }, "This part of the report has no data: neither “profile.live”, “chosen.curve” nor “curves” holds a point.")],
-    ["heaps", "All named heaps", "Measured on the same trace. A maximum is what this run reached; a bound is proven for every program with this live peak and these sizes.",
+    ["heaps", "All named heaps", "Each replayed on the same trace. A maximum is what this replay reached; a bound is proven for every program with this live peak and these sizes.",
       absent("heaps", data.heaps, Array.isArray(data.heaps)), () => (model.heaps.length ? heapTable(model) : h("p", { class: "missing" }, "No heap was compared."))],
     ["profile", "What the program asks for", null, absent("profile", data.profile, model.profile !== null), () => profileView(model)],
     ["provenance", "Assumptions and provenance", null, null, () => provenanceView(model)],

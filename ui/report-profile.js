@@ -47,13 +47,13 @@ function provenanceView(model) {
   if (c) {
     for (const [k, label] of [["evaluated", "Configurations evaluated"], ["distinct", "Distinct outcomes"], ["space", "Size of the space"]]) if (isNumber(c.raw[k])) pairs.push([label, countFigure(c.raw[k])]);
     if (isNumber(c.raw.seconds)) pairs.push(["Explored in", seconds(c.raw.seconds)]);
-    if (c.frontCount) pairs.push(["Front checked here", c.dominated === null ? "too large to check in the page" : c.dominated === 0 ? `${integer(c.frontCount)} points, none dominated` : `${integer(c.dominated)} of ${integer(c.frontCount)} points are dominated`]);
+    if (c.frontCount) pairs.push(["Front checked here", c.dominated === null ? "too large to check in the page" : c.dominated === 0 ? `${integer(c.frontCount)} point${c.frontCount === 1 ? "" : "s"}, none dominated` : `${integer(c.dominated)} of ${integer(c.frontCount)} points ${c.dominated === 1 ? "is" : "are"} dominated`]);
   }
   const emitted = chosen ? list(chosen.emitted).map(String) : [];
   return h("div", {},
     assumptions.length ? h("ol", { class: "assumptions" }, assumptions.map((a) => h("li", {}, a))) : h("p", { class: "soft" }, "No assumptions are stated."),
     list(data.command).length ? [h("h3", {}, "Command"), code(shellLine(data.command))] : null,
-    emitted.length ? [h("h3", {}, "Emitted"), emitted.map((path) => code(path))] : null,
+    emitted.length ? [h("h3", {}, "Emitted"), h("div", { class: "emitted" }, emitted.map((path) => code(path)))] : null,
     h("h3", {}, "Trace and exploration"), facts(pairs),
     model.notes.length ? [h("h3", {}, "Left out"), h("ul", {}, model.notes.map((n) => h("li", {}, n)))] : null);
 }

@@ -324,7 +324,7 @@ function scatterView(model) {
     applyFilter(model);
   });
   canvas.addEventListener("pointercancel", () => { view.drag = null; redrawAll(); });
-  canvas.addEventListener("dblclick", () => { for (const column of c.columns) column.range = [-Infinity, Infinity]; applyFilter(model); });
+  canvas.addEventListener("dblclick", () => resetFilter(model));
   canvas.addEventListener("keydown", (event) => {
     const path = layout ? layout.line : [];
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];

@@ -84,7 +84,7 @@ function pickButton(content, pick) {
 }
 
 const badge = (text, kind) => h("span", { class: `badge ${kind}` }, text);
-const marks = (d) => [d.chosen && badge("chosen", "chosen"), d.front && badge("front", "front")].filter(Boolean);
+const marks = (d) => [d.chosen && [" ", badge("chosen", "chosen")], d.front && [" ", badge("front", "front")]].filter(Boolean);
 
 // All configurations, filtered by the brushes.
 function configurationTable(model) {
@@ -93,7 +93,7 @@ function configurationTable(model) {
   let onlyFront = c.frontCount > 0;
   const columns = [
     { key: "spec", label: "Configuration", first: true, value: (i) => c.spec(i) || `Configuration ${c.rowNumber(i)}`,
-      cell: (i) => [h("span", { class: "spec" }, c.spec(i) || `Configuration ${integer(c.rowNumber(i))}`), marks({ chosen: i === c.chosenRow, front: c.front[i] })] },
+      cell: (i) => [h("span", { class: "spec" }, breakable(c.spec(i) || `Configuration ${integer(c.rowNumber(i))}`)), marks({ chosen: i === c.chosenRow, front: c.front[i] })] },
     ...c.columns.map((column) => ({ key: column.key, label: column.label, numeric: true, bar: true, hint: column.unit,
       value: (i) => column.values[i], cell: (i) => h("span", { title: column.exact(column.values[i]) }, column.show(column.values[i])) })),
   ];

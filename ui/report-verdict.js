@@ -14,13 +14,17 @@ function verdictView(model) {
   const proof = proofOf(model);
   return h("header", { class: "verdict" }, eyebrow,
     h("h1", {}, sentence(model, spec, footprint)),
-    h("p", { class: "lead" }, chosen?.why ? `${chosen.why} ` : null),
+    chosen?.why ? h("p", { class: "lead" }, chosen.why) : null,
+    isLong(spec) ? code(spec) : null,
     h("div", { class: `proof ${proof.kind}`, id: "proof" }, h("p", {}, h("b", {}, h("span", { class: "mark", "aria-hidden": "true" }, proof.mark), proof.title), " ", proof.text), proof.table),
     figures(model, footprint, livePeak));
 }
 
+// A specification too long for a headline is cut there and stands whole below it.
+const isLong = (spec) => spec.length > 34;
+
 function sentence(model, spec, footprint) {
-  const parts = [h("code", {}, spec)];
+  const parts = [h("code", {}, isLong(spec) ? `${spec.split(":")[0]}…` : spec)];
   const peak = model.livePeak;
   if (isNumber(footprint)) {
     parts.push(" serves the program in ", byteFigure(footprint));
@@ -117,7 +121,7 @@ function detailsView(model) {
     close?.addEventListener("click", () => select(model, null));
     panel.replaceChildren(...[
       h("p", { class: "eyebrow" }, model.selected ? "Selected" : "Chosen heap", " ", marks(d)),
-      h("h3", {}, d.title),
+      h("h3", {}, breakable(d.title)),
       h("table", { class: "facts" }, h("tbody", {}, rows.map(([name, short, exact, against]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { title: exact }, short), h("td", { class: "soft" }, against))))),
       reference && !d.chosen && rows.length ? h("p", { class: "hint" }, "Right column: against the chosen heap.") : null,
       d.heap && isObject(d.heap.bounds) && d.heap.bounds.formula ? h("p", { class: "boundline" }, h("b", {}, "Heap bound "), bytes(d.heap.bounds.heap_bytes), " = ", h("code", {}, d.heap.bounds.formula), ". ", h("cite", {}, d.heap.bounds.citation || "")) : null,
