@@ -88,7 +88,8 @@ class Browser:
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
 
     def theme(self, name):
-        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+        # Reduced motion: a smooth scroll under way would move what is about to be clicked.
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def open(self, path):
         """Load a file and wait until the page says that it is drawn. Events restart with it."""
