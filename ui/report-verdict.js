@@ -33,10 +33,11 @@ function sentence(model, spec, footprint) {
   const best = bestBaseline(model);
   if (best && isNumber(footprint)) {
     const name = h("code", {}, best.name);
+    const kind = `the smallest ${model.chosenHeap?.kind === "named" ? "other named" : "named"} heap`;
     const cycles = chosenCycles(model);
     const faster = isNumber(cycles) && isNumber(best.cycles_mean) && cycles < best.cycles_mean;
-    if (footprint === best.footprint) parts.push(": as little as ", name, ", the smallest other named heap");
-    else parts.push(`: ${compared(footprint, best.footprint)} than `, name, ", the smallest other named heap");
+    if (footprint === best.footprint) parts.push(": as little as ", name, `, ${kind}`);
+    else parts.push(`: ${compared(footprint, best.footprint)} than `, name, `, ${kind}`);
     // What the memory buys, where the smallest heap was not the one to take.
     if (footprint >= best.footprint && faster) parts.push(`, for ${compared(cycles, best.cycles_mean, "fewer")} cycles`);
   }
