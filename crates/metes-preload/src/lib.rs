@@ -19,6 +19,7 @@ mod host;
 mod lock;
 mod process;
 mod report;
+#[path = "../../metes-c/src/scratch.rs"]
 mod scratch;
 
 pub use abi::*;
