@@ -319,10 +319,12 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             let flags = self.flags_of_free(block);
             return Some(self.cut(block, found, wide, size, flags));
         }
-        let wide = self
-            .index
-            .block_size(need.checked_add(align)?.checked_add(minimum)?);
-        if wide > usize::MAX >> 2 || !self.store.has_room() {
+        let wide = need.checked_add(align)?.checked_add(minimum)?;
+        if wide > usize::MAX >> 2 {
+            return None;
+        }
+        let wide = self.index.block_size(wide);
+        if !self.store.has_room() {
             return None;
         }
         let (mut block, mut found) = match self.index.take(&mut self.store, wide) {

@@ -75,7 +75,11 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
 
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
-        let head = store.head(need.ilog2() as usize);
+        let class = need.ilog2() as usize;
+        if class >= self.heads {
+            return None;
+        }
+        let head = store.head(class);
         let block = store.next(head);
         if block != head {
             let size = store.header(block).size;

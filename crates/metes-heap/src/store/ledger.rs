@@ -140,6 +140,10 @@ impl Lookup for Direct<'_> {
 
     #[inline(always)]
     fn find(&self, place: usize) -> Option<(u32, Option<u32>)> {
+        // Blocks begin at granules: an address inside one names no block.
+        if place & ((1 << self.granule_shift) - 1) != 0 {
+            return None;
+        }
         let record = *self.table.get(place >> self.granule_shift)?;
         (record != LedgerBlock::NONE).then_some((record, None))
     }
