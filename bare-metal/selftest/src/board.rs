@@ -1,0 +1,182 @@
+//! What a board brings, and the proof that its counter counts instructions.
+//!
+//! Invariant: no figure is printed from a counter that has not been compared, in the
+//! same run, with sequences of known length.
+
+use core::fmt::Arguments;
+use core::hint::black_box;
+
+use crate::report::Report;
+
+/// A function whose length is known, and the number of instructions it executes more
+/// than the first one of its list.
+pub type Sequence = (u32, extern "C" fn());
+
+/// A board: a counter of executed instructions and how it counts.
+pub trait Board {
+    /// What the board is, for the first line.
+    fn name(&self) -> &'static str;
+
+    /// How instructions are counted, in words.
+    fn counting(&self) -> &'static str;
+
+    /// Reads the counter, in its own unit.
+    fn read(&mut self) -> u32;
+
+    /// Instructions executed between two readings.
+    fn instructions(&self, before: u32, after: u32) -> u32;
+
+    /// Functions that differ only in the number of `nop`s in them; the first has none.
+    fn sequences(&self) -> &'static [Sequence];
+}
+
+/// Instructions of one call of `operation`, reading of the counter included. Inlined,
+/// so that the reading costs the same everywhere.
+#[inline(always)]
+pub fn count<T>(board: &mut impl Board, operation: impl FnOnce() -> T) -> (u32, T) {
+    let before = board.read();
+    let result = operation();
+    let after = board.read();
+    (board.instructions(before, after), result)
+}
+
+/// Compares the counter with sequences of known length, and returns the instructions
+/// that reading it costs (to be subtracted from each figure).
+pub fn calibrate(board: &mut impl Board, report: &mut Report<'_>) -> u32 {
+    let overhead = count(board, || ()).0;
+    let mut steady = true;
+    for _ in 0..100 {
+        steady &= count(board, || ()).0 == overhead;
+    }
+    let verdict = |held: bool, why| if held { Ok(()) } else { Err(why) };
+    report.check(
+        "counter",
+        "an empty operation always counts the same",
+        verdict(steady, "it varies"),
+    );
+    let sequences = board.sequences();
+    let mut exact = sequences.len() > 1;
+    let bare = sequences.first().map_or(0, |&(_, call)| length_of(board, call));
+    for &(length, call) in sequences {
+        let counted = length_of(board, call).wrapping_sub(bare);
+        if counted != length {
+            report.line(format_args!("  {length} nops counted as {counted}"));
+            exact = false;
+        }
+    }
+    report.check(
+        "counter",
+        "sequences of known length are counted exactly",
+        verdict(exact, "they are not"),
+    );
+    if steady && exact {
+        report.line(format_args!(
+            "counter: exact on {} known sequences; {overhead} instructions of reading it are subtracted",
+            sequences.len()
+        ));
+    }
+    overhead
+}
+
+/// Out of line, so that the code around the call is the same for each sequence.
+#[inline(never)]
+fn length_of(board: &mut impl Board, call: extern "C" fn()) -> u32 {
+    count(board, || call()).0
+}
+
+/// Prints what the bit searches of an index cost here, over all 32 positions and
+/// beyond an empty call: the processor may have an instruction for them or call a
+/// library.
+pub fn bit_search(board: &mut impl Board, report: &mut Report<'_>) {
+    let call = search_cost(board, nothing, 0);
+    type Search = fn(u32) -> u32;
+    let searches: [(&str, Search, Search); 2] = [
+        ("leading_zeros", leading, |bit| 31 - bit),
+        ("trailing_zeros", trailing, |bit| bit),
+    ];
+    for (name, search, expected) in searches {
+        let (mut sum, mut most, mut right) = (0, 0, true);
+        for bit in 0..32 {
+            right &= search(black_box(1 << bit)) == expected(bit);
+            let cost = search_cost(board, search, bit) - call;
+            sum += u64::from(cost);
+            most = most.max(cost);
+        }
+        let outcome = if right { Ok(()) } else { Err("it does not") };
+        report.check(name, "finds the bit", outcome);
+        report.line(format_args!(
+            "{name}: mean {} max {most} instructions beyond an empty call",
+            Tenths::mean(sum, 32)
+        ));
+    }
+}
+
+/// Out of line for the same reason as `length_of`.
+#[inline(never)]
+fn search_cost(board: &mut impl Board, search: fn(u32) -> u32, bit: u32) -> u32 {
+    let word = black_box(1 << bit);
+    count(board, || black_box(search(word))).0
+}
+
+#[inline(never)]
+fn nothing(word: u32) -> u32 {
+    word
+}
+
+#[inline(never)]
+fn leading(word: u32) -> u32 {
+    word.leading_zeros()
+}
+
+#[inline(never)]
+fn trailing(word: u32) -> u32 {
+    word.trailing_zeros()
+}
+
+/// A mean with one decimal, without floating point.
+#[derive(Clone, Copy)]
+pub struct Tenths(u64);
+
+impl Tenths {
+    /// `sum` / `count` rounded to tenths; zero of nothing.
+    pub fn mean(sum: u64, count: u64) -> Self {
+        Self(if count == 0 { 0 } else { (sum * 10 + count / 2) / count })
+    }
+}
+
+impl core::fmt::Display for Tenths {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // Written to a buffer so that width applies to the whole.
+        let mut text = Text::default();
+        let _ = core::fmt::Write::write_fmt(&mut text, format_args!("{}.{}", self.0 / 10, self.0 % 10));
+        f.pad(text.as_str())
+    }
+}
+
+#[derive(Default)]
+struct Text {
+    bytes: [u8; 24],
+    len: usize,
+}
+
+impl Text {
+    fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[..self.len]).unwrap_or("?")
+    }
+}
+
+impl core::fmt::Write for Text {
+    fn write_str(&mut self, part: &str) -> core::fmt::Result {
+        let end = self.len + part.len();
+        self.bytes
+            .get_mut(self.len..end)
+            .ok_or(core::fmt::Error)?
+            .copy_from_slice(part.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+
+    fn write_fmt(&mut self, args: Arguments<'_>) -> core::fmt::Result {
+        core::fmt::write(self, args)
+    }
+}
