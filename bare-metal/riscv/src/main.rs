@@ -149,7 +149,10 @@ fn finish(passed: bool) -> ! {
 
 #[unsafe(no_mangle)]
 extern "C" fn trapped(cause: usize, at: usize, value: usize) -> ! {
-    let _ = writeln!(Uart, "FAILED: trap, mcause {cause:#x} mepc {at:#x} mtval {value:#x}");
+    let _ = writeln!(
+        Uart,
+        "FAILED: trap, mcause {cause:#x} mepc {at:#x} mtval {value:#x}"
+    );
     finish(false)
 }
 

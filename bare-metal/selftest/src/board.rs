@@ -30,8 +30,10 @@ pub trait Board {
     fn sequences(&self) -> &'static [Sequence];
 }
 
-/// Instructions of one call of `operation`, reading of the counter included. Inlined,
-/// so that the reading costs the same everywhere.
+/// Instructions of one call of `operation`, reading of the counter included.
+///
+/// Call it in a function of its own that is not inlined: else the compiler moves
+/// instructions of the surroundings between the two readings.
 #[inline(always)]
 pub fn count<T>(board: &mut impl Board, operation: impl FnOnce() -> T) -> (u32, T) {
     let before = board.read();
@@ -43,10 +45,10 @@ pub fn count<T>(board: &mut impl Board, operation: impl FnOnce() -> T) -> (u32, 
 /// Compares the counter with sequences of known length, and returns the instructions
 /// that reading it costs (to be subtracted from each figure).
 pub fn calibrate(board: &mut impl Board, report: &mut Report<'_>) -> u32 {
-    let overhead = count(board, || ()).0;
+    let overhead = empty(board);
     let mut steady = true;
     for _ in 0..100 {
-        steady &= count(board, || ()).0 == overhead;
+        steady &= empty(board) == overhead;
     }
     let verdict = |held: bool, why| if held { Ok(()) } else { Err(why) };
     report.check(
@@ -56,7 +58,9 @@ pub fn calibrate(board: &mut impl Board, report: &mut Report<'_>) -> u32 {
     );
     let sequences = board.sequences();
     let mut exact = sequences.len() > 1;
-    let bare = sequences.first().map_or(0, |&(_, call)| length_of(board, call));
+    let bare = sequences
+        .first()
+        .map_or(0, |&(_, call)| length_of(board, call));
     for &(length, call) in sequences {
         let counted = length_of(board, call).wrapping_sub(bare);
         if counted != length {
@@ -76,6 +80,11 @@ pub fn calibrate(board: &mut impl Board, report: &mut Report<'_>) -> u32 {
         ));
     }
     overhead
+}
+
+#[inline(never)]
+fn empty(board: &mut impl Board) -> u32 {
+    count(board, || ()).0
 }
 
 /// Out of line, so that the code around the call is the same for each sequence.
@@ -140,7 +149,11 @@ pub struct Tenths(u64);
 impl Tenths {
     /// `sum` / `count` rounded to tenths; zero of nothing.
     pub fn mean(sum: u64, count: u64) -> Self {
-        Self(if count == 0 { 0 } else { (sum * 10 + count / 2) / count })
+        Self(if count == 0 {
+            0
+        } else {
+            (sum * 10 + count / 2) / count
+        })
     }
 }
 
@@ -148,7 +161,8 @@ impl core::fmt::Display for Tenths {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         // Written to a buffer so that width applies to the whole.
         let mut text = Text::default();
-        let _ = core::fmt::Write::write_fmt(&mut text, format_args!("{}.{}", self.0 / 10, self.0 % 10));
+        let _ =
+            core::fmt::Write::write_fmt(&mut text, format_args!("{}.{}", self.0 / 10, self.0 % 10));
         f.pad(text.as_str())
     }
 }

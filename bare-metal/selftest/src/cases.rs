@@ -2,12 +2,12 @@
 //! operations against the shadow. Invariant: each case starts with a new heap and
 //! ends by freeing everything and auditing the heap.
 
+use crate::Arena;
 use crate::fault::Fault;
 use crate::model::{SLOTS, Shadow};
 use crate::random::Random;
 use crate::report::Report;
 use crate::subject::Subject;
-use crate::Arena;
 
 /// Bytes of arena the cases use.
 pub const CASE_ARENA: usize = 32 * 1024;
@@ -125,7 +125,10 @@ fn exhaustion<S: Subject>(shadow: &mut Shadow<'_, S>) -> Result<(), Fault> {
     // Half of the arena at least, whatever the heap rounds to.
     must(count >= 28, SIZE, 1)?;
     if count == SLOTS || shadow.allocate(SLOTS - 1, SIZE, 1)? {
-        return Err(Fault::Granted { size: SIZE, align: 1 });
+        return Err(Fault::Granted {
+            size: SIZE,
+            align: 1,
+        });
     }
     shadow.audit()?;
     for slot in (0..SLOTS).step_by(2) {
@@ -263,7 +266,10 @@ fn two_regions<S: Subject>(arena: &mut Arena) -> Result<(), Fault> {
     // More than either region, less than from the first to the last byte.
     const SPAN: usize = 16 * 1024;
     if shadow.allocate(0, SPAN, 1)? {
-        return Err(Fault::Granted { size: SPAN, align: 1 });
+        return Err(Fault::Granted {
+            size: SPAN,
+            align: 1,
+        });
     }
     shadow.audit()
 }

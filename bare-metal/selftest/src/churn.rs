@@ -6,14 +6,13 @@
 //! Invariant: only the heap's own code (call and return included) runs between the
 //! two readings of the counter; contents and records are checked outside.
 
-use core::hint::black_box;
 use core::ptr::NonNull;
 
+use crate::Arena;
 use crate::board::{Board, Tenths, count};
 use crate::random::Random;
 use crate::report::Report;
 use crate::subject::Subject;
-use crate::Arena;
 
 /// Most blocks live at once.
 pub const LIVE: usize = 330;
@@ -126,16 +125,20 @@ fn churn<S: Subject>(heap: &mut S, board: &mut impl Board, overhead: u32) -> Out
     let mut out = Outcome::default();
     let mut now = 0;
     for operation in 0..LIVE + REPLACEMENTS {
-        let slot = if operation < LIVE { operation } else { random.below(LIVE) };
+        let slot = if operation < LIVE {
+            operation
+        } else {
+            random.below(LIVE)
+        };
         if let Some(old) = live[slot].take() {
             out.wrong += u32::from(!old.marked());
             // SAFETY: taken out of the live blocks.
-            let (cost, ()) = count(board, || unsafe { free(heap, old.at) });
+            let (cost, ()) = unsafe { counted_free(heap, board, old.at) };
             out.free.enter(cost - overhead);
             now -= old.size;
         }
         let size = size(&mut random);
-        let (cost, block) = count(board, || allocate(heap, size));
+        let (cost, block) = counted_allocate(heap, board, size);
         match block {
             Some(at) => {
                 out.allocate.enter(cost - overhead);
@@ -154,7 +157,7 @@ fn churn<S: Subject>(heap: &mut S, board: &mut impl Board, overhead: u32) -> Out
         let Some(old) = live[slot] else { continue };
         let size = size(&mut random);
         // SAFETY: the block is live.
-        let (cost, block) = count(board, || unsafe { resize(heap, old.at, size) });
+        let (cost, block) = unsafe { counted_resize(heap, board, old.at, size) };
         match block {
             Some(at) => {
                 out.resize.enter(cost - overhead);
@@ -171,7 +174,7 @@ fn churn<S: Subject>(heap: &mut S, board: &mut impl Board, overhead: u32) -> Out
     for old in live.into_iter().flatten() {
         out.wrong += u32::from(!old.marked());
         // SAFETY: taken out of the live blocks.
-        let (cost, ()) = count(board, || unsafe { free(heap, old.at) });
+        let (cost, ()) = unsafe { counted_free(heap, board, old.at) };
         out.free.enter(cost - overhead);
     }
     out
@@ -213,23 +216,58 @@ fn size(random: &mut Random) -> usize {
     SIZES[0].0
 }
 
-// Out of line, so that what is counted is one call as a program would make it.
+// Each counted call in a function of its own, and what is called out of line too, so
+// that what is counted is one call as a program would make it.
+
+#[inline(never)]
+fn counted_allocate<S: Subject>(
+    heap: &mut S,
+    board: &mut impl Board,
+    size: usize,
+) -> (u32, Option<NonNull<u8>>) {
+    count(board, || allocate(heap, size))
+}
+
+/// # Safety
+/// As for [`Subject::free`].
+#[inline(never)]
+unsafe fn counted_free<S: Subject>(
+    heap: &mut S,
+    board: &mut impl Board,
+    block: NonNull<u8>,
+) -> (u32, ()) {
+    // SAFETY: the caller's promise is the same.
+    count(board, || unsafe { free(heap, block) })
+}
+
+/// # Safety
+/// As for [`Subject::resize`].
+#[inline(never)]
+unsafe fn counted_resize<S: Subject>(
+    heap: &mut S,
+    board: &mut impl Board,
+    block: NonNull<u8>,
+    size: usize,
+) -> (u32, Option<NonNull<u8>>) {
+    // SAFETY: the caller's promise is the same.
+    count(board, || unsafe { resize(heap, block, size) })
+}
 
 #[inline(never)]
 fn allocate<S: Subject>(heap: &mut S, size: usize) -> Option<NonNull<u8>> {
-    heap.allocate(black_box(size), ALIGN)
+    heap.allocate(size, ALIGN)
 }
 
 #[inline(never)]
 unsafe fn free<S: Subject>(heap: &mut S, block: NonNull<u8>) {
     // SAFETY: the caller's promise is the same.
-    unsafe { heap.free(black_box(block), ALIGN) }
+    unsafe { heap.free(block, ALIGN) }
 }
 
 #[inline(never)]
 unsafe fn resize<S: Subject>(heap: &mut S, block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     // SAFETY: the caller's promise is the same.
-    unsafe { heap.resize(black_box(block), black_box(size), ALIGN) }
+    unsafe { heap.resize(block, size, ALIGN) }
 }
 
 /// The alignment every block of the heap has anyway.

@@ -84,25 +84,40 @@ impl fmt::Display for Fault {
                 write!(f, "block at {address:#x} is not aligned to {align}")
             }
             Self::Outside { address, size } => {
-                write!(f, "block of {size} bytes at {address:#x} is outside its region")
+                write!(
+                    f,
+                    "block of {size} bytes at {address:#x} is outside its region"
+                )
             }
             Self::Overlap { address, other } => {
-                write!(f, "block at {address:#x} overlaps the live block at {other:#x}")
+                write!(
+                    f,
+                    "block at {address:#x} overlaps the live block at {other:#x}"
+                )
             }
             Self::Contents { address, offset } => {
                 write!(f, "byte {offset} of the live block at {address:#x} changed")
             }
             Self::NotZero { address, offset } => {
-                write!(f, "byte {offset} of the zeroed block at {address:#x} is not zero")
+                write!(
+                    f,
+                    "byte {offset} of the zeroed block at {address:#x} is not zero"
+                )
             }
             Self::Accounting { expected, found } => {
                 write!(f, "{expected} bytes are live, the heap says {found}")
             }
             Self::Refused { size, align } => {
-                write!(f, "{size} bytes aligned to {align} refused although there is room")
+                write!(
+                    f,
+                    "{size} bytes aligned to {align} refused although there is room"
+                )
             }
             Self::Granted { size, align } => {
-                write!(f, "{size} bytes aligned to {align} granted although nothing holds that")
+                write!(
+                    f,
+                    "{size} bytes aligned to {align} granted although nothing holds that"
+                )
             }
             Self::NotCoalesced { fresh, now } => write!(
                 f,

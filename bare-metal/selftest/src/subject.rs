@@ -36,8 +36,12 @@ pub trait Subject {
     ///
     /// # Safety
     /// As for `free`.
-    unsafe fn resize(&mut self, block: NonNull<u8>, size: usize, align: usize)
-    -> Option<NonNull<u8>>;
+    unsafe fn resize(
+        &mut self,
+        block: NonNull<u8>,
+        size: usize,
+        align: usize,
+    ) -> Option<NonNull<u8>>;
 
     /// True if the heap's records are consistent.
     fn sound(&self) -> bool;
