@@ -15,7 +15,7 @@ use core::mem::MaybeUninit;
 use core::panic::PanicInfo;
 use core::ptr::addr_of_mut;
 
-use metes_selftest::board::Sequence;
+use metes_selftest::board::{Sequence, count};
 use metes_selftest::{Board, SMALLEST_ARENA};
 
 /// Registers of the APBUART: data, status, control.
@@ -116,6 +116,11 @@ extern "C" fn main() -> ! {
         let _ = writeln!(Uart, "FAILED: the register windows do not come back");
         end_failed();
     }
+    let _ = writeln!(
+        Uart,
+        "window overflow and underflow: {} instructions together",
+        window_traps()
+    );
     // SAFETY: `main` is entered once, and nothing else names the arena.
     let arena = unsafe { &mut *addr_of_mut!(ARENA) };
     if metes_selftest::run(&mut Uart, arena, &mut Leon3) {
@@ -123,6 +128,16 @@ extern "C" fn main() -> ! {
     } else {
         end_failed()
     }
+}
+
+/// Instructions of one overflow trap and the underflow trap that undoes it: what a
+/// call costs more where the windows are all in use.
+#[inline(never)]
+fn window_traps() -> u32 {
+    /// Instructions of one level of `deep`.
+    const LEVEL: u32 = 9;
+    let cost = |depth| count(&mut Leon3, || deep(depth)).0;
+    cost(21) - cost(20) - LEVEL
 }
 
 #[unsafe(no_mangle)]

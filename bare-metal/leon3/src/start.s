@@ -171,8 +171,8 @@ end_failed:
     nops nops_37, 37
     nops nops_1000, 1000
 
-! Calls itself 20 deep: more windows than there are, so that it overflows and
-! underflows on its way. Returns the depth.
+! Calls itself as deep as its argument says and returns the depth. Deeper than there
+! are windows it overflows and underflows on its way. A level is nine instructions.
     .globl deep
 deep:
     save %sp, -96, %sp

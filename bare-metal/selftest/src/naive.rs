@@ -53,11 +53,10 @@ impl Naive {
         None
     }
 
-    fn find(&self, block: NonNull<u8>) -> usize {
+    fn find(&self, block: NonNull<u8>) -> Option<usize> {
         self.used[..self.count]
             .iter()
             .position(|used| used.start == block.addr().get())
-            .expect("a live block")
     }
 }
 
@@ -103,7 +102,11 @@ impl Subject for Naive {
     }
 
     unsafe fn free(&mut self, block: NonNull<u8>, _align: usize) {
-        let index = self.find(block);
+        // A block that is not live stays without effect: a broken heap built on this
+        // one may hand anything in.
+        let Some(index) = self.find(block) else {
+            return;
+        };
         self.used.copy_within(index + 1..self.count, index);
         self.count -= 1;
     }
@@ -114,7 +117,7 @@ impl Subject for Naive {
         size: usize,
         align: usize,
     ) -> Option<NonNull<u8>> {
-        let old = self.used[self.find(block)].size;
+        let old = self.used[self.find(block)?].size;
         let new = self.allocate(size, align)?;
         // SAFETY: both blocks are live and disjoint; `old` and `size` are their sizes.
         unsafe {
