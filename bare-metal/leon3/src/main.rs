@@ -123,11 +123,12 @@ extern "C" fn main() -> ! {
     );
     // SAFETY: `main` is entered once, and nothing else names the arena.
     let arena = unsafe { &mut *addr_of_mut!(ARENA) };
-    if metes_selftest::run(&mut Uart, arena, &mut Leon3) {
-        end_passed()
+    let passed = if cfg!(feature = "broken") {
+        metes_selftest::run_broken(&mut Uart, arena)
     } else {
-        end_failed()
-    }
+        metes_selftest::run(&mut Uart, arena, &mut Leon3)
+    };
+    if passed { end_passed() } else { end_failed() }
 }
 
 /// Instructions of one overflow trap and the underflow trap that undoes it: what a
@@ -137,6 +138,9 @@ fn window_traps() -> u32 {
     /// Instructions of one level of `deep`.
     const LEVEL: u32 = 9;
     let cost = |depth| count(&mut Leon3, || deep(depth)).0;
+    // The first one also spills the windows of the callers of this function, which
+    // come back only when it returns.
+    cost(20);
     cost(21) - cost(20) - LEVEL
 }
 

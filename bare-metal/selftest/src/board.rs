@@ -3,7 +3,6 @@
 //! Invariant: no figure is printed from a counter that has not been compared, in the
 //! same run, with sequences of known length.
 
-use core::fmt::Arguments;
 use core::hint::black_box;
 
 use crate::report::Report;
@@ -149,48 +148,13 @@ pub struct Tenths(u64);
 impl Tenths {
     /// `sum` / `count` rounded to tenths; zero of nothing.
     pub fn mean(sum: u64, count: u64) -> Self {
-        Self(if count == 0 {
-            0
-        } else {
-            (sum * 10 + count / 2) / count
-        })
+        Self((sum * 10 + count / 2).checked_div(count).unwrap_or(0))
     }
 }
 
 impl core::fmt::Display for Tenths {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        // Written to a buffer so that width applies to the whole.
-        let mut text = Text::default();
-        let _ =
-            core::fmt::Write::write_fmt(&mut text, format_args!("{}.{}", self.0 / 10, self.0 % 10));
-        f.pad(text.as_str())
-    }
-}
-
-#[derive(Default)]
-struct Text {
-    bytes: [u8; 24],
-    len: usize,
-}
-
-impl Text {
-    fn as_str(&self) -> &str {
-        core::str::from_utf8(&self.bytes[..self.len]).unwrap_or("?")
-    }
-}
-
-impl core::fmt::Write for Text {
-    fn write_str(&mut self, part: &str) -> core::fmt::Result {
-        let end = self.len + part.len();
-        self.bytes
-            .get_mut(self.len..end)
-            .ok_or(core::fmt::Error)?
-            .copy_from_slice(part.as_bytes());
-        self.len = end;
-        Ok(())
-    }
-
-    fn write_fmt(&mut self, args: Arguments<'_>) -> core::fmt::Result {
-        core::fmt::write(self, args)
+        let whole = f.width().unwrap_or(0).saturating_sub(2);
+        write!(f, "{:>whole$}.{}", self.0 / 10, self.0 % 10)
     }
 }

@@ -11,6 +11,7 @@
 
 mod arena;
 pub mod board;
+pub mod broken;
 pub mod cases;
 mod catalogue;
 pub mod churn;
@@ -57,5 +58,17 @@ pub fn run(
     board::bit_search(board, &mut report);
     catalogue::test_all(&mut arena, &mut report);
     catalogue::measure_all(&mut arena, board, overhead, &mut report);
+    report.finish()
+}
+
+/// Runs the cases on heaps that are broken on purpose. Returns what [`run`] would: false
+/// if the checks are worth anything. A board built with the feature `broken` calls this
+/// to prove that a failure reaches whoever looks at the exit status.
+pub fn run_broken(out: &mut dyn Write, arena: &'static mut [MaybeUninit<u8>]) -> bool {
+    let mut report = Report::new(out);
+    let mut arena = Arena::new(arena);
+    cases::all::<broken::Broken<{ broken::OVERLAPS }>>(&mut arena, &mut report);
+    cases::all::<broken::Broken<{ broken::LEAKS }>>(&mut arena, &mut report);
+    cases::all::<broken::Broken<{ broken::SCRIBBLES }>>(&mut arena, &mut report);
     report.finish()
 }

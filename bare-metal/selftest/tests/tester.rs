@@ -2,130 +2,12 @@
 //! reason, and a counter that does not count must fail too.
 
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use metes_selftest::board::{Sequence, calibrate};
-use metes_selftest::naive::Naive;
+use metes_selftest::broken::*;
 use metes_selftest::subject::Subject;
 use metes_selftest::{Arena, Board, Report, SMALLEST_ARENA, cases, churn};
-
-/// Where the heap under test goes wrong. From the second half of the operations on,
-/// so that a check that only looks at the beginning does not help.
-const GOOD: u8 = 0;
-const OVERLAPS: u8 = 1;
-const MISALIGNS: u8 = 2;
-const LEAKS: u8 = 3;
-const MISCOUNTS: u8 = 4;
-const FORGETS_ZERO: u8 = 5;
-const RESIZES_WITHOUT_COPY: u8 = 6;
-const SCRIBBLES: u8 = 7;
-const UNSOUND: u8 = 8;
-const LEAVES_REGION: u8 = 9;
-const OVERFLOWS_SIZE: u8 = 10;
-const MOVES_ON_REFUSAL: u8 = 11;
-
-/// A correct heap with one fault.
-struct Broken<const FAULT: u8> {
-    heap: Naive,
-    last: Option<NonNull<u8>>,
-    operations: usize,
-}
-
-impl<const FAULT: u8> Broken<FAULT> {
-    fn now(&mut self, fault: u8) -> bool {
-        self.operations += 1;
-        FAULT == fault && self.operations.is_multiple_of(7)
-    }
-}
-
-impl<const FAULT: u8> Subject for Broken<FAULT> {
-    const NAME: &'static str = "broken";
-    const COALESCES: bool = true;
-
-    fn create() -> Self {
-        Self {
-            heap: Naive::create(),
-            last: None,
-            operations: 0,
-        }
-    }
-
-    fn add_region(&mut self, region: &'static mut [MaybeUninit<u8>]) -> bool {
-        self.heap.add_region(region)
-    }
-
-    fn allocate(&mut self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        if FAULT == OVERFLOWS_SIZE && size > usize::MAX / 2 {
-            return self.heap.allocate(size.wrapping_add(64) % 1024, 1);
-        }
-        if self.now(OVERLAPS) && self.last.is_some() {
-            return self.last;
-        }
-        let block = self.heap.allocate(size, align)?;
-        self.last = Some(block);
-        if self.now(MISALIGNS) && align > 1 {
-            return NonNull::new(block.as_ptr().wrapping_add(1));
-        }
-        if self.now(LEAVES_REGION) {
-            return NonNull::new(block.as_ptr().wrapping_add(1 << 20));
-        }
-        Some(block)
-    }
-
-    fn allocate_zeroed(&mut self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        if self.now(FORGETS_ZERO) {
-            self.heap.allocate(size, align)
-        } else {
-            self.heap.allocate_zeroed(size, align)
-        }
-    }
-
-    unsafe fn free(&mut self, block: NonNull<u8>, align: usize) {
-        if self.last == Some(block) {
-            self.last = None;
-        }
-        if self.now(LEAKS) {
-            return;
-        }
-        if self.now(SCRIBBLES)
-            && let Some(other) = self.last
-        {
-            // SAFETY: the start of a live block of the arena.
-            unsafe { other.write(!other.read()) };
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.heap.free(block, align) }
-    }
-
-    unsafe fn resize(
-        &mut self,
-        block: NonNull<u8>,
-        size: usize,
-        align: usize,
-    ) -> Option<NonNull<u8>> {
-        if FAULT == MOVES_ON_REFUSAL {
-            // SAFETY: a live block has at least one byte.
-            unsafe { block.write(0) };
-        }
-        if self.now(RESIZES_WITHOUT_COPY) {
-            let new = self.heap.allocate(size, align)?;
-            // SAFETY: the caller's promise.
-            unsafe { self.heap.free(block, align) };
-            return Some(new);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.heap.resize(block, size, align) }
-    }
-
-    fn sound(&self) -> bool {
-        self.heap.sound() && !(FAULT == UNSOUND && self.operations > 50)
-    }
-
-    fn live(&self) -> usize {
-        self.heap.live() + usize::from(FAULT == MISCOUNTS && self.operations > 50)
-    }
-}
 
 fn arena() -> Arena {
     let memory = vec![0_u128; SMALLEST_ARENA / 16].leak();
@@ -301,6 +183,14 @@ fn churn_of_a_broken_heap_fails() {
         run(&mut arena(), &mut clock, 0, &mut report);
         assert_eq!(report.tally().1, expected, "{name}:\n{text}");
     }
+}
+
+#[test]
+fn the_run_that_must_fail_fails() {
+    let memory = vec![MaybeUninit::uninit(); SMALLEST_ARENA].leak();
+    let mut text = String::new();
+    assert!(!metes_selftest::run_broken(&mut text, memory));
+    assert!(!text.ends_with(" 0 failed\n"), "{text}");
 }
 
 #[test]
