@@ -118,7 +118,9 @@ fn finish(passed: bool) -> ! {
     } else {
         debug::EXIT_FAILURE
     });
-    loop {}
+    loop {
+        core::hint::spin_loop();
+    }
 }
 
 // SAFETY: the handler only reports and ends the run.

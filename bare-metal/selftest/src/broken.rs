@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::naive::Naive;
-use crate::subject::Subject;
+use crate::subject::{Seams, Subject};
 
 /// None: the correct heap.
 pub const GOOD: u8 = 0;
@@ -49,7 +49,7 @@ impl<const FAULT: u8> Broken<FAULT> {
 
 impl<const FAULT: u8> Subject for Broken<FAULT> {
     const NAME: &'static str = "broken";
-    const COALESCES: bool = true;
+    const SEAMS: Seams = Seams::ANY;
 
     fn create() -> Self {
         Self {
@@ -130,7 +130,8 @@ impl<const FAULT: u8> Subject for Broken<FAULT> {
         self.heap.sound() && !(FAULT == UNSOUND && self.operations > 50)
     }
 
-    fn live(&self) -> usize {
-        self.heap.live() + usize::from(FAULT == MISCOUNTS && self.operations > 50)
+    fn live(&self) -> Option<usize> {
+        let extra = usize::from(FAULT == MISCOUNTS && self.operations > 50);
+        self.heap.live().map(|live| live + extra)
     }
 }

@@ -90,7 +90,7 @@ pub fn measure<S: Subject>(
         return;
     }
     let outcome = churn(&mut heap, board, overhead);
-    let sound = heap.sound() && heap.live() == 0 && outcome.wrong == 0;
+    let sound = heap.sound() && heap.live().unwrap_or(0) == 0 && outcome.wrong == 0;
     report.check(
         S::NAME,
         "churn leaves contents and records intact",

@@ -68,7 +68,7 @@ pub enum Fault {
         /// Largest block served now.
         now: usize,
     },
-    /// The heap did not take a region.
+    /// The heap did not take a region that it should, or took one that it should not.
     RegionRefused,
     /// The heap's own `check()` found its records broken after that many operations.
     Corrupt {
@@ -123,7 +123,10 @@ impl fmt::Display for Fault {
                 f,
                 "all is free, but the largest block is {now} bytes where it was {fresh}"
             ),
-            Self::RegionRefused => write!(f, "the heap did not take the region"),
+            Self::RegionRefused => write!(
+                f,
+                "the heap did not take a region that it should, or took one that it should not"
+            ),
             Self::Corrupt { operations } => {
                 write!(f, "check() failed after {operations} operations")
             }

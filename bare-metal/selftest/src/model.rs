@@ -94,6 +94,39 @@ impl<'a, S: Subject> Shadow<'a, S> {
         Ok(true)
     }
 
+    /// Allocates where the heap has room.
+    pub fn must_allocate(&mut self, slot: usize, size: usize, align: usize) -> Result<(), Fault> {
+        let served = self.allocate(slot, size, align)?;
+        self.must(served, size, align)
+    }
+
+    /// Allocates zeroed memory where the heap has room.
+    pub fn must_allocate_zeroed(
+        &mut self,
+        slot: usize,
+        size: usize,
+        align: usize,
+    ) -> Result<(), Fault> {
+        let served = self.allocate_zeroed(slot, size, align)?;
+        self.must(served, size, align)
+    }
+
+    /// Resizes where the heap has room.
+    pub fn must_resize(&mut self, slot: usize, size: usize) -> Result<(), Fault> {
+        let served = self.resize(slot, size)?;
+        self.must(served, size, 1)
+    }
+
+    /// A request that any heap of this size serves; one that keeps freed blocks in
+    /// their classes may run out.
+    fn must(&self, served: bool, size: usize, align: usize) -> Result<(), Fault> {
+        if served || !S::SEAMS.coalesces {
+            Ok(())
+        } else {
+            Err(Fault::Refused { size, align })
+        }
+    }
+
     /// Frees the block of a slot after comparing its contents; an empty slot is left.
     pub fn free(&mut self, slot: usize) -> Result<(), Fault> {
         let Some(block) = self.blocks[slot] else {
@@ -145,8 +178,9 @@ impl<'a, S: Subject> Shadow<'a, S> {
                 operations: self.operations,
             });
         }
-        let found = self.heap.live();
-        if found != self.live {
+        if let Some(found) = self.heap.live()
+            && found != self.live
+        {
             return Err(Fault::Accounting {
                 expected: self.live,
                 found,

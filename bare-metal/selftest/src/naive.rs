@@ -4,7 +4,7 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::subject::Subject;
+use crate::subject::{Seams, Subject};
 
 const BLOCKS: usize = 400;
 const REGIONS: usize = 2;
@@ -62,7 +62,7 @@ impl Naive {
 
 impl Subject for Naive {
     const NAME: &'static str = "naive";
-    const COALESCES: bool = true;
+    const SEAMS: Seams = Seams::ANY;
 
     fn create() -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Subject for Naive {
             .all(|pair| pair[0].start + pair[0].size <= pair[1].start)
     }
 
-    fn live(&self) -> usize {
-        self.used[..self.count].iter().map(|used| used.size).sum()
+    fn live(&self) -> Option<usize> {
+        Some(self.used[..self.count].iter().map(|used| used.size).sum())
     }
 }

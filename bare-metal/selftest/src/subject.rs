@@ -10,9 +10,8 @@ pub trait Subject {
     /// The heap's usual name.
     const NAME: &'static str;
 
-    /// True if freeing everything restores the largest block. Heaps that keep freed
-    /// blocks in their size class do not promise that.
-    const COALESCES: bool;
+    /// What the heap promises beyond what all do.
+    const SEAMS: Seams;
 
     /// An empty heap.
     fn create() -> Self;
@@ -46,6 +45,31 @@ pub trait Subject {
     /// True if the heap's records are consistent.
     fn sound(&self) -> bool;
 
-    /// Live bytes by the heap's own count.
-    fn live(&self) -> usize;
+    /// Live bytes by the heap's own count, if it keeps one.
+    fn live(&self) -> Option<usize>;
+}
+
+/// Where heaps differ in what they promise.
+#[derive(Clone, Copy, Debug)]
+pub struct Seams {
+    /// True if freeing everything restores the largest block. Heaps that keep freed
+    /// blocks in their size class do not promise that.
+    pub coalesces: bool,
+    /// True if a free block serves a request of exactly its size. Indexes that round
+    /// a request up to the next class may pass over it.
+    pub exact: bool,
+    /// Regions it takes.
+    pub regions: usize,
+    /// Largest alignment it serves wherever its region lies.
+    pub largest_align: usize,
+}
+
+impl Seams {
+    /// The promise of a heap without limits.
+    pub const ANY: Self = Self {
+        coalesces: true,
+        exact: true,
+        regions: usize::MAX,
+        largest_align: 1024,
+    };
 }
