@@ -98,8 +98,9 @@ fn length_of(board: &mut impl Board, call: extern "C" fn()) -> u32 {
 pub fn bit_search(board: &mut impl Board, report: &mut Report<'_>) {
     let call = search_cost(board, nothing, 0);
     type Search = fn(u32) -> u32;
-    let searches: [(&str, Search, Search); 2] = [
+    let searches: [(&str, Search, Search); 3] = [
         ("leading_zeros", leading, |bit| 31 - bit),
+        ("leading_zeros by table", by_table, |bit| 31 - bit),
         ("trailing_zeros", trailing, |bit| bit),
     ];
     for (name, search, expected) in searches {
@@ -134,6 +135,28 @@ fn nothing(word: u32) -> u32 {
 #[inline(never)]
 fn leading(word: u32) -> u32 {
     word.leading_zeros()
+}
+
+/// What a processor without the instruction could do for 256 bytes: the position of
+/// the highest bit of a byte from a table.
+#[inline(never)]
+fn by_table(word: u32) -> u32 {
+    const TABLE: [u8; 256] = {
+        let mut table = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            table[byte] = (byte as u8).leading_zeros() as u8;
+            byte += 1;
+        }
+        table
+    };
+    let zeros = |shift: u32| u32::from(TABLE[(word >> shift & 0xFF) as usize]);
+    match word {
+        0..0x100 => 24 + zeros(0),
+        0x100..0x1_0000 => 16 + zeros(8),
+        0x1_0000..0x100_0000 => 8 + zeros(16),
+        _ => zeros(24),
+    }
 }
 
 #[inline(never)]
