@@ -2,6 +2,8 @@
 //! operations against the shadow. Invariant: each case starts with a new heap and
 //! ends by freeing everything and auditing the heap.
 
+use core::ptr::NonNull;
+
 use crate::Arena;
 use crate::fault::Fault;
 use crate::model::{SLOTS, Shadow};
@@ -10,7 +12,7 @@ use crate::report::Report;
 use crate::subject::Subject;
 
 /// Bytes of arena the cases use.
-pub const CASE_ARENA: usize = 32 * 1024;
+pub const CASE_ARENA: usize = 48 * 1024;
 
 type Case<S> = fn(&mut Shadow<'_, S>) -> Result<(), Fault>;
 
@@ -31,6 +33,10 @@ pub fn all<S: Subject>(arena: &mut Arena, report: &mut Report<'_>) {
     for (name, case) in cases {
         let outcome = on_one_region::<S>(arena, case);
         passed += usize::from(report.check(S::NAME, name, outcome));
+    }
+    if S::SEAMS.tells_bad_frees {
+        let outcome = on_one_region::<S>(arena, bad_frees);
+        passed += usize::from(report.check(S::NAME, "bad frees", outcome));
     }
     let outcome = two_regions::<S>(arena);
     passed += usize::from(report.check(S::NAME, "two regions", outcome));
@@ -253,10 +259,35 @@ fn random_operations<S: Subject>(shadow: &mut Shadow<'_, S>) -> Result<(), Fault
     Ok(())
 }
 
+/// A block freed twice, the middle of a block, an address outside the heap.
+fn bad_frees<S: Subject>(shadow: &mut Shadow<'_, S>) -> Result<(), Fault> {
+    for slot in 0..4 {
+        shadow.must_allocate(slot, 100, 1)?;
+    }
+    let places = [shadow.place(1), shadow.place(2)];
+    shadow.free(1)?;
+    let [Some(freed), Some(live)] = places else {
+        return Ok(());
+    };
+    let addresses = [
+        freed.as_ptr(),
+        live.as_ptr().wrapping_add(32),
+        live.as_ptr().wrapping_add(1),
+        live.as_ptr().wrapping_add(CASE_ARENA),
+        live.as_ptr().wrapping_sub(CASE_ARENA),
+    ];
+    for address in addresses {
+        if let Some(address) = NonNull::new(address) {
+            shadow.free_wrongly(address)?;
+        }
+    }
+    Ok(())
+}
+
 /// A heap with two regions uses both and never spans the gap; one that takes a single
 /// region refuses the second and stays as it was.
 fn two_regions<S: Subject>(arena: &mut Arena) -> Result<(), Fault> {
-    let (first, second) = ((0, 8 * 1024), (12 * 1024, 24 * 1024));
+    let (first, second) = ((0, 16 * 1024), (20 * 1024, 40 * 1024));
     let mut heap = S::create();
     for (number, (from, to)) in [first, second].into_iter().enumerate() {
         // SAFETY: earlier heaps are dead; the two regions are disjoint.
@@ -272,7 +303,7 @@ fn two_regions<S: Subject>(arena: &mut Arena) -> Result<(), Fault> {
         if !shadow.allocate(slot, 400, 1)? {
             break;
         }
-        let address = shadow.address(slot).unwrap_or(0);
+        let address = shadow.place(slot).map_or(0, |at| at.addr().get());
         match [first, second].map(|region| arena.holds(address, 400, region)) {
             [true, _] => used[0] += 1,
             [_, true] => used[1] += 1,
@@ -288,7 +319,7 @@ fn two_regions<S: Subject>(arena: &mut Arena) -> Result<(), Fault> {
     }
     shadow.free_all()?;
     // More than either region, less than from the first to the last byte.
-    const SPAN: usize = 16 * 1024;
+    const SPAN: usize = 24 * 1024;
     if shadow.allocate(0, SPAN, 1)? {
         return Err(Fault::Granted {
             size: SPAN,

@@ -10,6 +10,7 @@ use metes_heap::{
 };
 
 use crate::board::Board;
+use crate::ledger::TlsfLedger;
 use crate::report::Report;
 use crate::subject::{Seams, Subject};
 use crate::{Arena, SMALLEST_ARENA, cases, churn};
@@ -76,6 +77,7 @@ macro_rules! catalogue {
         /// Runs every case on every heap.
         pub(crate) fn test_all(arena: &mut Arena, report: &mut Report<'_>) {
             $(cases::all::<$type>(arena, report);)+
+            cases::all::<TlsfLedger>(arena, report);
         }
 
         /// Measures the churn on every heap.
@@ -87,6 +89,7 @@ macro_rules! catalogue {
         ) {
             churn::head(report);
             $(churn::measure::<$type>(arena, board, overhead, report);)+
+            churn::measure::<TlsfLedger>(arena, board, overhead, report);
         }
     };
 }

@@ -61,6 +61,11 @@ pub enum Fault {
         /// Alignment asked for.
         align: usize,
     },
+    /// A block that is not live was freed without an error.
+    BadFree {
+        /// What was freed.
+        address: usize,
+    },
     /// After everything was freed the heap cannot serve what it could when new.
     NotCoalesced {
         /// Largest block served by the new heap.
@@ -117,6 +122,12 @@ impl fmt::Display for Fault {
                 write!(
                     f,
                     "{size} bytes aligned to {align} granted although nothing holds that"
+                )
+            }
+            Self::BadFree { address } => {
+                write!(
+                    f,
+                    "{address:#x} is not live, but was freed without an error"
                 )
             }
             Self::NotCoalesced { fresh, now } => write!(

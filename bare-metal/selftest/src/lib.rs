@@ -16,6 +16,7 @@ pub mod cases;
 mod catalogue;
 pub mod churn;
 pub mod fault;
+mod ledger;
 pub mod model;
 pub mod naive;
 pub mod random;
@@ -30,8 +31,8 @@ pub use board::Board;
 pub use report::Report;
 
 /// Smallest arena [`run`] works in, in bytes. The churn keeps up to 30 KB of payload
-/// alive; heaps that round to powers of two need twice that and room for records.
-pub const SMALLEST_ARENA: usize = 96 * 1024;
+/// alive; heaps that round to powers of two need twice that, tables outside the managed memory need room too.
+pub const SMALLEST_ARENA: usize = 128 * 1024;
 
 /// Runs everything on every heap of the catalogue and prints a line per check and a
 /// table of instructions per operation. The last line is `N passed, M failed`.

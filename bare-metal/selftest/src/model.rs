@@ -49,9 +49,9 @@ impl<'a, S: Subject> Shadow<'a, S> {
         self.blocks[slot].is_some()
     }
 
-    /// Address of the block in a slot.
-    pub fn address(&self, slot: usize) -> Option<usize> {
-        self.blocks[slot].map(|block| block.at.as_ptr().addr())
+    /// Where the block in a slot begins.
+    pub fn place(&self, slot: usize) -> Option<NonNull<u8>> {
+        self.blocks[slot].map(|block| block.at)
     }
 
     /// Bytes that are live.
@@ -161,6 +161,17 @@ impl<'a, S: Subject> Shadow<'a, S> {
         self.compare(&old, at, old.size.min(size))?;
         self.enter(slot, at, size, old.align)?;
         Ok(true)
+    }
+
+    /// Tries to free an address at which no live block begins; the heap must refuse and stay as it is.
+    pub fn free_wrongly(&mut self, address: NonNull<u8>) -> Result<(), Fault> {
+        self.operations += 1;
+        if !self.heap.refuses(address) {
+            return Err(Fault::BadFree {
+                address: address.as_ptr().addr(),
+            });
+        }
+        self.audit()
     }
 
     /// Frees all that is live, then looks at the books. O(slots).

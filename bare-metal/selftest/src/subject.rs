@@ -42,6 +42,13 @@ pub trait Subject {
         align: usize,
     ) -> Option<NonNull<u8>>;
 
+    /// True if the heap refuses to free `block`, which is not live. Asked only where
+    /// [`Seams::tells_bad_frees`].
+    fn refuses(&mut self, block: NonNull<u8>) -> bool {
+        let _ = block;
+        false
+    }
+
     /// True if the heap's records are consistent.
     fn sound(&self) -> bool;
 
@@ -60,6 +67,8 @@ pub struct Seams {
     pub exact: bool,
     /// Regions it takes.
     pub regions: usize,
+    /// True if it finds out that what it is asked to free is not live.
+    pub tells_bad_frees: bool,
     /// Largest alignment it serves wherever its region lies.
     pub largest_align: usize,
 }
@@ -70,6 +79,7 @@ impl Seams {
         coalesces: true,
         exact: true,
         regions: usize::MAX,
+        tells_bad_frees: false,
         largest_align: 1024,
     };
 }
