@@ -11,6 +11,7 @@ use core::mem::MaybeUninit;
 use core::panic::PanicInfo;
 use core::ptr::{NonNull, addr_of_mut, null_mut};
 
+use cortex_m as _; // brings the critical section
 use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use critical_section::Mutex;
