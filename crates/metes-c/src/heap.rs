@@ -29,6 +29,8 @@ struct Note {
 /// The heap that C holds a pointer to.
 pub struct State {
     heap: Heap<AnyIndex<TaggedBlock>, Tagged>,
+    /// The largest region that it was prepared for.
+    span: usize,
     first: Note,
 }
 
@@ -73,7 +75,8 @@ impl State {
         let align = if paged { PAGE } else { ALIGN };
         let (state, start, left) = place::<State>(memory, length, align)?;
         let mut heap = Heap::new(AnyIndex::new(index, limits), Tagged::new());
-        heap.reserve_span(span.max(left));
+        let span = span.max(left);
+        heap.reserve_span(span);
         // SAFETY: what is behind the state is the region's, by the caller's contract.
         let region = unsafe { region(start, left) };
         heap.add_region(region).map_err(|why| why.to_string())?;
@@ -82,7 +85,7 @@ impl State {
             next: ptr::null(),
         };
         // SAFETY: `place` found room for it, aligned, in the caller's memory.
-        unsafe { state.write(State { heap, first }) };
+        unsafe { state.write(State { heap, span, first }) };
         Ok(state)
     }
 
@@ -117,8 +120,24 @@ impl State {
     }
 
     pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
-        let place = self.heap.allocate(size.max(1), align.max(ALIGN));
+        let align = align.max(ALIGN);
+        let place = self.heap.allocate(self.bounded(size, align), align);
         place.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    /// A size, or one that every heap refuses where no region can have room for
+    /// it: indexes answer for the span that they were prepared for. A region
+    /// has at least five words of its own beside the blocks; with an alignment,
+    /// four more for the block in front.
+    fn bounded(&self, size: usize, align: usize) -> usize {
+        let (wanted, beside) = match align > ALIGN {
+            true => (size.saturating_add(align), 8 * WORD),
+            false => (size, 5 * WORD),
+        };
+        if wanted > self.span.saturating_sub(beside) {
+            return usize::MAX;
+        }
+        size.max(1)
     }
 
     /// The block at an address, unless it is seen to be none.
@@ -148,7 +167,7 @@ impl State {
             return ptr::null_mut();
         };
         // SAFETY: as in `free`.
-        match unsafe { self.heap.resize(place, size.max(1), ALIGN) } {
+        match unsafe { self.heap.resize(place, self.bounded(size, ALIGN), ALIGN) } {
             Ok(Some(place)) => place.as_ptr(),
             _ => ptr::null_mut(),
         }

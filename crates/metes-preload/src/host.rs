@@ -113,6 +113,16 @@ pub(crate) struct Host {
     pub(crate) report: Option<Report>,
 }
 
+/// A size, or one that every heap refuses where it is larger than the arena:
+/// indexes answer for the span that they were prepared for.
+#[inline(always)]
+fn bounded(size: usize, align: usize) -> usize {
+    if size.saturating_add(align) > SPAN - PAGE {
+        return usize::MAX;
+    }
+    size.max(1)
+}
+
 /// Why a block was not resized.
 pub(crate) enum Refused {
     /// There is no memory; the block is as it was.
@@ -249,7 +259,7 @@ impl Host {
     /// Allocates at least one byte; null when there is no memory.
     #[inline(always)]
     pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
-        let size = size.max(1);
+        let size = bounded(size, align);
         // SAFETY: the arena is the source of every pool.
         let spot = unsafe { self.pools.allocate(size, align, &mut self.arena) };
         let Some(spot) = spot else {
@@ -272,7 +282,7 @@ impl Host {
 
     /// Resizes a block to at least one byte.
     pub(crate) fn resize(&mut self, address: *mut u8, size: usize) -> Result<*mut u8, Refused> {
-        let size = size.max(1);
+        let size = bounded(size, ALIGN);
         let spot = self.spot(address).map_err(Refused::Bad)?;
         let slabs = self.arena.start(self.slabs);
         let copy = |from: Spot<NonNull<u8>>, to: Spot<NonNull<u8>>, bytes: usize| {
