@@ -152,3 +152,29 @@ fn header_and_library_have_the_same_functions() {
     exported.sort_unstable();
     assert_eq!(exported, declared);
 }
+
+#[test]
+fn the_example_counts_words_on_every_heap() {
+    let example = format!("{HERE}/../../examples/c/words.c");
+    let binary = binary("words");
+    let include = format!("-I{HERE}/include");
+    let flags = [
+        "-std=c99", "-Wall", "-Wextra", "-Werror", &include, &example,
+    ];
+    succeed(
+        Command::new("cc")
+            .args(flags)
+            .args(fixed())
+            .arg("-o")
+            .arg(&binary),
+    );
+    for (spec, _) in metes_config::named() {
+        let input = std::fs::File::open(&example).unwrap();
+        let done = succeed(Command::new(&binary).arg(spec).stdin(input));
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(said.starts_with("most frequent: word, 3"), "{spec}: {said}");
+        assert!(said.contains(&format!("\n{spec}: live ")), "{spec}: {said}");
+    }
+    let done = Command::new(&binary).arg("tslf").output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+}
