@@ -362,6 +362,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// Grows the heap so that `need` is served.
     #[cold]
     fn take_grown(&mut self, need: usize, source: &mut impl Source) -> Option<(S::Block, usize)> {
+        if need > self.span {
+            return None;
+        }
         let increment = source.increment();
         let bytes = self.growth_for(need)?.checked_next_multiple_of(increment)?;
         if self.footprint().checked_add(bytes)? > self.span || !source.grow(bytes) {
