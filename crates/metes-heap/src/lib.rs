@@ -1,2 +1,4 @@
 //! x
 #![no_std]
+
+pub mod bounds;
