@@ -4,7 +4,7 @@
 //! Proofs: `docs/guarantees.md#first-fit` and `docs/guarantees.md#buddy`.
 
 use super::BoundError;
-use super::demand::{Load, Sizes};
+use super::demand::{Load, Sizes, product};
 
 /// Size classes of the frontier recursion: exact up to 16 granules, 16 to a power of two above.
 const PER_DOUBLING: u64 = 16;
@@ -108,8 +108,8 @@ pub(super) fn any_buddy(load: &Load) -> Result<u128, BoundError> {
                 (busy, bytes) = (covers, other);
             }
         }
-        let chunks = super::demand::product(load.live - request, busy)? / bytes + 1;
-        most = most.max(super::demand::product(chunks, chunk)?);
+        let chunks = product(load.live - request, busy)? / bytes + 1;
+        most = most.max(product(chunks, chunk)?);
     }
     Ok(most.next_multiple_of(top))
 }
@@ -121,7 +121,7 @@ pub(super) fn robson_buddy(load: &Load) -> Result<u128, BoundError> {
     let top = load.gross(load.top_request());
     let orders = u128::from((top / unit).ilog2());
     let total = load.occupied(load.live)? / unit;
-    let units = total + super::demand::product(total, orders)?.div_ceil(2) + 1 - top / unit;
+    let units = total + product(total, orders)?.div_ceil(2) + 1 - top / unit;
     Ok((units * unit).next_multiple_of(top))
 }
 
@@ -129,7 +129,7 @@ pub(super) fn robson_buddy(load: &Load) -> Result<u128, BoundError> {
 pub(super) fn herter_half_fit(load: &Load) -> Result<u128, BoundError> {
     let unit = load.gross(load.smallest);
     let orders = u128::from((load.gross(load.top_request()) / unit).ilog2());
-    super::demand::product(load.occupied(load.live)? / unit * unit, orders + 1)
+    product(load.occupied(load.live)? / unit * unit, orders + 1)
 }
 
 /// Robson's lower bound: bytes without which no heap that never moves blocks serves every
@@ -137,14 +137,17 @@ pub(super) fn herter_half_fit(load: &Load) -> Result<u128, BoundError> {
 ///
 /// The formula l (M (1 + k/2) - 2^k) + 1, M in multiples of the smallest block, is applied to
 /// every k with 2^k l <= n and M cut to a multiple of 2^k, where it is exact; the greatest
-/// counts. Never below M.
+/// counts. Never below the most bytes that can be live at once.
 pub(super) fn necessary(load: &Load) -> Result<u128, BoundError> {
     let units = load.live / load.smallest;
-    let mut most = load.live;
+    let mut most = match load.sizes {
+        Sizes::Any => product(units, load.largest)?.min(load.live),
+        Sizes::Doubling => units * load.smallest,
+    };
     for k in 0..=(load.largest / load.smallest).ilog2() {
         let cut = units >> k << k;
-        let spread = cut + super::demand::product(cut, k.into())? / 2 - (1 << k);
-        most = most.max(super::demand::product(spread, load.smallest)? + 1);
+        let spread = cut + product(cut, k.into())? / 2 - (1 << k);
+        most = most.max(product(spread, load.smallest)? + 1);
     }
     Ok(most)
 }

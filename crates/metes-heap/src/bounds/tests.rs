@@ -314,6 +314,7 @@ fn robson_lower_bound() {
     assert_eq!(necessary(8, 2, 1), 11); // 8 * 1.5 - 2 + 1
     assert_eq!(necessary(1 << 20, 64, 1), (4 << 20) - 63);
     assert_eq!(necessary(100, 1, 1), 100);
+    assert_eq!(necessary(117, 2, 2), 116); // 58 blocks of 2; the last byte is never live
     // Units of 16 bytes, 64 of them, n = 64 bytes: 16 (64 * 2 - 4) + 1.
     assert_eq!(necessary(1024, 64, 16), 1985);
 }
