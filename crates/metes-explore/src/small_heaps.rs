@@ -1,0 +1,4 @@
+//! x
+pub mod policy;
+pub mod search;
+pub mod state;
