@@ -53,7 +53,8 @@ pub struct Worst {
 }
 
 impl Case {
-    fn sizes(self, most: u32) -> impl Iterator<Item = u32> {
+    /// The requests of at most `most` cells that the case allows.
+    pub fn requests(self, most: u32) -> impl Iterator<Item = u32> {
         (1..=self.largest.min(most))
             .filter(move |size| self.sizes == BlockSizes::All || size.is_power_of_two())
     }
@@ -66,7 +67,7 @@ impl Case {
         let mut open = vec![first];
         let mut after = Vec::new();
         while let Some(state) = open.pop() {
-            for size in self.sizes(self.live - state.live()) {
+            for size in self.requests(self.live - state.live()) {
                 let known = after.len();
                 self.policy.allocate(state, cells, size, &mut after);
                 if after.len() == known {
