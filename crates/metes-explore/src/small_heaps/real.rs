@@ -88,8 +88,15 @@ pub fn index_of(policy: Policy) -> Option<IndexKind> {
 /// # Errors
 /// The first [`Difference`].
 pub fn compare(case: Case, cells: u32) -> Option<Result<Agreement, Difference>> {
-    let kind = index_of(case.policy)?;
-    Some(Comparison::new(case, cells, kind).run())
+    Some(compare_with(case, cells, index_of(case.policy)?))
+}
+
+/// Compares the policy of `case` with the index `kind`.
+///
+/// # Errors
+/// The first [`Difference`].
+pub fn compare_with(case: Case, cells: u32, kind: IndexKind) -> Result<Agreement, Difference> {
+    Comparison::new(case, cells, kind).run()
 }
 
 struct Comparison {
@@ -124,8 +131,7 @@ impl Comparison {
                 operations.push(operation);
                 self.decide(&operations, next)?;
                 operations.pop();
-                if let std::collections::hash_map::Entry::Vacant(entry) = self.reached.entry(next)
-                {
+                if let std::collections::hash_map::Entry::Vacant(entry) = self.reached.entry(next) {
                     entry.insert(Some((state, operation)));
                     open.push_back(next);
                 }
@@ -153,7 +159,11 @@ impl Comparison {
         let mut after = Vec::new();
         for size in self.case.requests(live - state.live()) {
             policy.allocate(state, self.cells, size, &mut after);
-            edges.extend(after.drain(..).map(|next| (Operation::Allocate(size), next)));
+            edges.extend(
+                after
+                    .drain(..)
+                    .map(|next| (Operation::Allocate(size), next)),
+            );
         }
         for start in state.blocks() {
             let next = policy.free(state, self.cells, start);
@@ -202,7 +212,9 @@ impl Comparison {
                     let place = heap.allocate(size as usize, 1)?;
                     places[heap.place_offset(place)] = Some(place);
                 }
-                Operation::Free(start) => heap.release_place(places[start as usize].take()?).ok()?,
+                Operation::Free(start) => {
+                    heap.release_place(places[start as usize].take()?).ok()?
+                }
             }
         }
         let place = heap.allocate(size as usize, 1)?;

@@ -117,7 +117,7 @@ struct Mix(u64);
 
 impl Mix {
     fn mix(&mut self, word: u64) {
-        let folded = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        let folded = u128::from(self.0 ^ word ^ 0xf39c_c060_5ced_c835) * 0x9e37_79b9_7f4a_7c15;
         self.0 = folded as u64 ^ (folded >> 64) as u64;
     }
 }

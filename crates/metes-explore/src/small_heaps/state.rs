@@ -122,13 +122,13 @@ pub struct List(pub u64);
 
 impl List {
     /// Number of holes in the list.
-    pub fn len(self) -> u32 {
+    pub fn length(self) -> u32 {
         (self.0 & 15) as u32
     }
 
     /// The starts from first to last.
     pub fn iter(self) -> impl Iterator<Item = u32> {
-        (0..self.len()).map(move |index| (self.0 >> (4 + 5 * index) & 31) as u32)
+        (0..self.length()).map(move |index| (self.0 >> (4 + 5 * index) & 31) as u32)
     }
 
     /// The list of the given starts.
