@@ -10,6 +10,7 @@
 
 mod any_fit;
 mod demand;
+mod describe;
 mod error;
 mod heap;
 mod ordered;
@@ -201,6 +202,13 @@ fn searched(bound: &mut Bound, heap: &HeapKind<'_>, mut load: Load) -> Result<()
         bound.note = Some(reason);
         return Ok(());
     }
+    if matches!(heap, HeapKind::ExactFit { .. }) {
+        bound.note = Some(
+            "no finite bound holds in general: exact fit passes over every hole of another size, \
+             and merged holes have other sizes (docs/guarantees.md#limited-search)",
+        );
+        return Ok(());
+    }
     if let Splitting::Above(remainder) = limits.splitting {
         let remainder = u128::from(remainder).next_multiple_of(load.granule);
         load.slack = remainder.max(load.minimum) - load.granule;
@@ -235,28 +243,23 @@ fn uncoalesced(
     load: &Load,
     limits: &Limits,
 ) -> Result<(), BoundError> {
-    let classes = match heap {
-        HeapKind::ExactFit { .. } => Some(Ceiling::Exact),
-        HeapKind::SegregatedFit { .. } => Some(heap.ceiling()?),
-        _ => None,
-    };
-    match (limits.splitting, classes) {
-        (Splitting::Never, Some(classes)) => {
-            let mut load = *load;
-            load.slack = 0;
-            let bytes = storage::bytes(&load, classes, 0)?;
-            bound.offer(&load, storage_candidate(&load, bytes, "class sizes"));
+    let exact = matches!(heap, HeapKind::ExactFit { .. });
+    match limits.splitting {
+        Splitting::Always if exact => {
+            let load = Load { slack: 0, ..*load };
+            let bytes = storage::bytes(&load, Ceiling::Exact, 0)?;
+            bound.offer(&load, storage_candidate(&load, bytes, "block sizes"));
         }
-        (Splitting::Never, None) => {
+        Splitting::Never => {
             bound.note = Some(
-                "no finite bound is proved: without splitting a small request may keep any \
-                 large block busy",
+                "no finite bound is proved: without splitting a small request may keep a block \
+                 of any size busy",
             );
         }
         _ => {
             bound.note = Some(
-                "no finite bound holds in general: blocks that are split and never merged again \
-                 wear down to the smallest size",
+                "no finite bound is proved: blocks that are split and never merged again wear \
+                 down to the smallest size (docs/guarantees.md#no-coalescing)",
             );
         }
     }

@@ -142,8 +142,8 @@ pub enum HeapKind<'a> {
         /// Limits of the search.
         limits: Limits,
     },
-    /// A hole of exactly the block's size, any that fits where there is none; without
-    /// coalescing and splitting: a free list for each size.
+    /// A hole of exactly the block's size, else memory that was never used. Bounded only
+    /// without coalescing: then each size keeps its own blocks.
     ExactFit {
         /// Limits of the search.
         limits: Limits,
@@ -249,12 +249,13 @@ impl HeapKind<'_> {
             HeapKind::SegregatedFit {
                 per_doubling,
                 search,
-                limits,
+                ..
             } => {
                 let classes = classes("classes per doubling", per_doubling)?;
-                let whole =
-                    search == ClassSearch::WholeClass && limits.coalescing != Coalescing::Never;
-                Ok(if whole { Ceiling::Exact } else { classes })
+                Ok(match search {
+                    ClassSearch::WholeClass => Ceiling::Exact,
+                    ClassSearch::NextClass => classes,
+                })
             }
             _ => Ok(Ceiling::Exact),
         }

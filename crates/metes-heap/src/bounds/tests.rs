@@ -87,6 +87,51 @@ fn tlsf_searches_from_the_class_ceiling() {
 }
 
 #[test]
+fn the_ceiling_is_that_of_the_index() {
+    use crate::index::classes::{class_base, class_ceiling};
+    for log2 in 0..7 {
+        let classes = Ceiling::Classes {
+            per_doubling: 1 << log2,
+        };
+        for granules in 1..3000 {
+            let index = class_base(class_ceiling(granules, log2), log2) * 16;
+            assert_eq!(classes.of(granules as u128 * 16, 16), index as u128);
+        }
+    }
+}
+
+#[test]
+fn indexes_have_bounds() {
+    use crate::IndexKind;
+    let limits = crate::Limits::NONE;
+    let tlsf = HeapKind::of(IndexKind::tlsf(32), limits);
+    assert_eq!(tlsf, HeapKind::Tlsf { second_level: 32 });
+    let half = HeapKind::of(IndexKind::tlsf(1), limits);
+    assert_eq!(half.name(), "half-fit");
+    let list = IndexKind::list(crate::Fit::First, crate::Order::Address);
+    assert_eq!(HeapKind::of(list, limits), FIRST);
+    let off = crate::Limits {
+        coalesce_up_to: 0,
+        split_down_to: 0,
+    };
+    let exact = IndexKind::list(crate::Fit::Exact, crate::Order::Lifo);
+    assert_eq!(unit(HeapKind::of(exact, off), 8, 3), 22);
+    // TLSF with blocks merged up to 64 bytes only: nothing is proved.
+    let capped = crate::Limits {
+        coalesce_up_to: 64,
+        split_down_to: 0,
+    };
+    let heap = HeapKind::of(IndexKind::tlsf(32), capped);
+    assert_eq!(heap_bytes(heap, UNIT, Demand::new(100, 10, 1)), None);
+    let tagged = crate::store::Geometry::tagged(8);
+    // Control: prologue 32, two heads of 8, sentinel 8, and up to 15 to align the first payload.
+    let geometry = Geometry::of(&tagged, 2);
+    assert_eq!(geometry.minimum, 32);
+    let needed = tagged.first_block(2, 16) + tagged.sentinel;
+    assert_eq!(geometry.control, needed as u64);
+}
+
+#[test]
 fn equal_blocks_do_not_fragment() {
     // Requests of 65 to 72 bytes all take 80 with tags: 10 of them live, l = 72.
     let demand = Demand::new(720, 72, 72);
@@ -214,10 +259,14 @@ fn storage_of_powers_of_two() {
     // Exact lists, never merged: sizes 1, 2, 3: 8 + 4 * 2 + 2 * 3.
     let never = Limits {
         coalescing: Coalescing::Never,
-        splitting: Splitting::Never,
         ..Limits::NONE
     };
     assert_eq!(unit(HeapKind::ExactFit { limits: never }, 8, 3), 22);
+    // Merged, the holes of exact fit outgrow every request.
+    let merged = HeapKind::ExactFit {
+        limits: Limits::NONE,
+    };
+    assert_eq!(heap_bytes(merged, UNIT, Demand::new(8, 3, 1)), None);
 }
 
 #[test]
