@@ -133,16 +133,22 @@ pub fn bound(
     };
     match *heap {
         HeapKind::Composite(parts) => composite(&mut bound, parts, demand)?,
-        HeapKind::ObjectPool { slot } => {
+        HeapKind::ObjectPool { slot, slab } => {
             if slot < demand.largest {
                 return Err(BoundError::SlotTooSmall {
                     slot,
                     largest: demand.largest,
                 });
             }
-            let bytes = storage::pool(&load, slot.into())?;
-            bound.outside_bytes = (load.live / load.smallest).div_ceil(8);
-            bound.offer(&load, pool_candidate(&load, slot, bytes));
+            let Some(bytes) = storage::pool(&load, slot.into(), slab.into())? else {
+                return Err(BoundError::Parameter {
+                    name: "slab",
+                    value: slab,
+                    allowed: "at least the slot, or 0 for none",
+                });
+            };
+            bound.outside_bytes = (bytes / u128::from(slot)).div_ceil(8);
+            bound.offer(&load, pool_candidate(&load, slot, slab, bytes));
         }
         HeapKind::Kingsley { page } => {
             let load = load.rounded_to_power(true, demand.alignment);
@@ -408,13 +414,13 @@ fn storage_candidate(load: &Load, bytes: u128, blocks: &'static str) -> Candidat
     }
 }
 
-fn pool_candidate(load: &Load, slot: u64, bytes: u128) -> Candidate {
+fn pool_candidate(load: &Load, slot: u64, slab: u64, bytes: u128) -> Candidate {
     Candidate {
         method: "object pool",
         bytes,
         standing: Standing::Proved,
         formula: Text::format(format_args!(
-            "slot * floor(M / l), slot = {slot}, M = {}, l = {}",
+            "slot * floor(M / l), in whole slabs, slot = {slot}, slab = {slab}, M = {}, l = {}",
             load.live, load.smallest
         )),
         citation: "Metes, equal slots never fragment",

@@ -180,10 +180,12 @@ pub enum HeapKind<'a> {
         /// Bytes taken from the system at once for a class; 0: block by block.
         page: u64,
     },
-    /// A bitmap of equal slots.
+    /// Bitmaps of equal slots.
     ObjectPool {
         /// Bytes of a slot.
         slot: u64,
+        /// Bytes of a slab of slots with a bitmap of its own; 0: one bitmap over all slots.
+        slab: u64,
     },
     /// Pools by size range, in increasing order.
     Composite(&'a [Part<'a>]),
@@ -296,7 +298,8 @@ impl HeapKind<'_> {
                 _ => (Time::LogHeap, Time::LogHeap),
             },
             HeapKind::Kingsley { .. } => (Time::Constant, Time::Constant),
-            HeapKind::ObjectPool { .. } => (Time::Words, Time::Constant),
+            HeapKind::ObjectPool { slab: 0, .. } => (Time::Words, Time::Constant),
+            HeapKind::ObjectPool { .. } => (Time::Constant, Time::Constant),
             HeapKind::Composite(parts) => {
                 let mut worst = (Time::Constant, Time::Constant);
                 for part in parts {

@@ -40,10 +40,16 @@ pub(super) fn bytes(load: &Load, classes: Ceiling, page: u128) -> Result<u128, B
         .ok_or(BoundError::Overflow)
 }
 
-/// Bytes of a pool of equal slots.
-pub(super) fn pool(load: &Load, slot: u128) -> Result<u128, BoundError> {
-    product(
-        load.live / load.smallest,
-        slot.next_multiple_of(load.granule),
-    )
+/// Bytes of a pool of equal slots, in whole slabs of `slab` bytes (0: slot by slot). `None` where
+/// a slab holds no slot.
+pub(super) fn pool(load: &Load, slot: u128, slab: u128) -> Result<Option<u128>, BoundError> {
+    let slot = slot.next_multiple_of(load.granule);
+    let slots = load.live / load.smallest;
+    if slab == 0 {
+        return product(slots, slot).map(Some);
+    }
+    match slab / slot {
+        0 => Ok(None),
+        each => product(slots.div_ceil(each), slab).map(Some),
+    }
 }

@@ -271,11 +271,18 @@ fn storage_of_powers_of_two() {
 
 #[test]
 fn pools_and_composites() {
-    let pool = HeapKind::ObjectPool { slot: 48 };
+    let pool = HeapKind::ObjectPool { slot: 48, slab: 0 };
     let demand = Demand::new(1000, 48, 40);
     let got = bound(&pool, &Geometry::outside(16), &demand).unwrap();
     // floor(1000 / 40) = 25 slots of 48, 25 bits.
     assert_eq!((got.heap_bytes, got.outside_bytes), (Some(1200), 4));
+    // Slabs of 512 hold 10 slots: three slabs.
+    let slabs = HeapKind::ObjectPool {
+        slot: 48,
+        slab: 512,
+    };
+    let bytes = heap_bytes(slabs, Geometry::outside(16), demand);
+    assert_eq!(bytes, Some(1536));
     let parts = [
         Part {
             smallest: 1,
@@ -401,7 +408,7 @@ fn errors_name_cause_and_remedy() {
         .unwrap_err()
         .to_string();
     assert!(text.contains("second_level 5"), "{text}");
-    let pool = HeapKind::ObjectPool { slot: 8 };
+    let pool = HeapKind::ObjectPool { slot: 8, slab: 0 };
     let text = bound(&pool, &UNIT, &Demand::new(9, 9, 9))
         .unwrap_err()
         .to_string();
@@ -466,7 +473,7 @@ fn heaps() -> impl Strategy<Value = HeapKind<'static>> {
         (choice, any::<Option<u64>>())
             .prop_map(|(choice, outside)| HeapKind::Buddy { choice, outside }),
         any::<u64>().prop_map(|page| HeapKind::Kingsley { page }),
-        any::<u64>().prop_map(|slot| HeapKind::ObjectPool { slot }),
+        (any::<u64>(), magnitude()).prop_map(|(slot, slab)| HeapKind::ObjectPool { slot, slab }),
     ]
 }
 
