@@ -69,6 +69,8 @@ pub struct Candidate {
 }
 
 const CANDIDATES: usize = 3;
+/// Ending of the names of the bounds that hold without resizing in place.
+const FRONTIER: &str = "frontier";
 
 /// The guarantee of a heap for a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +159,7 @@ pub fn bound(
         }
         HeapKind::Buddy { choice, outside } => {
             let load = load.rounded_to_power(true, demand.alignment);
-            buddy(&mut bound, &load, choice)?;
+            buddy(&mut bound, &load, choice, demand.resized_in_place)?;
             if let (Some(bytes), Some(record)) = (bound.heap_bytes, outside) {
                 let chunks = bytes / load.gross(load.smallest);
                 bound.outside_bytes = demand::product(chunks, record.into())?;
@@ -173,7 +175,16 @@ pub fn bound(
                 bound.offer(&load, herter_candidate(&load, bytes));
             }
         }
-        _ => searched(&mut bound, heap, load)?,
+        _ => searched(&mut bound, heap, load, demand.resized_in_place)?,
+    }
+    if bound
+        .used
+        .is_some_and(|used| used.method.ends_with(FRONTIER))
+    {
+        bound.note = Some(
+            "holds for allocating, freeing and resizing by moving; a program that resizes in \
+             place needs the any-fit bound",
+        );
     }
     Ok(bound)
 }
@@ -199,7 +210,12 @@ impl Bound {
 }
 
 /// Heaps that search holes: fits, segregated fit, half-fit, TLSF.
-fn searched(bound: &mut Bound, heap: &HeapKind<'_>, mut load: Load) -> Result<(), BoundError> {
+fn searched(
+    bound: &mut Bound,
+    heap: &HeapKind<'_>,
+    mut load: Load,
+    resized_in_place: bool,
+) -> Result<(), BoundError> {
     let limits = heap.limits();
     if limits.coalescing == Coalescing::Never {
         return uncoalesced(bound, heap, &load, limits);
@@ -224,6 +240,7 @@ fn searched(bound: &mut Bound, heap: &HeapKind<'_>, mut load: Load) -> Result<()
         order: Order::Address,
         ..
     } = heap
+        && !resized_in_place
         && let Some(bytes) = ordered::first_fit(&load)?
     {
         bound.offer(&load, first_fit_candidate(&load, bytes));
@@ -307,7 +324,12 @@ fn any_fit_heap(
     Ok(())
 }
 
-fn buddy(bound: &mut Bound, load: &Load, choice: BuddyChoice) -> Result<(), BoundError> {
+fn buddy(
+    bound: &mut Bound,
+    load: &Load,
+    choice: BuddyChoice,
+    resized_in_place: bool,
+) -> Result<(), BoundError> {
     let numbers = Text::format(format_args!(
         "M' = {}, smallest block {}, largest block {}",
         load.occupied(load.live)?,
@@ -327,7 +349,7 @@ fn buddy(bound: &mut Bound, load: &Load, choice: BuddyChoice) -> Result<(), Boun
             proof: "docs/guarantees.md#buddy-any",
         },
     );
-    if choice == BuddyChoice::LowestAddress {
+    if choice == BuddyChoice::LowestAddress && !resized_in_place {
         bound.offer(
             load,
             Candidate {
@@ -343,7 +365,7 @@ fn buddy(bound: &mut Bound, load: &Load, choice: BuddyChoice) -> Result<(), Boun
             },
         );
     }
-    if choice == BuddyChoice::SmallestThenLowest {
+    if choice == BuddyChoice::SmallestThenLowest && !resized_in_place {
         bound.offer(
             load,
             Candidate {
@@ -451,6 +473,7 @@ fn composite(bound: &mut Bound, parts: &[Part<'_>], demand: &Demand) -> Result<(
             alignment: demand.alignment,
             // Doublings of the whole demand's l need not be doublings of the pool's own l.
             sizes: Sizes::Any,
+            resized_in_place: demand.resized_in_place,
         };
         let inner = self::bound(&part.heap, &part.geometry, &routed)?;
         let sum = |total: u128, bytes: u128| total.checked_add(bytes).ok_or(BoundError::Overflow);

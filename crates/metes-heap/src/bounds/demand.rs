@@ -75,6 +75,9 @@ pub struct Demand {
     pub alignment: u64,
     /// Which sizes between l and n occur.
     pub sizes: Sizes,
+    /// Blocks are shrunk or grown where they lie. The frontier bounds do not cover that; the
+    /// any-fit bounds do.
+    pub resized_in_place: bool,
 }
 
 impl Demand {
@@ -86,7 +89,14 @@ impl Demand {
             smallest,
             alignment: 1,
             sizes: Sizes::Any,
+            resized_in_place: false,
         }
+    }
+
+    /// The same demand of a program that also resizes blocks in place.
+    pub const fn resizing(mut self) -> Self {
+        self.resized_in_place = true;
+        self
     }
 
     /// The same demand restricted to the smallest size times powers of two.

@@ -159,6 +159,15 @@ fn first_fit_frontier() {
 }
 
 #[test]
+fn frontiers_do_not_cover_resizing_in_place() {
+    // First fit (6, 2): frontier 9, any-fit 2 * 5 = 10. Buddies (8, 2): 12 and 14.
+    let demand = Demand::new(6, 2, 1).resizing();
+    assert_eq!(heap_bytes(FIRST, UNIT, demand), Some(10));
+    let demand = Demand::new(8, 2, 1).doubling().resizing();
+    assert_eq!(heap_bytes(LOWEST_BUDDY, UNIT, demand), Some(14));
+}
+
+#[test]
 fn first_fit_frontier_stays_below_knuth() {
     // M H_n / ln 2 with H_n and ln 2 as rationals: the recursion is at least as good, up to
     // the rounding of each class (sizes to 16 are exact).
