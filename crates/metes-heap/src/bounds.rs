@@ -71,6 +71,8 @@ pub struct Candidate {
 const CANDIDATES: usize = 3;
 /// Ending of the names of the bounds that hold without resizing in place.
 const FRONTIER: &str = "frontier";
+const WORN_BY_RESIZING: &str = "no finite bound is proved: shrinking in place cuts blocks that are \
+                                never merged again (docs/guarantees.md#no-coalescing)";
 
 /// The guarantee of a heap for a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +154,9 @@ pub fn bound(
             bound.outside_bytes = (bytes / u128::from(slot)).div_ceil(8);
             bound.offer(&load, pool_candidate(&load, slot, slab, bytes));
         }
+        HeapKind::Kingsley { .. } if demand.resized_in_place => {
+            bound.note = Some(WORN_BY_RESIZING);
+        }
         HeapKind::Kingsley { page } => {
             let load = load.rounded_to_power(true, demand.alignment);
             let bytes = storage::bytes(&load, Ceiling::Exact, page.into())?;
@@ -218,6 +223,10 @@ fn searched(
 ) -> Result<(), BoundError> {
     let limits = heap.limits();
     if limits.coalescing == Coalescing::Never {
+        if resized_in_place {
+            bound.note = Some(WORN_BY_RESIZING);
+            return Ok(());
+        }
         return uncoalesced(bound, heap, &load, limits);
     }
     if let Some(reason) = limits.refuses() {

@@ -165,6 +165,9 @@ fn frontiers_do_not_cover_resizing_in_place() {
     assert_eq!(heap_bytes(FIRST, UNIT, demand), Some(10));
     let demand = Demand::new(8, 2, 1).doubling().resizing();
     assert_eq!(heap_bytes(LOWEST_BUDDY, UNIT, demand), Some(14));
+    // Cut in place and never merged: nothing is proved.
+    let kingsley = HeapKind::Kingsley { page: 0 };
+    assert_eq!(heap_bytes(kingsley, UNIT, demand), None);
 }
 
 #[test]
