@@ -116,6 +116,7 @@ const PLANS: &[Plan] = &[
     Plan(Policy::BuddySmallest, PowersOfTwo, &[
         (4, 2, Some(6), true), (6, 2, Some(8), true), (8, 2, Some(12), true),
         (8, 4, Some(16), true), (10, 4, None, false), (12, 2, Some(18), false),
+        (12, 4, None, false),
     ]),
     Plan(Policy::AnyBuddy, PowersOfTwo, &[
         (4, 2, None, true), (6, 2, None, true), (8, 2, None, false), (8, 4, None, false),

@@ -71,8 +71,8 @@ pub struct Candidate {
 const CANDIDATES: usize = 3;
 /// Ending of the names of the bounds that hold without resizing in place.
 const FRONTIER: &str = "frontier";
-const WORN_BY_RESIZING: &str = "no finite bound is proved: shrinking in place cuts blocks that are \
-                                never merged again (docs/guarantees.md#no-coalescing)";
+const WORN: &str = "no finite bound is proved: shrinking in place and alignments above the granule \
+                    cut blocks that are never merged again (docs/guarantees.md#no-coalescing)";
 
 /// The guarantee of a heap for a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,8 +154,8 @@ pub fn bound(
             bound.outside_bytes = (bytes / u128::from(slot)).div_ceil(8);
             bound.offer(&load, pool_candidate(&load, slot, slab, bytes));
         }
-        HeapKind::Kingsley { .. } if demand.resized_in_place => {
-            bound.note = Some(WORN_BY_RESIZING);
+        HeapKind::Kingsley { .. } if demand.resized_in_place || load.pad > 0 => {
+            bound.note = Some(WORN);
         }
         HeapKind::Kingsley { page } => {
             let load = load.rounded_to_power(true, demand.alignment);
@@ -223,8 +223,8 @@ fn searched(
 ) -> Result<(), BoundError> {
     let limits = heap.limits();
     if limits.coalescing == Coalescing::Never {
-        if resized_in_place {
-            bound.note = Some(WORN_BY_RESIZING);
+        if resized_in_place || load.pad > 0 {
+            bound.note = Some(WORN);
             return Ok(());
         }
         return uncoalesced(bound, heap, &load, limits);

@@ -190,11 +190,10 @@ impl Load {
         }
         let (granule, minimum) = (u128::from(granule), u128::from(minimum));
         let alignment = u128::from(demand.alignment);
-        // A hole of block + alignment - granule always holds an aligned place; the piece cut
-        // off in front must itself be a block, hence one more smallest block where that is
-        // larger than a granule.
+        // A hole of block + alignment - granule always holds an aligned place, and the piece cut
+        // off in front must itself be a block. The heaps ask for the round sum.
         let pad = if alignment > granule {
-            alignment - granule + if minimum > granule { minimum } else { 0 }
+            alignment + minimum
         } else {
             0
         };

@@ -60,11 +60,14 @@ fn any_fit_with_tags() {
 
 #[test]
 fn any_fit_with_alignment() {
-    // Unit geometry, M = 10, n = 2, l = 1, alignment 4: a hole of s + 3 always fits.
-    // s = 2: s' = 5, (10-2)(1 + 4) + 5 = 45; s = 1: s' = 4, 9 * 4 + 4 = 40.
+    // Unit geometry, M = 10, n = 2, l = 1, alignment 4: holes of s + 4 + 1 are asked for.
+    // s = 2: s' = 7, (10-2)(1 + 6) + 7 = 63; s = 1: s' = 6, 9 * 6 + 6 = 60.
     let mut demand = Demand::new(10, 2, 1);
     demand.alignment = 4;
-    assert_eq!(heap_bytes(BEST, UNIT, demand), Some(45));
+    assert_eq!(heap_bytes(BEST, UNIT, demand), Some(63));
+    // Kingsley would cut a piece off in front, and never merge it.
+    let kingsley = HeapKind::Kingsley { page: 0 };
+    assert_eq!(heap_bytes(kingsley, UNIT, demand), None);
 }
 
 #[test]
