@@ -22,6 +22,7 @@ mod text;
 use any_fit::Ceiling;
 use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
+pub use describe::described;
 pub use error::{BoundError, Quantity};
 pub use heap::{
     BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting, Time, Times,
@@ -132,7 +133,7 @@ pub fn bound(
         outside_bytes: 0,
         used: None,
         others: [None; CANDIDATES],
-        necessary_bytes: ordered::necessary(&load)?,
+        necessary_bytes: necessary(geometry, demand)?,
         note: None,
     };
     match *heap {
@@ -212,6 +213,11 @@ impl Bound {
             *place = Some(other);
         }
     }
+}
+
+/// Robson's lower bound for a demand.
+fn necessary(geometry: &Geometry, demand: &Demand) -> Result<u128, BoundError> {
+    ordered::necessary(&Load::new(geometry, demand)?)
 }
 
 /// Heaps that search holes: fits, segregated fit, half-fit, TLSF.
