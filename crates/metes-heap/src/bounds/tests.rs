@@ -185,6 +185,39 @@ fn descriptions_have_bounds() {
     assert_eq!(small.heap_bytes, Some(13 * 512));
 }
 
+/// Why `described` gives no bound for dedicated lists over boundary tags. If this fails because
+/// the lists have learned to give back, the bound and `docs/guarantees.md#dedicated` can follow.
+#[test]
+fn dedicated_lists_keep_without_limit() {
+    use crate::store::ledger::{ByHandle, Ledger, Record};
+    use crate::{Dedicated, Heap, Tlsf, store};
+    let mut records = std::vec![Record::SPARE; 2048];
+    let ledger = Ledger::new(&mut records, ByHandle, store::Geometry::tagged(8));
+    let mut heap = Heap::new(Dedicated::new([64], Tlsf::<32>::new()), ledger);
+    heap.add_region(1 << 16).unwrap();
+    let mut rounds = 0;
+    // Four blocks of 32 and a hole of 64 between two of them: 128 bytes of blocks are live.
+    while let (Some(low), Some(a), Some(b), Some(high)) = (
+        heap.allocate(24, 1),
+        heap.allocate(24, 1),
+        heap.allocate(24, 1),
+        heap.allocate(24, 1),
+    ) {
+        heap.release_place(a).unwrap();
+        heap.release_place(b).unwrap();
+        // Needs 48; where it gets the hole of 64, the 16 left over stay with it.
+        let Some(kept) = heap.allocate(40, 1) else {
+            break;
+        };
+        heap.release_place(kept).unwrap();
+        heap.release_place(low).unwrap();
+        heap.release_place(high).unwrap();
+        rounds += 1;
+        assert!(rounds < 10_000, "the kept blocks are bounded");
+    }
+    assert!(rounds > 100, "{rounds}");
+}
+
 #[test]
 fn equal_blocks_do_not_fragment() {
     // Requests of 65 to 72 bytes all take 80 with tags: 10 of them live, l = 72.
