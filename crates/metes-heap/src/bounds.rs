@@ -14,6 +14,8 @@ mod describe;
 mod error;
 mod heap;
 mod ordered;
+#[cfg(test)]
+mod real_heaps;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -164,6 +166,9 @@ pub fn bound(
             bound.offer(&load, storage_candidate(&load, bytes, "powers of two"));
         }
         HeapKind::Buddy { choice, outside } => {
+            if load.pad > 0 {
+                bound.note = Some("serves alignments up to that of the first block only");
+            }
             let load = load.rounded_to_power(true, demand.alignment);
             buddy(&mut bound, &load, choice, demand.resized_in_place)?;
             if let (Some(bytes), Some(record)) = (bound.heap_bytes, outside) {
