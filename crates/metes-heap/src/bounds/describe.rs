@@ -77,7 +77,7 @@ impl HeapKind<'static> {
             IndexKind::Kingsley => HeapKind::Kingsley { page: 0 },
             IndexKind::Buddy { lowest } => HeapKind::Buddy {
                 choice: if lowest {
-                    BuddyChoice::SmallestThenLowest
+                    BuddyChoice::LowestAddress
                 } else {
                     BuddyChoice::Any
                 },
