@@ -14,6 +14,7 @@ use super::*;
 const UNIT: Geometry = Geometry::UNIT;
 
 const BEST: HeapKind<'static> = HeapKind::BestFit {
+    order: Order::Lifo,
     limits: Limits::NONE,
 };
 const FIRST: HeapKind<'static> = HeapKind::FirstFit {
@@ -360,9 +361,20 @@ fn storage_of_powers_of_two() {
         coalescing: Coalescing::Never,
         ..Limits::NONE
     };
-    assert_eq!(unit(HeapKind::ExactFit { limits: never }, 8, 3), 22);
+    assert_eq!(
+        unit(
+            HeapKind::ExactFit {
+                order: Order::Lifo,
+                limits: never
+            },
+            8,
+            3
+        ),
+        22
+    );
     // Merged, the holes of exact fit outgrow every request.
     let merged = HeapKind::ExactFit {
+        order: Order::Lifo,
         limits: Limits::NONE,
     };
     assert_eq!(heap_bytes(merged, UNIT, Demand::new(8, 3, 1)), None);
@@ -436,6 +448,7 @@ fn limited_searches_have_no_finite_bound() {
 #[test]
 fn coalescing_up_to_the_heap_is_coalescing() {
     let up_to = |limit| HeapKind::BestFit {
+        order: Order::Lifo,
         limits: Limits {
             coalescing: Coalescing::UpTo(limit),
             ..Limits::NONE
@@ -451,6 +464,7 @@ fn splitting_limit_is_slack() {
     // Remainders below 3 stay in the block: each may be 2 too large. M = 6, n = 3, l = 1, w = 2:
     // s = 3: 3 + 3 * (2 + 2) + 3 = 18.
     let heap = HeapKind::BestFit {
+        order: Order::Lifo,
         limits: Limits {
             splitting: Splitting::Above(3),
             ..Limits::NONE
@@ -515,6 +529,33 @@ fn errors_name_cause_and_remedy() {
 }
 
 #[test]
+fn times_follow_the_lists() {
+    let notation = |heap: HeapKind<'_>| {
+        let times = heap.times().unwrap();
+        [times.allocate, times.free, times.resize].map(Time::notation)
+    };
+    let tlsf = HeapKind::Tlsf { second_level: 32 };
+    let constant = ["O(1)", "O(1)", "O(1) in place, O(n) to move"];
+    assert_eq!(notation(tlsf), constant);
+    let searched = "O(holes) in place, O(holes + n) to move";
+    assert_eq!(notation(FIRST), ["O(holes)", "O(holes)", searched]);
+    assert_eq!(notation(LIFO), ["O(holes)", "O(1)", searched]);
+    let pool = |slab| HeapKind::ObjectPool { slot: 16, slab };
+    assert_eq!(notation(pool(0))[0], "O(slots/64)");
+    // A composite is as slow as its slowest pool.
+    let part = |heap| Part {
+        smallest: 1,
+        largest: 9,
+        live: None,
+        heap,
+        geometry: UNIT,
+    };
+    let parts = [part(pool(4096)), part(LIFO), part(tlsf)];
+    assert_eq!(notation(HeapKind::Composite(&parts)), notation(LIFO));
+    assert_eq!(notation(HeapKind::Composite(&parts[2..])), constant);
+}
+
+#[test]
 fn the_text_is_cut_not_overrun() {
     let long = "é".repeat(200);
     let text = Text::format(format_args!("{long}"));
@@ -552,8 +593,14 @@ fn heaps() -> impl Strategy<Value = HeapKind<'static>> {
     ];
     prop_oneof![
         (order, limits()).prop_map(|(order, limits)| HeapKind::FirstFit { order, limits }),
-        limits().prop_map(|limits| HeapKind::BestFit { limits }),
-        limits().prop_map(|limits| HeapKind::ExactFit { limits }),
+        limits().prop_map(|limits| HeapKind::BestFit {
+            order: Order::Fifo,
+            limits
+        }),
+        limits().prop_map(|limits| HeapKind::ExactFit {
+            order: Order::Lifo,
+            limits
+        }),
         (0u32..14, limits(), any::<bool>()).prop_map(|(log, limits, whole)| {
             HeapKind::SegregatedFit {
                 per_doubling: 1 << log,
