@@ -125,7 +125,7 @@ fn indexes_have_bounds() {
     let heap = HeapKind::of(IndexKind::tlsf(32), capped);
     assert_eq!(heap_bytes(heap, UNIT, Demand::new(100, 10, 1)), None);
     let tagged = crate::store::Geometry::tagged(8);
-    // Control: prologue 32, two heads of 8, sentinel 8, and up to 15 to align the first payload.
+    // Control: prologue 16, two heads of 16, sentinel 8, and up to 15 to align the first payload.
     let geometry = Geometry::of(&tagged, 2);
     assert_eq!(geometry.minimum, 32);
     let needed = tagged.first_block(2, 16) + tagged.sentinel;
