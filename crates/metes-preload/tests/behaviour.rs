@@ -355,6 +355,18 @@ fn runs_repeat_themselves_to_the_byte() {
 }
 
 #[test]
+fn the_default_heap_is_the_general_one_compiled() {
+    let program = compile("stress.c", &[]);
+    let arguments = ["1", "30000", "0"];
+    let compiled = report_of(&program, &arguments, "tlsf");
+    // A limit below the smallest block changes nothing, but is not the default.
+    let general = report_of(&program, &arguments, "tlsf:split_down_to=16");
+    for key in ["placements", "events", "footprint", "peak_live"] {
+        assert_eq!(field(&compiled, key), field(&general, key), "{key}");
+    }
+}
+
+#[test]
 fn the_report_is_what_the_program_did() {
     let directory = directory("counted");
     let source = directory.join("counted.c");
