@@ -172,6 +172,13 @@ impl<L: Lock, I: Index<Tagged<S>>, const BYTES: usize, const S: bool> StaticHeap
         self.with(|heap| heap.statistics())
     }
 
+    /// Calls `visit` with every block in address order; `visit` must not
+    /// allocate from this heap. Linear.
+    pub fn visit(&'static self, visit: impl FnMut(crate::BlockInfo)) {
+        let walked = self.with(|heap| heap.walk(visit));
+        debug_assert!(walked.is_ok());
+    }
+
     /// Verifies every invariant. Linear.
     ///
     /// # Errors
