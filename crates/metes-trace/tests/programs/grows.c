@@ -10,7 +10,7 @@ int main(int count, char **words) {
     if (count > 1 && words[1][0] == 'c')
         for (int n = 3; n < 1024; n++) close(n);
     if (count > 1 && words[1][0] == 'l') {
-        struct rlimit limit = {1 << 20, 1 << 20};
+        struct rlimit limit = {2 << 20, 2 << 20};
         setrlimit(RLIMIT_FSIZE, &limit);
     }
     int first = dup(0);
