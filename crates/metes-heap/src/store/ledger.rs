@@ -602,10 +602,11 @@ impl<L: Lookup> Store for Ledger<'_, L> {
     }
 
     fn place_offset(&self, place: L::Place) -> usize {
-        match self.lookup.find(place) {
-            Some((record, _)) => self.records[record as usize].offset + self.geometry.header,
-            None => usize::MAX,
-        }
+        let found = self
+            .lookup
+            .find(place)
+            .and_then(|(record, _)| self.records.get(record as usize));
+        found.map_or(usize::MAX, |record| record.offset + self.geometry.header)
     }
 
     #[inline(always)]
