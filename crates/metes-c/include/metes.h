@@ -67,7 +67,7 @@ typedef struct metes_block {
  *         order=lifo|fifo|address depth=PERCENT max_fit=PERCENT
  *     segregated-fit   second_level=N probes=N|all
  *     half-fit
- *     tlsf             second_level=N (a power of two up to 64)
+ *     tlsf             second_level=N (a power of two up to 32)
  *     buddy            order=lifo|address
  *     kingsley
  *

@@ -6,17 +6,13 @@
 use std::ops::Range;
 
 use metes_heap::description::{DedicatedPool, GENERAL, General, List, ObjectPoolKind};
-use metes_heap::{Description, Geometry, IndexKind};
+use metes_heap::{Description, IndexKind};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Source, suggest};
 use crate::fields::{Field, Fields, Value};
-use crate::{Arena, Config, DEFAULT_SLAB, Level, STORES, StoreKind, names};
-
-/// The geometry that pool sizes are verified against: boundary tags of 64-bit
-/// hosts, whose granule every other store's granule divides.
-const GEOMETRY: Geometry = Geometry::tagged(8);
+use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
 
 type At = Range<usize>;
 type Item<'d, 'i> = (&'d DeTable<'i>, At);

@@ -33,13 +33,17 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use metes_heap::Description;
 use metes_heap::description::{General, List};
+use metes_heap::{Description, Geometry};
 
 pub use error::{Error, Place};
 
 /// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
 pub const DEFAULT_SLAB: usize = 4096;
+
+/// The geometry that descriptions are verified against: boundary tags of 64-bit
+/// hosts, whose granule every other store's granule divides.
+pub(crate) const GEOMETRY: Geometry = Geometry::tagged(8);
 
 /// Where the records of blocks live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -41,6 +41,7 @@ const ORDERS: [(&str, Order); 3] = [
 ];
 /// Default of TLSF.
 const SECOND_LEVEL: u32 = 32;
+const LARGEST_SECOND_LEVEL: u32 = 32;
 /// The word for probes without limit.
 const ALL: &str = "all";
 /// The word for a merge or a split that does not happen.
@@ -100,12 +101,13 @@ pub(crate) fn read(
             probes,
         } => {
             if name != "half-fit"
-                && let Some((number, at)) = fields.number("second_level", 1, 64)?
+                && let Some((number, at)) =
+                    fields.number("second_level", 1, LARGEST_SECOND_LEVEL)?
             {
                 if !number.is_power_of_two() {
                     return Err(fields.error(
                         at,
-                        format!("`second_level` must be a power of two from 1 to 64, not {number}"),
+                        format!("`second_level` must be a power of two from 1 to {LARGEST_SECOND_LEVEL}, not {number}"),
                     ));
                 }
                 *second_level = number;

@@ -10,7 +10,7 @@ use metes_heap::{Description, IndexKind};
 
 use crate::error::{Error, Source};
 use crate::fields::{Field, Fields, Value};
-use crate::{Arena, Config, STORES, StoreKind, names};
+use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names};
 
 /// Reads a spec; `source` is what errors call the text.
 pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
@@ -30,10 +30,13 @@ pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
     }
     let mut fields = Fields::new(source, format!("`{name}`"), name_at.clone(), items);
     let (index, limits) = names::read(name, name_at, &mut fields)?;
+    let heap = of(index, limits);
+    heap.validate(GEOMETRY.granule, GEOMETRY.header)
+        .map_err(|why| source.error(0..text.len(), why.to_string(), None))?;
     let store = fields.choice("store", &STORES)?;
     fields.finish()?;
     Ok(Config {
-        heap: of(index, limits),
+        heap,
         store: store.map_or(StoreKind::Tagged, |(store, _)| store),
         arena: Arena::default(),
         levels: Vec::new(),

@@ -76,12 +76,12 @@ fn heaps_that_are_not_built_are_named_so() {
 #[test]
 fn impossible_values_are_refused() {
     refuses(
-        "[heap]\nname = \"tlsf\"\nsecond_level = 33\n",
-        "heap.toml:3:16: `second_level` must be a power of two from 1 to 64, not 33",
+        "[heap]\nname = \"tlsf\"\nsecond_level = 31\n",
+        "heap.toml:3:16: `second_level` must be a power of two from 1 to 32, not 31",
     );
     refuses(
         "[heap]\nname = \"tlsf\"\nsecond_level = \"many\"\n",
-        "heap.toml:3:16: `second_level` must be a whole number from 1 to 64, not `many`",
+        "heap.toml:3:16: `second_level` must be a whole number from 1 to 32, not `many`",
     );
     refuses(
         "[heap]\nname = \"best-fit\"\ndepth = 0\n",
