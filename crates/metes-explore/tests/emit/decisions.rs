@@ -14,6 +14,7 @@ fn drawn() -> u64 {
     }
 }
 
+#[track_caller]
 fn compare(name: &str, description: &Description, program: &std::path::Path, seed: u64) {
     let operations = sample::operations(seed, 4_000);
     let tagged = reference::tagged(description, &operations);

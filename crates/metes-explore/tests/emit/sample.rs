@@ -85,7 +85,7 @@ fn size(random: &mut Random, favourites: &[usize]) -> usize {
         75..94 => random.below(6_000),
         94..99 => random.below(120_000),
         // More than there is, and more than there can be.
-        _ => random.one_of(&[0, 3 << 20, 1 << 35, usize::MAX / 2, usize::MAX]),
+        _ => random.one_of(&[0, 3 << 20, 1 << 34, usize::MAX / 2, usize::MAX]),
     }
 }
 
