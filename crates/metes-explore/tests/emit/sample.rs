@@ -138,6 +138,10 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
             Description::of(list(Fit::Next, Order::Address, 50, 150)),
         ),
         ("buddy", Description::of(IndexKind::Buddy { lowest: false })),
+        (
+            "lowest-buddy",
+            Description::of(IndexKind::Buddy { lowest: true }),
+        ),
         ("dedicated", dedicated),
         ("everything", everything),
     ]
