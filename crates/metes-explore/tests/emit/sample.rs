@@ -147,6 +147,14 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
     ]
 }
 
+/// Those of the named descriptions, in their order.
+pub(crate) fn some(names: &[&str]) -> Vec<(&'static str, Description)> {
+    let mut chosen = named();
+    chosen.retain(|(name, _)| names.contains(name));
+    assert_eq!(chosen.len(), names.len(), "all of {names:?} exist");
+    chosen
+}
+
 /// A description drawn from a seed, valid.
 pub(crate) fn description(seed: u64) -> Description {
     let mut random = Random::new(seed);
