@@ -32,6 +32,11 @@ fn the_emitted_crate_decides_alike() {
         std::fs::create_dir(rust.join("examples")).unwrap();
         std::fs::write(rust.join("examples/driver.rs"), &driver).unwrap();
         std::fs::copy(&lock, rust.join("Cargo.lock")).unwrap();
+        succeed(
+            Command::new("rustfmt")
+                .args(["--check", "--edition", "2024"])
+                .arg(rust.join("src/lib.rs")),
+        );
         cargo(directory.path(), target.path(), &["build", "--examples"]);
         if ["tlsf", "everything"].contains(&name) {
             cargo(directory.path(), target.path(), &["test", "--doc"]);

@@ -123,6 +123,18 @@ fn the_same_run_has_the_same_hashes() {
 }
 
 #[test]
+fn limits_on_the_address_space_are_respected() {
+    let (directory, library) = libraries().remove(2);
+    // Less than one range of the heap: it must do with less, and leave some.
+    let script = "ulimit -v 4000000; exec perl -e 'print length(\"x\" x 50_000_000)'";
+    let reports = run_under(&library, directory.path(), &["sh", "-c", script]);
+    let perl = reports
+        .iter()
+        .max_by_key(|report| number(report, "peak_live"));
+    assert!(number(perl.unwrap(), "peak_live") >= 50_000_000);
+}
+
+#[test]
 fn forks_threads_and_quick_exits_report() {
     let (directory, library) = libraries().remove(2);
     let source = directory.path().join("family.c");
