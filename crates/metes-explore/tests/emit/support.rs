@@ -57,8 +57,14 @@ pub(crate) fn succeed(command: &mut Command) -> Output {
 
 /// Builds the driver of an emission with further flags.
 pub(crate) fn build_driver(directory: &Path, flags: &[&str]) -> PathBuf {
-    let program = directory.join("driver");
-    let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emit/driver.c");
+    build_program(directory, "driver", flags)
+}
+
+/// Builds one of the C programs beside this file with an emitted heap.
+pub(crate) fn build_program(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = directory.join(name);
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emit");
+    let driver = sources.join(name).with_extension("c");
     succeed(
         Command::new("cc")
             .args(STRICT)
