@@ -10,6 +10,7 @@
 
 use crate::index::Limits;
 use crate::index::list::{Fit, Order};
+use crate::objects;
 
 /// Most dedicated pools in one heap.
 pub const DEDICATED: usize = 16;
@@ -77,7 +78,7 @@ pub struct ObjectPoolKind {
     /// Slot size in bytes, a multiple of the granule; serves requests above the
     /// next smaller object pool's size up to this.
     pub size: usize,
-    /// Bytes of a slab, a power of two.
+    /// Bytes of a slab, a power of two; the same in all object pools of a heap.
     pub slab: usize,
     /// Memory level it lies in, counted from zero.
     pub level: u8,
@@ -151,10 +152,10 @@ pub enum Invalid {
     GeneralBounds,
     /// Sizes of dedicated pools do not rise, or two need the same block.
     DedicatedSizes,
-    /// Sizes of object pools do not rise, are no multiples of the granule, or
-    /// a slab holds fewer than two.
+    /// Sizes of object pools do not rise, are no multiples of 16 up to 1024, or a
+    /// slab holds fewer than 2 or more than 256 slots.
     ObjectSizes,
-    /// A slab is no power of two between 512 bytes and 1 MiB.
+    /// A slab is no power of two of at least 512 bytes, or slabs differ.
     Slab,
     /// The second level is no power of two between 1 and 64.
     SecondLevel,
@@ -174,9 +175,9 @@ impl core::fmt::Display for Invalid {
                 "dedicated pools must have rising sizes that need different blocks"
             }
             Invalid::ObjectSizes => {
-                "object pools must have rising sizes, multiples of 16 of which a slab holds two"
+                "object pools must have rising sizes, multiples of 16 up to 1024, and from 2 to 256 slots a slab"
             }
-            Invalid::Slab => "a slab must be a power of two from 512 bytes to 1 MiB",
+            Invalid::Slab => "a slab must be a power of two of at least 512 bytes, the same for all object pools",
             Invalid::SecondLevel => "second_level must be a power of two from 1 to 64",
             Invalid::Search => "depth must be from 1 to 100 percent, max_fit at least 100 percent",
         })
@@ -283,10 +284,15 @@ impl Description {
         }
         let mut last = 0;
         for pool in self.objects.iter() {
-            if !pool.slab.is_power_of_two() || !(512..=1 << 20).contains(&pool.slab) {
+            let common = self.objects.iter().all(|other| other.slab == pool.slab);
+            if !pool.slab.is_power_of_two() || pool.slab < 512 || !common {
                 return Err(Invalid::Slab);
             }
-            if pool.size <= last || pool.size % granule != 0 || pool.size > pool.slab / 4 {
+            if pool.size <= last
+                || pool.size % objects::GRANULE != 0
+                || pool.size > objects::LARGEST.min(pool.slab / 2)
+                || pool.slab / pool.size > objects::SLOTS
+            {
                 return Err(Invalid::ObjectSizes);
             }
             last = pool.size;

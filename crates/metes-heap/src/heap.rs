@@ -385,6 +385,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 let before = self.store.header(last);
                 self.index.remove(&mut self.store, last, before.size);
                 self.store.join(last, room);
+                let end = self.store.sentinel();
+                self.store.mark_previous_free(end);
                 self.make_free(
                     last,
                     before.size + bytes,
@@ -721,6 +723,18 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     pub unsafe fn usable_size(&self, place: S::Place) -> Result<usize, BadFree> {
         let block = self.store.resolve(place)?;
         Ok(self.store.header(block).size - self.store.geometry().header)
+    }
+
+    /// Bytes that the program requested at a place (the capacity where the
+    /// store does not keep them).
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// As [`usable_size`](Self::usable_size).
+    pub unsafe fn requested(&self, place: S::Place) -> Result<usize, BadFree> {
+        Ok(self.store.requested(self.store.resolve(place)?))
     }
 
     /// Bytes of all regions, control structure included.

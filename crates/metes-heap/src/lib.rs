@@ -23,12 +23,15 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod composite;
 pub mod description;
 pub mod heap;
 pub mod index;
+pub mod objects;
 pub mod statistics;
 pub mod store;
 
+pub use composite::{AnyPool, Composite, Sources, Spot};
 pub use description::{Description, IndexKind};
 pub use heap::{BlockInfo, Corruption, Heap, NoSource, Source, State};
 pub use index::Limits;
@@ -38,6 +41,7 @@ pub use index::classes::{HalfFit, SegregatedFit, Tlsf};
 pub use index::dedicated::Dedicated;
 pub use index::kingsley::Kingsley;
 pub use index::list::{Fit, ListFit, Order};
+pub use objects::{ObjectPools, Slab};
 pub use statistics::Statistics;
 pub use store::counted::Counted;
 pub use store::ledger::{ByHandle, Direct, Hashed, Ledger, Record};

@@ -22,8 +22,7 @@ pub struct Statistics {
     pub resizes: u64,
     /// Allocations and resizes refused so far.
     pub failures: u64,
-    /// Largest request refused or served is unknown; the largest free block can
-    /// serve a request of this many bytes.
+    /// The largest free block could serve a request of this many bytes.
     pub largest_free: usize,
     /// Free blocks, those kept by dedicated pools included.
     pub free_blocks: usize,
@@ -82,6 +81,10 @@ impl Counters {
     #[inline(always)]
     pub(crate) fn failed(&mut self) {
         self.failures += 1;
+    }
+
+    pub(crate) fn peak_live(&self) -> usize {
+        self.peak_live
     }
 
     pub(crate) fn agree(&self, live: usize, blocks: usize) -> bool {

@@ -11,7 +11,7 @@ use super::{Index, Limits, link_after, unlink, walk_list};
 use crate::store::{Geometry, Store};
 
 /// `inner` with a dedicated list for each of `sizes` (block sizes, record
-/// included; zero entries are unused).
+/// included; zero entries, at the end, are unused).
 #[derive(Clone, Debug)]
 pub struct Dedicated<I, const POOLS: usize> {
     sizes: [usize; POOLS],
@@ -30,6 +30,10 @@ impl<I, const POOLS: usize> Dedicated<I, POOLS> {
         }
     }
 
+    fn pools(&self) -> usize {
+        self.sizes.iter().take_while(|&&size| size != 0).count()
+    }
+
     #[inline(always)]
     fn pool(&self, size: usize) -> Option<usize> {
         self.sizes.iter().position(|&own| own == size)
@@ -46,7 +50,9 @@ unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I,
 
     fn heads(&mut self, span: usize, geometry: Geometry) -> usize {
         self.first_head = self.inner.heads(span, geometry);
-        self.first_head + POOLS
+        // Unused entries take no head, so that a heap with as many pools as it
+        // needs and one with room for more are laid out alike.
+        self.first_head + self.pools()
     }
 
     fn attach(&mut self, store: &mut S, base: S::Block) {
@@ -113,7 +119,7 @@ unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I,
     }
 
     fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
-        (0..POOLS).all(|pool| {
+        (0..self.pools()).all(|pool| {
             walk_list(store, self.first_head + pool, &mut |block| {
                 let header = store.header(block);
                 header.size == self.sizes[pool] && header.retained() && visit(block)

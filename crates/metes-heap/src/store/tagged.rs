@@ -70,6 +70,20 @@ impl Memory {
         Memory { start, length }
     }
 
+    /// The first `length` bytes of it (all of it, if it is shorter). The rest can
+    /// be granted later by a [`Source`](crate::Source).
+    pub const fn shortened(self, length: usize) -> Self {
+        let length = if length < self.length {
+            length
+        } else {
+            self.length
+        };
+        Memory {
+            start: self.start,
+            length,
+        }
+    }
+
     /// Its length in bytes.
     pub const fn bytes(&self) -> usize {
         self.length
