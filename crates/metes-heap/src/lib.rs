@@ -25,8 +25,10 @@ extern crate std;
 
 pub mod composite;
 pub mod description;
+pub mod global;
 pub mod heap;
 pub mod index;
+pub mod lock;
 pub mod objects;
 pub mod statistics;
 pub mod store;

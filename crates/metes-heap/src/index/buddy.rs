@@ -42,14 +42,20 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
         true
     }
 
-    fn heads(&mut self, span: usize, _geometry: Geometry) -> usize {
+    #[inline(always)]
+    fn reads_lists_first(&self) -> bool {
+        false
+    }
+
+    fn heads(&mut self, span: usize, _geometry: Geometry) -> Option<usize> {
         self.heads = (span | 1).ilog2() as usize + 1;
-        self.heads
+        Some(self.heads)
     }
 
     #[inline(always)]
     fn block_size(&self, need: usize) -> usize {
-        need.next_power_of_two()
+        need.checked_next_power_of_two()
+            .unwrap_or(1 << (usize::BITS - 1))
     }
 
     fn ceiling(&self, need: usize) -> usize {
@@ -60,11 +66,12 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         debug_assert!(size.is_power_of_two());
         let class = size.trailing_zeros() as usize;
-        let mut before = store.head(class);
+        let head = store.head(class);
+        let mut before = head;
         if LOWEST {
             loop {
                 let next = store.next(before);
-                if next == store.nil() || store.precedes(block, next) {
+                if next == head || store.precedes(block, next) {
                     break;
                 }
                 before = next;
@@ -78,7 +85,8 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
     #[inline(always)]
     fn remove(&mut self, store: &mut S, block: S::Block, size: usize) {
         let (before, next) = unlink(store, block);
-        if next == store.nil() && store.head_number(before).is_some() {
+        if next == before {
+            // Both are the head: the list is empty.
             self.bits &= !size;
             store.touch(1, 1);
         }
