@@ -258,20 +258,42 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             return self.find_aligned(size, align, source);
         }
         let need = self.need(size)?;
-        let ready = self.base.is_some() || !self.index.reads_lists_first();
-        if !ready || !self.store.has_room() {
+        if !self.store.has_room() {
             return None;
         }
-        if let Some(block) = self.index.recall(&mut self.store, need) {
+        if let Some(block) = self.recall(need) {
             let header = self.store.header(block).without(Header::RETAINED);
             return Some(self.store.occupy(block, header, size));
         }
-        let (block, found) = match self.index.take(&mut self.store, need) {
+        let (block, found) = match self.take(need) {
             Some(taken) => taken,
             None => self.take_grown(need, source)?,
         };
         let flags = self.flags_of_free(block);
         Some(self.cut(block, found, need, size, flags))
+    }
+
+    /// Whether the lists for blocks of `need` bytes exist; asked only where an
+    /// index would read them before it knows.
+    #[inline(always)]
+    fn has_lists(&self, need: usize) -> bool {
+        !self.index.reads_lists_first() || (self.base.is_some() && need <= self.span)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, need: usize) -> Option<(S::Block, usize)> {
+        if !self.has_lists(need) {
+            return None;
+        }
+        self.index.take(&mut self.store, need)
+    }
+
+    #[inline(always)]
+    fn recall(&mut self, need: usize) -> Option<S::Block> {
+        if !self.has_lists(need) {
+            return None;
+        }
+        self.index.recall(&mut self.store, need)
     }
 
     /// Flags that a free block keeps when it is given out.
@@ -312,7 +334,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             if self.store.misalignment(base, align) != 0 || !self.store.has_room() {
                 return None;
             }
-            let (block, found) = match self.index.take(&mut self.store, wide) {
+            let (block, found) = match self.take(wide) {
                 Some(taken) => taken,
                 None => self.take_grown(wide, source)?,
             };
@@ -327,7 +349,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if !self.store.has_room() {
             return None;
         }
-        let (mut block, mut found) = match self.index.take(&mut self.store, wide) {
+        let (mut block, mut found) = match self.take(wide) {
             Some(taken) => taken,
             None => self.take_grown(wide, source)?,
         };
@@ -371,7 +393,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             return None;
         }
         self.extend(bytes)?;
-        self.index.take(&mut self.store, need)
+        self.take(need)
     }
 
     /// Bytes behind the end with which a block of `need` is surely found.

@@ -2,7 +2,8 @@
 //!
 //! A block of `2^k` bytes lies at a multiple of `2^k` from the first block. It
 //! is split by halving; it merges only with its buddy, the other half of the
-//! block it came from. The choice is the lowest class that serves. With records
+//! block it came from. The choice is the lowest class that serves, or (`LOWEST`) the
+//! lowest address among all blocks that serve. With records
 //! outside the blocks ([`Ledger`](crate::store::ledger::Ledger)) a power-of-two
 //! request loses nothing, which is when Robson's optimum is met.
 //!
@@ -13,8 +14,9 @@
 use super::{Index, link_after, unlink, walk_list};
 use crate::store::{Geometry, Store};
 
-/// The index; `LOWEST` picks the lowest address within a class (linear
-/// insertion, the choice Robson's bound is proven for) instead of the latest.
+/// The index; `LOWEST` picks the lowest address of all blocks that serve
+/// (linear insertion, one look at each class; the choice that attains Robson's
+/// bound, see `docs/guarantees.md#buddy`) instead of the latest of the smallest.
 #[derive(Clone, Debug)]
 pub struct Buddy<const LOWEST: bool = false> {
     bits: usize,
@@ -101,8 +103,20 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
         if bits == 0 {
             return None;
         }
-        let size = bits & bits.wrapping_neg();
-        let block = store.next(store.head(size.trailing_zeros() as usize));
+        let mut size = bits & bits.wrapping_neg();
+        let mut block = store.next(store.head(size.trailing_zeros() as usize));
+        if LOWEST {
+            // The lowest of all classes that serve, not of the smallest: what the proof needs.
+            let mut rest = bits & (bits - 1);
+            while rest != 0 {
+                let wider = rest & rest.wrapping_neg();
+                let other = store.next(store.head(wider.trailing_zeros() as usize));
+                if store.precedes(other, block) {
+                    (block, size) = (other, wider);
+                }
+                rest &= rest - 1;
+            }
+        }
         self.remove(store, block, size);
         Some((block, size))
     }
