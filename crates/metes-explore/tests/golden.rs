@@ -50,8 +50,8 @@ fn first_fit_by_hand() {
     assert_eq!(curve.last(), Some(&(3, 4096, 250)));
 }
 
-/// 2³² granules in 32 classes a power of two need 897 heads: control is 16 + 897
-/// * 16 bytes, the first header at 14376; a first region of four pages leaves a
+/// 2³² granules in 32 classes a power of two need 897 heads: control is 16 bytes and
+/// 897 times 16, the first header at 14376; a first region of four pages leaves a
 /// block of 2000 bytes, class 94, bit 30 of the bitmap's third word.
 ///
 /// First two allocations: the word of the request's class, the top word, the
