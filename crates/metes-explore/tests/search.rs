@@ -16,7 +16,7 @@ use proptest::prelude::*;
 fn program() -> Events {
     let mut builder = EventsBuilder::new();
     let mut live = std::collections::VecDeque::new();
-    for serial in 0..2500_u64 {
+    for serial in 0..6000_u64 {
         let size = match serial % 16 {
             0..6 => 24,
             6..10 => 48 + serial % 3 * 8,
@@ -32,7 +32,7 @@ fn program() -> Events {
                 .push(Operation::Resize, block, 60 + serial % 300, 0)
                 .unwrap();
         }
-        let most = 100 + (serial / 400) % 3 * 150;
+        let most = 100 + (serial / 1000) % 3 * 150;
         while live.len() > most as usize {
             let at = serial as usize * 31 % live.len();
             let block = if serial % 3 == 0 {
