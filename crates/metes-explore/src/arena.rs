@@ -38,7 +38,9 @@ pub fn smallest_arena(
     events: &Events,
     options: &Options,
 ) -> Option<SmallestArena> {
-    let growing = replayer.totals(description, events, options, &mut |totals| totals.failed == 0);
+    let growing = replayer.totals(description, events, options, &mut |totals| {
+        totals.failed == 0
+    });
     if growing.totals.failed != 0 || !growing.complete {
         return None;
     }
@@ -102,11 +104,11 @@ impl Search<'_> {
         let mut options = self.options;
         options.arena.fixed[pool] = Some(bytes);
         self.replays += 1;
-        let measured = self
-            .replayer
-            .totals(self.description, self.events, &options, &mut |totals| {
-                totals.failed == 0
-            });
+        let measured =
+            self.replayer
+                .totals(self.description, self.events, &options, &mut |totals| {
+                    totals.failed == 0
+                });
         measured.complete && measured.totals.failed == 0
     }
 }

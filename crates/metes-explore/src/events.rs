@@ -103,7 +103,10 @@ impl fmt::Display for EventError {
                  blocks need serial numbers, not addresses"
             ),
             EventError::Alignment { event, align } => {
-                write!(f, "event {event} asks for alignment {align}, which is no power of two")
+                write!(
+                    f,
+                    "event {event} asks for alignment {align}, which is no power of two"
+                )
             }
             EventError::TooManyLive => f.write_str("more than 2^32 blocks are live at once"),
         }
@@ -239,7 +242,11 @@ impl EventsBuilder {
             }
         };
         self.events.peak_live = self.events.peak_live.max(self.live_bytes);
-        let size = if operation == Operation::Free { 0 } else { size };
+        let size = if operation == Operation::Free {
+            0
+        } else {
+            size
+        };
         self.events.events.push(Event {
             size,
             slot,
@@ -271,11 +278,23 @@ mod tests {
         let refused = builder.push(Operation::Allocate, 9, 1, 1);
         assert_eq!(refused, Err(EventError::StillLive { event: 5, block: 9 }));
         let refused = builder.push(Operation::Allocate, 10, 1, 24);
-        assert_eq!(refused, Err(EventError::Alignment { event: 5, align: 24 }));
+        assert_eq!(
+            refused,
+            Err(EventError::Alignment {
+                event: 5,
+                align: 24
+            })
+        );
         let events = builder.finish();
-        assert_eq!((events.slots(), events.peak_live(), events.len()), (2, 305, 5));
+        assert_eq!(
+            (events.slots(), events.peak_live(), events.len()),
+            (2, 305, 5)
+        );
         let last = events.as_slice()[4];
-        assert_eq!((last.operation(), last.size(), last.align()), (Operation::Resize, 300, 16));
+        assert_eq!(
+            (last.operation(), last.size(), last.align()),
+            (Operation::Resize, 300, 16)
+        );
         assert_eq!(events.as_slice()[0].size(), 1, "size 0 is served as size 1");
         assert_eq!(events.as_slice()[3].slot(), 0, "the slot of block 7");
         assert_eq!(size_of::<Event>(), 16);

@@ -6,16 +6,25 @@
 //! of configurations built from the trace is searched by [`explore()`].
 
 mod arena;
+mod catalogue;
 mod cost;
 mod events;
+mod pareto;
 mod placement;
 mod pools;
+mod random;
 mod replay;
 mod run;
+mod search;
+mod space;
 
 pub use arena::{SmallestArena, smallest_arena};
+pub use catalogue::{Named, catalogue};
 pub use cost::CostModel;
 pub use events::{Event, EventError, Events, EventsBuilder, Operation};
+pub use pareto::{Objectives, dominates, front};
 pub use placement::Placements;
 pub use pools::Arena;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
+pub use search::{Budget, Exploration, Observer, Outcome, constant_time, explore};
+pub use space::{Point, Space};

@@ -267,11 +267,7 @@ pub(crate) struct Many<'a> {
 
 impl<'a> Many<'a> {
     pub(crate) fn new(
-        mut composite: Composite<
-            'a,
-            AnyPool<LedgerBlock>,
-            Counting<'a>,
-        >,
+        mut composite: Composite<'a, AnyPool<LedgerBlock>, Counting<'a>>,
         arena: Arena,
     ) -> Option<Self> {
         for pool in 0..GENERAL {
@@ -292,7 +288,11 @@ impl<'a> Many<'a> {
     /// Slab, slot and slots a slab of a place in use.
     #[inline(always)]
     fn slot(&self, offset: usize) -> (usize, usize, u32) {
-        let size = self.composite.objects().sizes(offset).map_or(self.slab, |sizes| sizes.1);
+        let size = self
+            .composite
+            .objects()
+            .sizes(offset)
+            .map_or(self.slab, |sizes| sizes.1);
         let within = offset & (self.slab - 1);
         (offset / self.slab, within / size, (self.slab / size) as u32)
     }

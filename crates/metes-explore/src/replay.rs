@@ -247,7 +247,11 @@ impl Replayer {
             let exhausted = self.records[..records * pools]
                 .chunks(records)
                 .any(|part| part.last() != Some(&Record::SPARE));
-            let slab_bytes = description.objects.iter().next().map_or(1, |pool| pool.slab);
+            let slab_bytes = description
+                .objects
+                .iter()
+                .next()
+                .map_or(1, |pool| pool.slab);
             let all_slabs = slabs != 0 && measured.slabs as usize / slab_bytes >= slabs;
             if !exhausted && !all_slabs {
                 return measured;
@@ -267,7 +271,12 @@ fn grow<T: Clone>(array: &mut Vec<T>, length: usize, fill: T) {
 /// Most blocks that lie in general pools at once.
 fn general_peak(description: &Description, events: &Events) -> u64 {
     use crate::events::Operation;
-    let largest = description.objects.iter().map(|pool| pool.size).max().unwrap_or(0);
+    let largest = description
+        .objects
+        .iter()
+        .map(|pool| pool.size)
+        .max()
+        .unwrap_or(0);
     let mut general = vec![false; events.slots()];
     let (mut blocks, mut peak) = (0_u64, 0);
     for event in events.as_slice() {

@@ -33,11 +33,17 @@ fn tiny() -> Events {
 fn first_fit_by_hand() {
     let heap = Description::of(IndexKind::list(Fit::First, Order::Lifo));
     let (replay, curve) = Replayer::new().replay("first-fit", &heap, &tiny(), &Options::default());
-    assert_eq!((replay.peak_live, replay.peak_blocks, replay.failed), (300, 2, 0));
+    assert_eq!(
+        (replay.peak_live, replay.peak_blocks, replay.failed),
+        (300, 2, 0)
+    );
     assert_eq!(replay.footprint, 4096);
     assert_eq!(replay.record_reads, 8 + 8 + 5 + 12);
     assert_eq!(replay.record_writes, 5 + 5 + 9 + 13);
-    assert_eq!((replay.most_accesses.allocate, replay.most_accesses.free), (25, 14));
+    assert_eq!(
+        (replay.most_accesses.allocate, replay.most_accesses.free),
+        (25, 14)
+    );
     // 3 allocations and a free at 20, a read at 4, a write at 1.
     assert_eq!(replay.cycles, 4 * 20 + 4 * 33 + 32);
     assert_eq!(replay.cycles_max, 20 + 4 * 12 + 13);
@@ -63,7 +69,10 @@ fn tlsf_by_hand() {
     assert_eq!(replay.footprint, 8192);
     assert_eq!(replay.record_reads, 10 + 10 + 5 + 9);
     assert_eq!(replay.record_writes, 13 + 13 + 9 + 12);
-    assert_eq!((replay.most_accesses.allocate, replay.most_accesses.free), (23, 14));
+    assert_eq!(
+        (replay.most_accesses.allocate, replay.most_accesses.free),
+        (23, 14)
+    );
     assert_eq!(replay.record_bytes, 7216 + 2 * 8);
 }
 
