@@ -28,3 +28,4 @@ pub use pools::Arena;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
 pub use search::{Budget, Exploration, Observer, Outcome, constant_time, explore};
 pub use space::{Point, Space};
+pub mod small_heaps;

@@ -23,6 +23,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod bounds;
 pub mod composite;
 pub mod description;
 pub mod heap;
