@@ -29,3 +29,4 @@ pub use replay::{Curve, Most, Options, Replay, Replayer};
 pub use search::{Budget, Exploration, Observer, Outcome, constant_time, explore};
 pub use space::{Point, Space};
 pub mod small_heaps;
+pub mod emit;

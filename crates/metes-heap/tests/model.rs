@@ -105,13 +105,13 @@ fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
 fn cases() -> ProptestConfig {
     // Miri is about four hundred times slower than the machine.
     ProptestConfig {
-        cases: if cfg!(miri) { 2 } else { 48 },
+        cases: if cfg!(miri) { 1 } else { 48 },
         failure_persistence: None,
         ..ProptestConfig::default()
     }
 }
 
-const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
+const STEPS: usize = if cfg!(miri) { 40 } else { 400 };
 
 proptest! {
     #![proptest_config(cases())]

@@ -94,6 +94,9 @@ impl Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaggedBlock(*mut u8);
 
+// SAFETY: an address; only a store, which is `Send`, reads or writes behind it.
+unsafe impl Send for TaggedBlock {}
+
 impl TaggedBlock {
     #[inline(always)]
     fn word(self, index: usize) -> *mut usize {
