@@ -14,6 +14,8 @@ mod describe;
 mod error;
 mod heap;
 mod ordered;
+#[cfg(test)]
+mod real_heaps;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ mod text;
 use any_fit::Ceiling;
 use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
+pub use describe::described;
 pub use error::{BoundError, Quantity};
 pub use heap::{
     BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting, Time, Times,
@@ -132,7 +135,7 @@ pub fn bound(
         outside_bytes: 0,
         used: None,
         others: [None; CANDIDATES],
-        necessary_bytes: ordered::necessary(&load)?,
+        necessary_bytes: necessary(geometry, demand)?,
         note: None,
     };
     match *heap {
@@ -163,6 +166,9 @@ pub fn bound(
             bound.offer(&load, storage_candidate(&load, bytes, "powers of two"));
         }
         HeapKind::Buddy { choice, outside } => {
+            if load.pad > 0 {
+                bound.note = Some("serves alignments up to that of the first block only");
+            }
             let load = load.rounded_to_power(true, demand.alignment);
             buddy(&mut bound, &load, choice, demand.resized_in_place)?;
             if let (Some(bytes), Some(record)) = (bound.heap_bytes, outside) {
@@ -212,6 +218,11 @@ impl Bound {
             *place = Some(other);
         }
     }
+}
+
+/// Robson's lower bound for a demand.
+fn necessary(geometry: &Geometry, demand: &Demand) -> Result<u128, BoundError> {
+    ordered::necessary(&Load::new(geometry, demand)?)
 }
 
 /// Heaps that search holes: fits, segregated fit, half-fit, TLSF.

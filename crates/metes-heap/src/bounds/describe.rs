@@ -3,8 +3,11 @@
 //! Invariant: a bound is never given for a stronger heap than the index is; where an index has no
 //! kind of its own, the weaker kind stands for it.
 
-use super::{BuddyChoice, ClassSearch, Coalescing, Geometry, HeapKind, Limits, Order, Splitting};
-use crate::description::IndexKind;
+use super::{
+    Bound, BoundError, BuddyChoice, ClassSearch, Coalescing, Demand, Geometry, HeapKind, Limits,
+    Order, Part, Splitting,
+};
+use crate::description::{Description, GENERAL, IndexKind, OBJECTS};
 use crate::{Fit, index, store};
 
 impl HeapKind<'static> {
@@ -95,4 +98,104 @@ impl Geometry {
             control: control as u64,
         }
     }
+}
+
+/// The guarantee of a described heap. `geometry` is that of its general pools; object pools keep
+/// their records outside.
+///
+/// A single general pool has its own bound with formula; several pools have the sum. Dedicated
+/// free lists keep freed blocks out of merging, so each counts once more for all live bytes
+/// (`docs/guarantees.md#dedicated`).
+///
+/// # Errors
+/// As [`super::bound`].
+pub fn described(
+    description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+) -> Result<Bound, BoundError> {
+    let mut asked = *demand;
+    let lists = description.dedicated.len() as u64;
+    if lists > 0 {
+        asked.live = demand
+            .live
+            .checked_mul(lists + 1)
+            .ok_or(BoundError::Overflow)?;
+    }
+    let mut bound = match (description.objects.is_empty(), description.general.len()) {
+        (true, 1) => {
+            let general = description.general.iter().next();
+            let kind = general.map(|pool| HeapKind::of(pool.index, pool.limits));
+            super::bound(&kind.unwrap_or(HeapKind::Composite(&[])), geometry, &asked)?
+        }
+        _ => pools(description, geometry, demand, &asked)?,
+    };
+    if lists > 0 {
+        let unmerged = description
+            .general
+            .iter()
+            .any(|pool| pool.limits != index::Limits::NONE || pool.index == IndexKind::Kingsley);
+        let inexact = geometry.minimum > geometry.granule
+            || demand.alignment > geometry.granule
+            || demand.resized_in_place;
+        if inexact || unmerged {
+            bound.heap_bytes = None;
+            bound.used = None;
+            bound.others = Default::default();
+            bound.note = Some(
+                "no finite bound is proved: dedicated lists also keep blocks that no request of \
+                 their size brought about, without limit (docs/guarantees.md#dedicated)",
+            );
+        } else {
+            bound.note = Some("dedicated lists: M counts once more for each of them");
+        }
+        bound.necessary_bytes = super::necessary(geometry, demand)?;
+    }
+    Ok(bound)
+}
+
+/// Object pools and general pools, each with the requests that are routed to it.
+fn pools(
+    description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+    asked: &Demand,
+) -> Result<Bound, BoundError> {
+    let none = Part {
+        smallest: u64::MAX,
+        largest: 0,
+        live: None,
+        heap: HeapKind::Composite(&[]),
+        geometry: *geometry,
+    };
+    let mut parts = [none; OBJECTS + GENERAL];
+    let mut filled = parts.iter_mut();
+    let mut smallest = 1u64;
+    for pool in description.objects.iter() {
+        let Some(part) = filled.next() else { break };
+        *part = Part {
+            smallest,
+            largest: pool.size as u64,
+            // Dedicated lists stand in front of the general pools only.
+            live: Some(demand.live),
+            heap: HeapKind::ObjectPool {
+                slot: pool.size as u64,
+                slab: pool.slab as u64,
+            },
+            geometry: Geometry::outside(crate::objects::GRANULE as u64),
+        };
+        smallest = pool.size as u64 + 1;
+    }
+    for pool in description.general.iter() {
+        let Some(part) = filled.next() else { break };
+        *part = Part {
+            smallest,
+            largest: pool.up_to as u64,
+            live: None,
+            heap: HeapKind::of(pool.index, pool.limits),
+            geometry: *geometry,
+        };
+        smallest = smallest.max((pool.up_to as u64).saturating_add(1));
+    }
+    super::bound(&HeapKind::Composite(&parts), geometry, asked)
 }
