@@ -10,10 +10,13 @@ mod emitted;
 mod error;
 mod heap;
 mod interrupt;
+mod launch;
 mod libraries;
 mod output;
+mod page;
 mod progress;
 mod quantity;
+mod search;
 mod tracefile;
 mod verbs;
 

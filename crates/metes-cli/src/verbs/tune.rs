@@ -1,0 +1,194 @@
+//! `metes tune`: from a program to its heap, and the proof that it fits.
+//!
+//! Invariant: what is predicted is computed before the program runs on the
+//! heap, from a recording on the system's own heap; `equal` is said only of
+//! figures and placements that agree.
+
+mod check;
+mod choice;
+mod process;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use metes_config::Config;
+use metes_explore::{Curve, Events, Exploration, Outcome, Replay, Replayer};
+use metes_trace::record::Ending;
+use metes_trace::{RecordOptions, Recording, Trace, record, write_parquet};
+use serde_json::json;
+
+use crate::arguments::Tune;
+use crate::capture::{self, Input, Pass, Written};
+use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::launch::Scratch;
+use crate::page::{self, Content};
+use crate::verbs::record::died;
+use crate::verbs::replay::options_of;
+use crate::{emitted, libraries, output, progress, search, tracefile};
+
+use check::Checked;
+
+/// A program that is run several times in the same surroundings.
+struct Program<'a> {
+    arguments: &'a Tune,
+    recorder: PathBuf,
+    scratch: Scratch,
+    input: Input,
+    /// What was left out of the first recording's output.
+    pass: Pass,
+}
+
+/// What a recording of the program gave.
+struct Recorded {
+    recording: Recording,
+    written: Written,
+    trace: Trace,
+    /// The process that `trace` is of.
+    process: process::Chosen,
+}
+
+impl Program<'_> {
+    /// Records the program. Only the `first` time its output is passed on.
+    fn record(&self, first: bool) -> Result<Recorded, Failure> {
+        let mut options = RecordOptions::new(&self.recorder);
+        // The recorder writes no report, but a variable more or less would
+        // change what programs ask for.
+        options.environment = self.scratch.environment();
+        let pass = if first { self.pass } else { Pass::Away };
+        let run = || record(&self.arguments.command, &options);
+        let (recording, written) =
+            capture::capture(pass, || self.input.give(first, run))?;
+        let recording = recording??;
+        let (process, trace) = process::choose(&recording, self.arguments.process.as_deref())?;
+        Ok(Recorded {
+            recording,
+            written,
+            trace,
+            process,
+        })
+    }
+}
+
+/// The heap that was chosen, and what is predicted of it.
+pub(crate) struct Chosen {
+    pub(crate) config: Config,
+    pub(crate) outcome: Outcome,
+    pub(crate) why: String,
+    pub(crate) predicted: Replay,
+    pub(crate) curve: Curve,
+    pub(crate) emitted: Vec<PathBuf>,
+    pub(crate) checked: Option<Checked>,
+}
+
+pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
+    let directory = &arguments.output;
+    output::directory(directory)?;
+    let program = Program {
+        arguments,
+        recorder: libraries::recorder()?,
+        scratch: Scratch::new()?,
+        input: Input::look()?,
+        pass: if json { Pass::ToStderr } else { Pass::On },
+    };
+    let recorded = program.record(true)?;
+    let trace_file = directory.join("program.trace.parquet");
+    write_parquet(&recorded.trace, &trace_file)?;
+    if let Ending::Signal(signal) = recorded.recording.ending {
+        return Err(died(&arguments.command, signal, &trace_file));
+    }
+    let events = tracefile::events(&recorded.trace)?;
+    let found = search::run(&events, arguments.budget, None)?;
+    let pareto = search::outcomes(&found.pareto, directory)?;
+    let content = Content {
+        trace: &recorded.trace,
+        trace_file: Some(&trace_file),
+        events: &events,
+        found: &found,
+    };
+    let (outcome, why) = match choice::choose(&found, arguments.heap_limit) {
+        Ok(choice) => choice,
+        Err(why) => {
+            page::write(directory, &content, None)?;
+            output::note(&why);
+            return Ok(DOES_NOT_HOLD);
+        }
+    };
+    let mut chosen = predict(outcome, why, &events);
+    page::write(directory, &content, Some(&chosen))?;
+    chosen.emitted = emitted::write(&chosen.config, directory)?;
+    let wheel = progress::spinner("building the emitted heap");
+    let library = emitted::build(directory);
+    wheel.finish_and_clear();
+    let library = library?;
+    chosen.emitted.push(library.clone());
+    let checked = check::check(&program, &recorded, &chosen, &library)?;
+    let status = if checked.holds() { 0 } else { DOES_NOT_HOLD };
+    if let Some(again) = &checked.again {
+        write_parquet(again, &directory.join("again.trace.parquet"))?;
+    }
+    chosen.checked = Some(checked);
+    let report = page::write(directory, &content, Some(&chosen))?;
+    if json {
+        print_json(&recorded, &found, &chosen, pareto, &report)?;
+    } else {
+        let text = summary::text(&recorded, &found, &events, &chosen, directory, &report);
+        output::text(&text)?;
+    }
+    Ok(status)
+}
+
+/// Replays the trace on the chosen heap with all that can be known.
+fn predict(outcome: Outcome, why: String, events: &Events) -> Chosen {
+    let config = Config::of(outcome.description);
+    let (predicted, curve) = Replayer::new().replay(
+        &config.name(),
+        &config.heap,
+        events,
+        &options_of(&config),
+    );
+    Chosen {
+        config,
+        outcome,
+        why,
+        predicted,
+        curve,
+        emitted: Vec::new(),
+        checked: None,
+    }
+}
+
+fn print_json(
+    recorded: &Recorded,
+    found: &Exploration,
+    chosen: &Chosen,
+    pareto: Vec<serde_json::Value>,
+    report: &Path,
+) -> Result<(), Failure> {
+    let checked = chosen.checked.as_ref();
+    let predicted = checked.map_or(&chosen.predicted, |checked| &checked.predicted);
+    let measured = checked.and_then(|checked| checked.measured.as_ref());
+    output::json(&json!({
+        "heap": chosen.config.name(),
+        "why": chosen.why,
+        "predicted": { "peak_live": predicted.peak_live, "footprint": predicted.footprint },
+        "measured": measured.map(|measured| json!({
+            "peak_live": measured.peak_live,
+            "footprint": measured.footprint,
+        })),
+        "equal": checked.is_some_and(Checked::equal),
+        "requests_equal": checked.is_some_and(Checked::requests_equal),
+        "placements_equal": checked.is_some_and(Checked::placements_equal),
+        "deterministic": checked.and_then(|checked| checked.deterministic),
+        "difference": checked.and_then(|checked| checked.difference.as_ref()),
+        "output_unchanged": checked.map(|checked| checked.output_unchanged),
+        "status": recorded.recording.ending.shell_status(),
+        "process": recorded.process.name,
+        "events": chosen.predicted.events,
+        "pareto": pareto,
+        "configurations": found.configurations,
+        "distinct": found.distinct,
+        "seconds": found.seconds,
+        "report": report,
+        "emitted": chosen.emitted,
+    }))
+}
