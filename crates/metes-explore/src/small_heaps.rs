@@ -215,18 +215,18 @@ fn row(case: Case, paper: Option<u32>, compared: usize) -> Row {
 fn heap_of(policy: Policy) -> HeapKind<'static> {
     let limits = Limits::NONE;
     match policy {
-        Policy::Fit { choice, order, .. } => match choice {
-            Choice::First => HeapKind::FirstFit {
-                order: match order {
-                    ListOrder::Address => Order::Address,
-                    ListOrder::Lifo => Order::Lifo,
-                },
-                limits,
-            },
-            Choice::Next => HeapKind::NextFit { limits },
-            Choice::Best => HeapKind::BestFit { limits },
-            Choice::Worst => HeapKind::WorstFit { limits },
-        },
+        Policy::Fit { choice, order, .. } => {
+            let order = match order {
+                ListOrder::Address => Order::Address,
+                ListOrder::Lifo => Order::Lifo,
+            };
+            match choice {
+                Choice::First => HeapKind::FirstFit { order, limits },
+                Choice::Next => HeapKind::NextFit { order, limits },
+                Choice::Best => HeapKind::BestFit { order, limits },
+                Choice::Worst => HeapKind::WorstFit { order, limits },
+            }
+        }
         Policy::Classes {
             second_level,
             whole: true,
@@ -245,7 +245,10 @@ fn heap_of(policy: Policy) -> HeapKind<'static> {
         Policy::BuddySmallest => buddy(BuddyChoice::SmallestThenLowest),
         Policy::AnyBuddy => buddy(BuddyChoice::Any),
         // The bound of best fit is the any-fit bound.
-        Policy::AnyFit => HeapKind::BestFit { limits },
+        Policy::AnyFit => HeapKind::BestFit {
+            order: Order::Lifo,
+            limits,
+        },
     }
 }
 

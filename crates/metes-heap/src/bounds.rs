@@ -15,6 +15,8 @@ mod error;
 mod heap;
 mod ordered;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod real_heaps;
 mod storage;
 #[cfg(test)]

@@ -107,7 +107,7 @@ unsafe impl<L: Lock, I: Index<Tagged<S>>, const S: bool> GlobalAlloc for Locked<
 /// `BYTES` of memory, aligned to a page.
 #[repr(C, align(4096))]
 #[derive(Debug)]
-struct Arena<const BYTES: usize>(UnsafeCell<[MaybeUninit<u8>; BYTES]>);
+struct Arena<const BYTES: usize>(UnsafeCell<MaybeUninit<[u8; BYTES]>>);
 
 /// A heap with its own memory, ready to be a `static`.
 ///
@@ -138,7 +138,7 @@ impl<L: Lock, I: Index<Tagged<S>>, const BYTES: usize, const S: bool> StaticHeap
     pub const fn new(lock: L, index: I) -> Self {
         StaticHeap {
             locked: Locked::new(lock, Heap::new(index, Tagged::new())),
-            arena: Arena(UnsafeCell::new([MaybeUninit::uninit(); BYTES])),
+            arena: Arena(UnsafeCell::new(MaybeUninit::uninit())),
         }
     }
 

@@ -268,6 +268,50 @@ fn bad_frees_are_detected_by_a_ledger() {
     );
 }
 
+#[test]
+fn a_heap_without_memory_refuses() {
+    for kind in kinds() {
+        let index = Dedicated::new([64, 0], AnyIndex::new(kind, Limits::NONE));
+        let mut heap = Heap::new(index, <Tagged>::new());
+        for size in [0, 1, 40, 56, 4096, usize::MAX / 2, usize::MAX] {
+            for align in [1, 16, 4096, 1 << (usize::BITS - 1)] {
+                assert_eq!(heap.allocate(size, align), None);
+            }
+        }
+        heap.check().unwrap();
+    }
+}
+
+#[test]
+fn huge_requests_and_alignments_are_refused() {
+    for kind in kinds() {
+        let mut heap = Heap::new(AnyIndex::new(kind, Limits::NONE), <Tagged>::new());
+        heap.add_region(memory(ARENA)).unwrap();
+        for size in [
+            ARENA,
+            usize::MAX / 4,
+            usize::MAX / 2,
+            usize::MAX / 2 + 1,
+            usize::MAX - 7,
+            usize::MAX,
+        ] {
+            for align in [1, 64, 1 << (usize::BITS - 2), 1 << (usize::BITS - 1)] {
+                assert_eq!(
+                    heap.allocate(size, align),
+                    None,
+                    "{size} aligned to {align}"
+                );
+            }
+        }
+        assert_eq!(
+            heap.allocate(16, 3 << 6),
+            None,
+            "an alignment is a power of two"
+        );
+        heap.check().unwrap();
+    }
+}
+
 /// The emitted constants and the run-time parameters are the same algorithm.
 #[test]
 fn constant_and_chosen_parameters_decide_the_same() {

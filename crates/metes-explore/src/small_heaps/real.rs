@@ -77,7 +77,7 @@ pub fn index_of(policy: Policy) -> Option<IndexKind> {
             second_level,
             probes: if whole { usize::MAX } else { 0 },
         }),
-        Policy::BuddySmallest => Some(IndexKind::Buddy { lowest: true }),
+        Policy::BuddyLowest => Some(IndexKind::Buddy { lowest: true }),
         _ => None,
     }
 }

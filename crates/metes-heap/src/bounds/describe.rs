@@ -39,19 +39,17 @@ impl HeapKind<'static> {
                     maximum_fit_percent: (max_fit_percent > 0).then_some(max_fit_percent.into()),
                     ..limits
                 };
+                let order = match order {
+                    crate::Order::Address => Order::Address,
+                    crate::Order::Lifo => Order::Lifo,
+                    crate::Order::Fifo => Order::Fifo,
+                };
                 match fit {
-                    Fit::First => HeapKind::FirstFit {
-                        order: match order {
-                            crate::Order::Address => Order::Address,
-                            crate::Order::Lifo => Order::Lifo,
-                            crate::Order::Fifo => Order::Fifo,
-                        },
-                        limits,
-                    },
-                    Fit::Next => HeapKind::NextFit { limits },
-                    Fit::Best => HeapKind::BestFit { limits },
-                    Fit::Worst => HeapKind::WorstFit { limits },
-                    Fit::Exact => HeapKind::ExactFit { limits },
+                    Fit::First => HeapKind::FirstFit { order, limits },
+                    Fit::Next => HeapKind::NextFit { order, limits },
+                    Fit::Best => HeapKind::BestFit { order, limits },
+                    Fit::Worst => HeapKind::WorstFit { order, limits },
+                    Fit::Exact => HeapKind::ExactFit { order, limits },
                 }
             }
             IndexKind::Classes {
@@ -77,7 +75,7 @@ impl HeapKind<'static> {
             IndexKind::Kingsley => HeapKind::Kingsley { page: 0 },
             IndexKind::Buddy { lowest } => HeapKind::Buddy {
                 choice: if lowest {
-                    BuddyChoice::SmallestThenLowest
+                    BuddyChoice::LowestAddress
                 } else {
                     BuddyChoice::Any
                 },

@@ -129,22 +129,30 @@ pub enum HeapKind<'a> {
     },
     /// The first hole that fits from where the last search ended.
     NextFit {
+        /// Order of the free list.
+        order: Order,
         /// Limits of the search.
         limits: Limits,
     },
     /// The smallest hole that fits.
     BestFit {
+        /// Order of the free list.
+        order: Order,
         /// Limits of the search.
         limits: Limits,
     },
     /// The largest hole.
     WorstFit {
+        /// Order of the free list.
+        order: Order,
         /// Limits of the search.
         limits: Limits,
     },
     /// A hole of exactly the block's size, else memory that was never used. Bounded only
     /// without coalescing: then each size keeps its own blocks.
     ExactFit {
+        /// Order of the free list.
+        order: Order,
         /// Limits of the search.
         limits: Limits,
     },
@@ -221,10 +229,10 @@ impl HeapKind<'_> {
     pub(super) fn limits(&self) -> &Limits {
         match self {
             HeapKind::FirstFit { limits, .. }
-            | HeapKind::NextFit { limits }
-            | HeapKind::BestFit { limits }
-            | HeapKind::WorstFit { limits }
-            | HeapKind::ExactFit { limits }
+            | HeapKind::NextFit { limits, .. }
+            | HeapKind::BestFit { limits, .. }
+            | HeapKind::WorstFit { limits, .. }
+            | HeapKind::ExactFit { limits, .. }
             | HeapKind::SegregatedFit { limits, .. } => limits,
             _ => &Limits::NONE,
         }
@@ -278,15 +286,15 @@ impl HeapKind<'_> {
         }
         self.ceiling()?;
         let (allocate, free) = match *self {
-            HeapKind::FirstFit { order, .. } => match order {
+            HeapKind::FirstFit { order, .. }
+            | HeapKind::NextFit { order, .. }
+            | HeapKind::BestFit { order, .. }
+            | HeapKind::WorstFit { order, .. }
+            | HeapKind::ExactFit { order, .. } => match order {
                 Order::Address => (Time::Holes, Time::Holes),
                 Order::Lifo | Order::Fifo => (Time::Holes, Time::Constant),
             },
-            HeapKind::NextFit { .. }
-            | HeapKind::BestFit { .. }
-            | HeapKind::WorstFit { .. }
-            | HeapKind::ExactFit { .. }
-            | HeapKind::SegregatedFit {
+            HeapKind::SegregatedFit {
                 search: ClassSearch::WholeClass,
                 ..
             } => (Time::Holes, Time::Constant),
@@ -295,7 +303,8 @@ impl HeapKind<'_> {
             }
             HeapKind::Buddy { choice, .. } => match choice {
                 BuddyChoice::Any => (Time::Orders, Time::Orders),
-                _ => (Time::LogHeap, Time::LogHeap),
+                // The lists of the orders are kept by address.
+                _ => (Time::Holes, Time::Holes),
             },
             HeapKind::Kingsley { .. } => (Time::Constant, Time::Constant),
             HeapKind::ObjectPool { slab: 0, .. } => (Time::Words, Time::Constant),
@@ -342,8 +351,6 @@ pub enum Time {
     Constant,
     /// Logarithm of largest over smallest block.
     Orders,
-    /// Logarithm of the heap size.
-    LogHeap,
     /// Words of the bitmap: slots / 64.
     Words,
     /// Number of holes, at most live blocks + 1.
@@ -352,8 +359,6 @@ pub enum Time {
     Moved,
     /// Orders, and bytes copied.
     OrdersMoved,
-    /// Logarithm of the heap size, and bytes copied.
-    LogHeapMoved,
     /// Words of the bitmap, and bytes copied.
     WordsMoved,
     /// Holes, and bytes copied.
@@ -364,7 +369,6 @@ impl Time {
     const fn and_move(self) -> Self {
         match self {
             Time::Orders => Time::OrdersMoved,
-            Time::LogHeap => Time::LogHeapMoved,
             Time::Words => Time::WordsMoved,
             Time::Holes => Time::HolesMoved,
             other => other,
@@ -376,12 +380,10 @@ impl Time {
         match self {
             Time::Constant => "O(1)",
             Time::Orders => "O(log(n/l))",
-            Time::LogHeap => "O(log heap)",
             Time::Words => "O(slots/64)",
             Time::Holes => "O(holes)",
             Time::Moved => "O(1) in place, O(n) to move",
             Time::OrdersMoved => "O(log(n/l)) in place, O(n) to move",
-            Time::LogHeapMoved => "O(log heap) in place, O(n) to move",
             Time::WordsMoved => "O(slots/64 + n)",
             Time::HolesMoved => "O(holes) in place, O(holes + n) to move",
         }

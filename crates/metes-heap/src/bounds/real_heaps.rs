@@ -112,7 +112,7 @@ fn attack(
     seed: u64,
 ) -> bool {
     let mut index = AnyIndex::new(kind, limits);
-    let heads = Index::<Ledger<'_, ByHandle>>::heads(&mut index, 1 << 20, shape);
+    let heads = Index::<Ledger<'_, ByHandle>>::heads(&mut index, 1 << 20, shape).unwrap();
     let geometry = Geometry::of(&shape, heads);
     let promised = bound(&HeapKind::of(kind, limits), &geometry, &demand).unwrap();
     let Some(bytes) = promised.heap_bytes else {

@@ -1,35 +1,33 @@
-//! Every formula against numbers worked out by hand, and the properties that hold for all input.
+//! Every formula against numbers worked out by hand.
 
 extern crate std;
 
 use std::format;
 use std::string::ToString;
 
-use proptest::prelude::*;
-
-use super::any_fit::{Ceiling, bytes as any_fit_bytes, refused_at};
-use super::demand::Load;
+use super::any_fit::Ceiling;
 use super::*;
 
-const UNIT: Geometry = Geometry::UNIT;
+pub(super) const UNIT: Geometry = Geometry::UNIT;
 
-const BEST: HeapKind<'static> = HeapKind::BestFit {
-    limits: Limits::NONE,
-};
-const FIRST: HeapKind<'static> = HeapKind::FirstFit {
-    order: Order::Address,
-    limits: Limits::NONE,
-};
-const LIFO: HeapKind<'static> = HeapKind::FirstFit {
+pub(super) const BEST: HeapKind<'static> = HeapKind::BestFit {
     order: Order::Lifo,
     limits: Limits::NONE,
 };
-const LOWEST_BUDDY: HeapKind<'static> = HeapKind::Buddy {
+pub(super) const FIRST: HeapKind<'static> = HeapKind::FirstFit {
+    order: Order::Address,
+    limits: Limits::NONE,
+};
+pub(super) const LIFO: HeapKind<'static> = HeapKind::FirstFit {
+    order: Order::Lifo,
+    limits: Limits::NONE,
+};
+pub(super) const LOWEST_BUDDY: HeapKind<'static> = HeapKind::Buddy {
     choice: BuddyChoice::LowestAddress,
     outside: None,
 };
 
-fn heap_bytes(heap: HeapKind<'_>, geometry: Geometry, demand: Demand) -> Option<u128> {
+pub(super) fn heap_bytes(heap: HeapKind<'_>, geometry: Geometry, demand: Demand) -> Option<u128> {
     bound(&heap, &geometry, &demand).unwrap().heap_bytes
 }
 
@@ -127,7 +125,7 @@ fn indexes_have_bounds() {
     let heap = HeapKind::of(IndexKind::tlsf(32), capped);
     assert_eq!(heap_bytes(heap, UNIT, Demand::new(100, 10, 1)), None);
     let tagged = crate::store::Geometry::tagged(8);
-    // Control: prologue 32, two heads of 8, sentinel 8, and up to 15 to align the first payload.
+    // Control: prologue 16, two heads of 16, sentinel 8, and up to 15 to align the first payload.
     let geometry = Geometry::of(&tagged, 2);
     assert_eq!(geometry.minimum, 32);
     let needed = tagged.first_block(2, 16) + tagged.sentinel;
@@ -360,9 +358,20 @@ fn storage_of_powers_of_two() {
         coalescing: Coalescing::Never,
         ..Limits::NONE
     };
-    assert_eq!(unit(HeapKind::ExactFit { limits: never }, 8, 3), 22);
+    assert_eq!(
+        unit(
+            HeapKind::ExactFit {
+                order: Order::Lifo,
+                limits: never
+            },
+            8,
+            3
+        ),
+        22
+    );
     // Merged, the holes of exact fit outgrow every request.
     let merged = HeapKind::ExactFit {
+        order: Order::Lifo,
         limits: Limits::NONE,
     };
     assert_eq!(heap_bytes(merged, UNIT, Demand::new(8, 3, 1)), None);
@@ -436,6 +445,7 @@ fn limited_searches_have_no_finite_bound() {
 #[test]
 fn coalescing_up_to_the_heap_is_coalescing() {
     let up_to = |limit| HeapKind::BestFit {
+        order: Order::Lifo,
         limits: Limits {
             coalescing: Coalescing::UpTo(limit),
             ..Limits::NONE
@@ -451,6 +461,7 @@ fn splitting_limit_is_slack() {
     // Remainders below 3 stay in the block: each may be 2 too large. M = 6, n = 3, l = 1, w = 2:
     // s = 3: 3 + 3 * (2 + 2) + 3 = 18.
     let heap = HeapKind::BestFit {
+        order: Order::Lifo,
         limits: Limits {
             splitting: Splitting::Above(3),
             ..Limits::NONE
@@ -515,209 +526,36 @@ fn errors_name_cause_and_remedy() {
 }
 
 #[test]
+fn times_follow_the_lists() {
+    let notation = |heap: HeapKind<'_>| {
+        let times = heap.times().unwrap();
+        [times.allocate, times.free, times.resize].map(Time::notation)
+    };
+    let tlsf = HeapKind::Tlsf { second_level: 32 };
+    let constant = ["O(1)", "O(1)", "O(1) in place, O(n) to move"];
+    assert_eq!(notation(tlsf), constant);
+    let searched = "O(holes) in place, O(holes + n) to move";
+    assert_eq!(notation(FIRST), ["O(holes)", "O(holes)", searched]);
+    assert_eq!(notation(LIFO), ["O(holes)", "O(1)", searched]);
+    let pool = |slab| HeapKind::ObjectPool { slot: 16, slab };
+    assert_eq!(notation(pool(0))[0], "O(slots/64)");
+    // A composite is as slow as its slowest pool.
+    let part = |heap| Part {
+        smallest: 1,
+        largest: 9,
+        live: None,
+        heap,
+        geometry: UNIT,
+    };
+    let parts = [part(pool(4096)), part(LIFO), part(tlsf)];
+    assert_eq!(notation(HeapKind::Composite(&parts)), notation(LIFO));
+    assert_eq!(notation(HeapKind::Composite(&parts[2..])), constant);
+}
+
+#[test]
 fn the_text_is_cut_not_overrun() {
     let long = "é".repeat(200);
     let text = Text::format(format_args!("{long}"));
     assert_eq!(text.as_str().len(), 256);
     assert_eq!(format!("{text}"), "é".repeat(128));
-}
-
-fn limits() -> impl Strategy<Value = Limits> {
-    let coalescing = prop_oneof![
-        4 => Just(Coalescing::Always),
-        1 => Just(Coalescing::Never),
-        1 => any::<u64>().prop_map(Coalescing::UpTo),
-    ];
-    let splitting = prop_oneof![
-        4 => Just(Splitting::Always),
-        1 => Just(Splitting::Never),
-        1 => any::<u64>().prop_map(Splitting::Above),
-    ];
-    (any::<bool>(), any::<u8>(), coalescing, splitting).prop_map(
-        |(whole, depth, coalescing, splitting)| Limits {
-            depth_percent: if whole { 100 } else { depth },
-            maximum_fit_percent: None,
-            coalescing,
-            splitting,
-        },
-    )
-}
-
-fn heaps() -> impl Strategy<Value = HeapKind<'static>> {
-    let order = prop_oneof![Just(Order::Address), Just(Order::Lifo), Just(Order::Fifo)];
-    let choice = prop_oneof![
-        Just(BuddyChoice::LowestAddress),
-        Just(BuddyChoice::SmallestThenLowest),
-        Just(BuddyChoice::Any),
-    ];
-    prop_oneof![
-        (order, limits()).prop_map(|(order, limits)| HeapKind::FirstFit { order, limits }),
-        limits().prop_map(|limits| HeapKind::BestFit { limits }),
-        limits().prop_map(|limits| HeapKind::ExactFit { limits }),
-        (0u32..14, limits(), any::<bool>()).prop_map(|(log, limits, whole)| {
-            HeapKind::SegregatedFit {
-                per_doubling: 1 << log,
-                search: if whole {
-                    ClassSearch::WholeClass
-                } else {
-                    ClassSearch::NextClass
-                },
-                limits,
-            }
-        }),
-        any::<bool>().prop_map(|power_of_two| HeapKind::HalfFit { power_of_two }),
-        (0u32..14).prop_map(|log| HeapKind::Tlsf {
-            second_level: 1 << log
-        }),
-        (choice, any::<Option<u64>>())
-            .prop_map(|(choice, outside)| HeapKind::Buddy { choice, outside }),
-        any::<u64>().prop_map(|page| HeapKind::Kingsley { page }),
-        (any::<u64>(), magnitude()).prop_map(|(slot, slab)| HeapKind::ObjectPool { slot, slab }),
-    ]
-}
-
-/// A u64 whose magnitude, not value, is uniform.
-fn magnitude() -> impl Strategy<Value = u64> {
-    (any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift)
-}
-
-fn policies() -> [HeapKind<'static>; 9] {
-    [
-        FIRST,
-        LIFO,
-        BEST,
-        HeapKind::HalfFit {
-            power_of_two: false,
-        },
-        HeapKind::HalfFit { power_of_two: true },
-        HeapKind::Tlsf { second_level: 4 },
-        HeapKind::Tlsf { second_level: 32 },
-        LOWEST_BUDDY,
-        HeapKind::Kingsley { page: 0 },
-    ]
-}
-
-const GEOMETRIES: [Geometry; 4] = [
-    Geometry::UNIT,
-    Geometry::TAGGED_64,
-    Geometry::TAGGED_32,
-    Geometry::outside(8),
-];
-
-proptest! {
-    #[test]
-    fn never_panics(
-        heap in heaps(),
-        geometry in [magnitude(), magnitude(), magnitude(), magnitude()],
-        powers in (0u32..64, 0u32..64, any::<bool>()),
-        demand in [magnitude(), magnitude(), magnitude()],
-        doubling in any::<bool>(),
-    ) {
-        let mut geometry = Geometry {
-            granule: geometry[0],
-            record: geometry[1],
-            minimum: geometry[2],
-            control: geometry[3],
-        };
-        let mut asked = Demand::new(demand[0], demand[1], demand[2]);
-        if powers.2 {
-            // Mostly consistent input, so that the arithmetic is reached.
-            geometry.granule = 1 << powers.0.min(59);
-            geometry.minimum = geometry.granule;
-            asked.alignment = 1 << powers.1;
-            let mut sorted = demand.map(|value| value.max(1));
-            sorted.sort_unstable();
-            asked.smallest = sorted[0];
-            asked.largest = sorted[1];
-            asked.live = sorted[2];
-        }
-        if doubling {
-            asked = asked.doubling();
-        }
-        match bound(&heap, &geometry, &asked) {
-            Ok(bound) => {
-                let _ = bound.formula().to_string();
-                if let Some(bytes) = bound.heap_bytes {
-                    prop_assert!(bytes >= bound.necessary_bytes, "{heap:?} {bound:?}");
-                    prop_assert!(bytes >= asked.live.into() || doubling || asked.smallest > 1);
-                }
-            }
-            Err(error) => prop_assert!(!error.to_string().is_empty()),
-        }
-    }
-
-    #[test]
-    fn fast_maximum_is_the_maximum(
-        live in 1u64..4000,
-        largest in 1u64..400,
-        smallest in 1u64..100,
-        geometry in 0usize..4,
-        alignment in 0u32..8,
-        per_doubling in 0u32..7,
-    ) {
-        let largest = largest.min(live);
-        let mut demand = Demand::new(live, largest, smallest.min(largest));
-        demand.alignment = 1 << alignment;
-        let load = Load::new(&GEOMETRIES[geometry], &demand).unwrap();
-        let power = load.rounded_to_power(false, demand.alignment);
-        let classes = Ceiling::Classes { per_doubling: 1 << per_doubling };
-        for (load, ceiling) in
-            [(load, Ceiling::Exact), (load, classes), (power, Ceiling::Exact)]
-        {
-            let brute = (load.smallest..=load.largest)
-                .map(|request| refused_at(&load, ceiling, request).unwrap())
-                .max()
-                .unwrap();
-            let equal = load.gross(load.smallest) == load.gross(load.largest)
-                && load.pad == 0 && load.slack < load.gross(load.smallest);
-            if !equal {
-                let fast = any_fit_bytes(&load, ceiling).unwrap();
-                prop_assert_eq!(fast, brute / load.granule * load.granule);
-            }
-        }
-    }
-
-    #[test]
-    fn more_demand_needs_no_less(
-        live in 1u64..100_000,
-        largest in 1u64..3000,
-        smallest in 1u64..300,
-        more in 0u64..500,
-        geometry in 0usize..4,
-    ) {
-        let largest = largest.min(live);
-        let smallest = smallest.min(largest);
-        let wider = (largest + more).min(live);
-        let lower = smallest.saturating_sub(more).max(1);
-        let base = Demand::new(live, largest, smallest);
-        let geometry = GEOMETRIES[geometry];
-        for heap in policies() {
-            let bytes = heap_bytes(heap, geometry, base).unwrap();
-            for demand in [
-                Demand { live: live + more, ..base },
-                Demand { largest: wider, ..base },
-                Demand { smallest: lower, ..base },
-            ] {
-                let grown = heap_bytes(heap, geometry, demand).unwrap();
-                prop_assert!(grown >= bytes, "{heap:?} {base:?} {bytes} {demand:?} {grown}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_bound_is_at_least_the_necessary_one(
-        live in 1u64..1_000_000,
-        largest in 1u64..10_000,
-        smallest in 1u64..1000,
-        geometry in 0usize..4,
-    ) {
-        let largest = largest.min(live);
-        let demand = Demand::new(live, largest, smallest.min(largest));
-        for heap in policies() {
-            let got = bound(&heap, &GEOMETRIES[geometry], &demand).unwrap();
-            for candidate in got.used.iter().chain(got.others.iter().flatten()) {
-                prop_assert!(candidate.bytes >= got.necessary_bytes, "{heap:?} {demand:?} {got:?}");
-            }
-        }
-    }
 }
