@@ -31,7 +31,7 @@ use crate::path::{self, Path};
 use crate::thread::{self, Thread};
 
 /// Chunks a file may have: 2^33 words.
-const CHUNKS: usize = 1 << 16;
+const CHUNKS: usize = 1 << 18;
 /// Bytes of the header that are mapped.
 const HEADER_MAPPED: usize = size_of::<Header>();
 /// Bytes of the page that a fork wipes.

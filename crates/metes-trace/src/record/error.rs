@@ -93,7 +93,7 @@ pub enum RecordError {
     /// No process recorded anything.
     #[error(
         "{} made no request that could be recorded: it uses no malloc, brings its own, or clears \
-         LD_PRELOAD; recording also needs Linux 4.14", .program.display()
+         LD_PRELOAD; recording also needs Linux 4.14 and leave to write files (ulimit -f)", .program.display()
     )]
     NothingRecorded {
         /// The program.

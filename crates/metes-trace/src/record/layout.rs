@@ -31,8 +31,9 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"METESRAW");
 pub(crate) const VERSION: u32 = 1;
 /// Bytes before the first record: a multiple of every page size in use.
 pub(crate) const HEADER_BYTES: usize = 65_536;
-/// log2 of the words of a chunk, the unit in which the file grows.
-pub(crate) const CHUNK_SHIFT: u32 = 17;
+/// log2 of the words of a chunk, the unit in which the file grows: small enough
+/// that a fresh chunk is still in the cache when it is written.
+pub(crate) const CHUNK_SHIFT: u32 = 15;
 /// Bytes of a chunk: also a multiple of every page size in use.
 pub(crate) const CHUNK_BYTES: usize = 8 << CHUNK_SHIFT;
 /// Longest command line kept, in bytes; longer ones are cut.

@@ -100,7 +100,7 @@ pub(super) fn find(directory: &Path, run: &Run) -> Result<Vec<ProcessTrace>, Rec
             found.push((start, process));
         }
     }
-    found.sort_by(|a, b| (a.0, a.1.pid).cmp(&(b.0, b.1.pid)));
+    found.sort_by_key(|(start, process)| (*start, process.pid));
     Ok(found.into_iter().map(|(_, process)| process).collect())
 }
 

@@ -320,3 +320,142 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::layout::{head, more, request};
+    use super::*;
+    use crate::event::Op;
+
+    const CLOCK: Clock = Clock {
+        start: 0,
+        shift: 0,
+        elapsed_ticks: 1,
+        elapsed_ns: 1,
+    };
+
+    fn load(words: &[u64]) -> Loaded {
+        convert(words.iter().copied(), CLOCK, Provenance::default()).unwrap()
+    }
+
+    fn events(loaded: &Loaded) -> Vec<(Op, u64, u64, u32, u64)> {
+        loaded
+            .trace
+            .iter()
+            .map(|e| (e.op, e.block, e.size, e.thread, e.time_ns))
+            .collect()
+    }
+
+    #[test]
+    fn a_block_given_up_by_a_resize_is_used_again_before_its_end() {
+        let loaded = load(&[
+            head(ALLOC, 1, 10, 0x100),
+            more(request(5, 4)),
+            head(RESIZE_BEGIN, 1, 20, 0x100),
+            more(request(500, 4)),
+            head(ALLOC, 2, 30, 0x100),
+            more(request(6, 4)),
+            head(RESIZE_END, 1, 40, 0x200),
+            head(FREE, 2, 50, 0x200),
+            head(FREE, 1, 60, 0x100),
+        ]);
+        assert_eq!(
+            events(&loaded),
+            [
+                (Op::Alloc, 0, 5, 0, 10),
+                (Op::Alloc, 1, 6, 1, 30),
+                (Op::Resize, 0, 500, 0, 40),
+                (Op::Free, 0, 0, 1, 50),
+                (Op::Free, 1, 0, 0, 60),
+            ]
+        );
+        assert_eq!((loaded.unknown_frees, loaded.unfinished), (0, 0));
+    }
+
+    #[test]
+    fn a_failed_resize_changes_nothing() {
+        let loaded = load(&[
+            head(ALLOC, 1, 0, 0x100),
+            more(request(5, 4)),
+            head(RESIZE_BEGIN, 1, 0, 0x100),
+            more(request(500, 4)),
+            head(RESIZE_END, 1, 0, 0),
+            head(FREE, 1, 0, 0x100),
+        ]);
+        assert_eq!(
+            events(&loaded).iter().map(|e| e.0).collect::<Vec<_>>(),
+            [Op::Alloc, Op::Free]
+        );
+    }
+
+    #[test]
+    fn blocks_from_before_are_counted() {
+        let loaded = load(&[
+            head(FREE, 1, 0, 0x100),
+            head(RESIZE_BEGIN, 1, 0, 0x200),
+            more(request(500, 4)),
+            head(RESIZE_END, 1, 0, 0x300),
+        ]);
+        assert_eq!((loaded.unknown_frees, loaded.unknown_resizes), (1, 1));
+        assert_eq!(events(&loaded), [(Op::Alloc, 0, 500, 0, 0)]);
+    }
+
+    #[test]
+    fn records_not_finished_are_passed_over() {
+        let loaded = load(&[
+            0,                        // a free reserved, not written
+            head(ALLOC, 1, 0, 0x100), // its second word is missing
+            0,
+            more(request(7, 4)), // its head is missing
+            head(ALLOC, 1, 0, 0x400),
+            more(request(9, 6)),
+        ]);
+        assert_eq!(events(&loaded), [(Op::Alloc, 0, 9, 0, 0)]);
+        assert_eq!(loaded.trace.align(0), 64);
+        assert_eq!(loaded.unfinished, 4);
+    }
+
+    #[test]
+    fn times_are_whole_again() {
+        let mark = |thread, time| [head(MARK, thread, time, 0), more(time)];
+        let mut words = mark(1, 1_000_000).to_vec();
+        words.extend([head(ALLOC, 1, 1_000_003, 0x100), more(request(1, 4))]);
+        words.push(head(FREE, 1, 1_001_000, 0x100));
+        // A thread whose number does not fit the head.
+        words.extend(mark(4000, 5_000_000));
+        words.push(more(4000));
+        words.extend([
+            head(ALLOC, 4000, 5_000_001, 0x100),
+            more(request(1, 4)),
+            more(4000),
+        ]);
+        let loaded = load(&words);
+        let expected = [
+            (Op::Alloc, 0, 1, 0, 1_000_003),
+            (Op::Free, 0, 0, 0, 1_001_000),
+            (Op::Alloc, 1, 1, 1, 5_000_001),
+        ];
+        assert_eq!(events(&loaded), expected);
+        assert_eq!(loaded.unfinished, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_give_a_consistent_trace(
+            words in prop::collection::vec(
+                prop_oneof![
+                    any::<u64>(),
+                    (0u64..8, 0u32..4, any::<u64>(), 0u64..8)
+                        .prop_map(|(kind, thread, time, place)| head(kind, thread, time, place * 16)),
+                    (0u64..100, 0u32..64).prop_map(|(size, align)| more(request(size, align))),
+                ],
+                0..200,
+            )
+        ) {
+            // The builder refuses inconsistent events: `load` would panic.
+            load(&words);
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::error::RecordError;
@@ -43,29 +44,60 @@ pub(super) struct Run {
     pub(super) monotonic: u64,
 }
 
-/// SIGINT and SIGQUIT, ignored while it lives.
-struct Patience([libc::sigaction; 2]);
+/// SIGINT and SIGQUIT, ignored while one lives.
+struct Patience;
 
 const KEYBOARD: [libc::c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
 
+/// What the signals did before the first of the runs under way, and how many
+/// those are: dispositions belong to the process, not to a thread.
+struct Waiting {
+    runs: usize,
+    before: Option<[libc::sigaction; 2]>,
+}
+
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+    runs: 0,
+    before: None,
+});
+
+fn waiting() -> MutexGuard<'static, Waiting> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Patience {
-    fn begin() -> Patience {
-        // SAFETY: all-zero bytes are a valid `sigaction`: the default.
-        let mut ignore: libc::sigaction = unsafe { std::mem::zeroed() };
-        ignore.sa_sigaction = libc::SIG_IGN;
-        let mut before = [ignore; 2];
-        for (signal, before) in KEYBOARD.into_iter().zip(&mut before) {
-            // SAFETY: both are valid; failing leaves the signal as it was.
-            unsafe { libc::sigaction(signal, &raw const ignore, before) };
-        }
-        Patience(before)
+    /// Also gives what the signals did before.
+    fn begin() -> (Patience, [libc::sigaction; 2]) {
+        let mut waiting = waiting();
+        waiting.runs += 1;
+        let before = *waiting.before.get_or_insert_with(ignore);
+        (Patience, before)
     }
 }
 
 impl Drop for Patience {
     fn drop(&mut self) {
-        restore(&self.0);
+        let mut waiting = waiting();
+        waiting.runs -= 1;
+        if waiting.runs == 0
+            && let Some(before) = waiting.before.take()
+        {
+            restore(&before);
+        }
     }
+}
+
+/// Ignores the signals; what they did before.
+fn ignore() -> [libc::sigaction; 2] {
+    // SAFETY: all-zero bytes are a valid `sigaction`: the default.
+    let mut ignore: libc::sigaction = unsafe { std::mem::zeroed() };
+    ignore.sa_sigaction = libc::SIG_IGN;
+    let mut before = [ignore; 2];
+    for (signal, before) in KEYBOARD.into_iter().zip(&mut before) {
+        // SAFETY: both are valid; failing leaves the signal as it was.
+        unsafe { libc::sigaction(signal, &raw const ignore, before) };
+    }
+    before
 }
 
 fn restore(actions: &[libc::sigaction; 2]) {
@@ -91,8 +123,7 @@ pub(super) fn run(
     child
         .envs(environment.iter().cloned())
         .envs(stage.environment());
-    let patience = Patience::begin();
-    let before = patience.0;
+    let (_patience, before) = Patience::begin();
     // SAFETY: `sigaction` may be called between fork and exec. The program
     // must not inherit the ignored signals.
     unsafe {
