@@ -71,6 +71,19 @@ pub(crate) fn lock() -> Locked<'static> {
     }
 }
 
+/// Locks the heap if nobody holds it, and it was made.
+pub(crate) fn try_lock() -> Option<Locked<'static>> {
+    let held = SHARED.lock.try_hold()?;
+    if !SHARED.ready.load(Ordering::Relaxed) {
+        return None;
+    }
+    Some(Locked {
+        // SAFETY: as in `lock`.
+        host: unsafe { (*SHARED.host.get()).assume_init_mut() },
+        _held: held,
+    })
+}
+
 #[cold]
 fn begin() {
     let host = Host::of_environment();
@@ -98,6 +111,16 @@ pub(crate) struct Host {
     /// Number of the range of slabs.
     slabs: usize,
     pub(crate) report: Option<Report>,
+}
+
+/// A size, or one that every heap refuses where it is larger than the arena:
+/// indexes answer for the span that they were prepared for.
+#[inline(always)]
+fn bounded(size: usize, align: usize) -> usize {
+    if size.saturating_add(align) > SPAN - PAGE {
+        return usize::MAX;
+    }
+    size.max(1)
 }
 
 /// Why a block was not resized.
@@ -236,7 +259,7 @@ impl Host {
     /// Allocates at least one byte; null when there is no memory.
     #[inline(always)]
     pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
-        let size = size.max(1);
+        let size = bounded(size, align);
         // SAFETY: the arena is the source of every pool.
         let spot = unsafe { self.pools.allocate(size, align, &mut self.arena) };
         let Some(spot) = spot else {
@@ -259,7 +282,7 @@ impl Host {
 
     /// Resizes a block to at least one byte.
     pub(crate) fn resize(&mut self, address: *mut u8, size: usize) -> Result<*mut u8, Refused> {
-        let size = size.max(1);
+        let size = bounded(size, ALIGN);
         let spot = self.spot(address).map_err(Refused::Bad)?;
         let slabs = self.arena.start(self.slabs);
         let copy = |from: Spot<NonNull<u8>>, to: Spot<NonNull<u8>>, bytes: usize| {

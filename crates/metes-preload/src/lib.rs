@@ -19,11 +19,13 @@ mod host;
 mod lock;
 mod process;
 mod report;
+#[path = "../../metes-c/src/scratch.rs"]
 mod scratch;
 
 pub use abi::*;
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 #[global_allocator]
 static SCRATCH: scratch::Scratch = scratch::Scratch::new();
@@ -59,12 +61,35 @@ extern "C" fn begin() {
 
 /// At exit: the report.
 extern "C" fn end() {
-    // SAFETY: has no precondition.
-    let pid = unsafe { libc::getpid() };
-    let locked = host::lock();
+    leave_report(Some(host::lock()));
+}
+
+/// See _exit(2). Programs that leave this way (shells do) report too, unless
+/// they are inside the heap: it may be a signal handler that leaves.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    leave_report(host::try_lock());
+    process::leave(status)
+}
+
+/// See _exit(2).
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    _exit(status)
+}
+
+/// Writes the report, if one is wanted; once for each process.
+fn leave_report(locked: Option<host::Locked<'_>>) {
+    static LEFT_BY: AtomicI32 = AtomicI32::new(0);
+    let Some(locked) = locked else { return };
     let Some(digest) = locked.host.digest() else {
         return;
     };
+    // SAFETY: has no precondition.
+    let pid = unsafe { libc::getpid() };
+    if LEFT_BY.swap(pid, Ordering::Relaxed) == pid {
+        return;
+    }
     let statistics = locked.host.statistics();
     let path = locked.host.report.as_ref().map(|report| report.path(pid));
     drop(locked);

@@ -1,8 +1,9 @@
 //! The lock around the heap: a short spin, then a futex.
 //!
 //! Invariants:
-//! - while the process has one thread the lock is not touched (glibc says so in
-//!   `__libc_single_threaded`, which cannot change while one thread is inside);
+//! - while the process has one thread the lock is marked, not fought for (glibc
+//!   says so in `__libc_single_threaded`, which cannot change while one thread
+//!   is inside);
 //! - `fork` happens with the lock held by the forking thread, so that the child
 //!   finds a heap that nobody was changing; other fork handlers of that thread
 //!   may allocate meanwhile, and pass.
@@ -31,7 +32,17 @@ pub(crate) struct Lock {
 /// Holding the lock.
 pub(crate) struct Held<'a> {
     lock: &'a Lock,
-    taken: bool,
+    how: How,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// By the only thread, which only marked it.
+    Alone,
+    /// Taken from others.
+    Taken,
+    /// As the thread that forks, which gives it back after the fork.
+    Forking,
 }
 
 fn this_thread() -> usize {
@@ -54,8 +65,25 @@ impl Lock {
         // the only thread, or the value is already zero and stays so while
         // others run. Volatile, as others do write it over time.
         let alone = unsafe { (&raw const __libc_single_threaded).read_volatile() } != 0;
-        let taken = !alone && self.take();
-        Held { lock: self, taken }
+        let how = if alone {
+            self.state.store(HELD, Ordering::Relaxed);
+            How::Alone
+        } else if self.take() {
+            How::Taken
+        } else {
+            How::Forking
+        };
+        Held { lock: self, how }
+    }
+
+    /// Holds it if it is free now: also for a signal handler that may have
+    /// interrupted its own thread inside.
+    pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
+        let free = self
+            .state
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        let how = How::Taken;
+        free.is_ok().then_some(Held { lock: self, how })
     }
 
     /// `false` if this thread holds it already, as the one that forks.
@@ -147,8 +175,10 @@ impl Lock {
 impl Drop for Held<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.taken {
-            self.lock.give();
+        match self.how {
+            How::Alone => self.lock.state.store(FREE, Ordering::Relaxed),
+            How::Taken => self.lock.give(),
+            How::Forking => {}
         }
     }
 }

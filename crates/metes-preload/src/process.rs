@@ -103,8 +103,15 @@ pub(crate) fn say(text: &str) {
 /// Says why the program cannot start, and ends it.
 pub(crate) fn refuse(why: &str) -> ! {
     say(&format!("metes: {why}\n"));
-    // SAFETY: ends the process; no handler runs, as none can rely on a heap.
-    unsafe { libc::_exit(BAD_INPUT) }
+    leave(BAD_INPUT)
+}
+
+/// Ends the process at once: no handler runs.
+pub(crate) fn leave(status: i32) -> ! {
+    loop {
+        // SAFETY: does not return.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
 }
 
 /// What an errno says, in words. Not `strerror`, which may allocate.

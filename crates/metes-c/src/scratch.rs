@@ -1,9 +1,9 @@
-//! The memory of the library's own Rust code: a bump allocator of its own.
+//! The memory of a library's own Rust code: a bump allocator of its own.
 //!
-//! Reading a `heap.toml` allocates, and the `malloc` that this library exports
-//! is not there yet when that happens. So the code allocates here: from a small
-//! buffer, then from mappings. What is freed is not reused, except when it was
-//! allocated last; a heap is read once.
+//! Reading the description of a heap allocates, but a library that is malloc,
+//! or that promises not to use it, cannot allocate there. So the code allocates
+//! here: from a small buffer, then from mappings. When all is freed, which is
+//! so whenever a description has been read, it begins anew.
 //!
 //! Invariant: nothing here calls a function of the malloc family.
 
@@ -24,8 +24,11 @@ unsafe impl Sync for Buffer {}
 static BUFFER_MEMORY: Buffer = Buffer(UnsafeCell::new([0; BUFFER]));
 
 struct Room {
+    start: *mut u8,
     next: *mut u8,
     end: *mut u8,
+    /// Blocks in use.
+    blocks: usize,
 }
 
 /// The allocator.
@@ -42,6 +45,8 @@ impl Scratch {
         Scratch {
             busy: AtomicBool::new(false),
             room: UnsafeCell::new(Room {
+                start: ptr::null_mut(),
+                blocks: 0,
                 next: ptr::null_mut(),
                 end: ptr::null_mut(),
             }),
@@ -62,7 +67,8 @@ impl Scratch {
 impl Room {
     fn take(&mut self, layout: Layout) -> *mut u8 {
         if self.next.is_null() {
-            self.next = BUFFER_MEMORY.0.get().cast();
+            self.start = BUFFER_MEMORY.0.get().cast();
+            self.next = self.start;
             self.end = self.next.wrapping_add(BUFFER);
         }
         for _ in 0..2 {
@@ -73,6 +79,7 @@ impl Room {
             {
                 let block = self.next.wrapping_add(gap);
                 self.next = self.next.wrapping_add(needed);
+                self.blocks += 1;
                 return block;
             }
             if !self.map(layout) {
@@ -103,14 +110,15 @@ impl Room {
         if mapped == libc::MAP_FAILED {
             return false;
         }
-        self.next = mapped.cast();
+        self.start = mapped.cast();
+        self.next = self.start;
         self.end = self.next.wrapping_add(length);
         true
     }
 }
 
-// SAFETY: blocks are disjoint, inside the buffer or a mapping that stays, and
-// never used twice unless freed as the latest.
+// SAFETY: blocks are disjoint, inside the buffer or a mapping that stays; room
+// is used again only when its block was freed as the latest, or all are free.
 unsafe impl GlobalAlloc for Scratch {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.with(|room| room.take(layout))
@@ -118,7 +126,10 @@ unsafe impl GlobalAlloc for Scratch {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         self.with(|room| {
-            if block.wrapping_add(layout.size()) == room.next {
+            room.blocks -= 1;
+            if room.blocks == 0 {
+                room.next = room.start;
+            } else if block.wrapping_add(layout.size()) == room.next {
                 room.next = block;
             }
         });
@@ -137,6 +148,8 @@ unsafe impl GlobalAlloc for Scratch {
             if !new.is_null() {
                 // SAFETY: two distinct blocks of at least that many bytes.
                 unsafe { ptr::copy_nonoverlapping(block, new, layout.size().min(size)) };
+                // The old block is free, and not the latest.
+                room.blocks -= 1;
             }
             new
         })
