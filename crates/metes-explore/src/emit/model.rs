@@ -25,10 +25,19 @@ pub(super) fn context(description: &Description) -> Value {
         .collect();
     let slab = description.objects.iter().next().map(|pool| pool.slab);
     let largest_object = description.objects.iter().map(|pool| pool.size).max();
-    let classes = description
-        .general
-        .iter()
-        .any(|pool| matches!(pool.index, IndexKind::Classes { .. }));
+    let any =
+        |wanted: fn(&IndexKind) -> bool| description.general.iter().any(|pool| wanted(&pool.index));
+    let classes = any(|index| matches!(index, IndexKind::Classes { .. }));
+    let buddy = any(|index| matches!(index, IndexKind::Buddy { .. }));
+    let kingsley = any(|index| matches!(index, IndexKind::Kingsley));
+    // Helpers of which a compiler would say that nobody calls them.
+    let lowest_bit = classes || !objects.is_empty();
+    let needs = context! {
+        lowest_bit => lowest_bit,
+        lowest_alone => lowest_bit || buddy,
+        highest_bit => lowest_bit || buddy || kingsley,
+        head_number => classes || buddy,
+    };
     context! {
         summary => summary(description),
         pools => pools,
@@ -36,6 +45,7 @@ pub(super) fn context(description: &Description) -> Value {
         slab => slab.unwrap_or(0),
         largest_object => largest_object.unwrap_or(0),
         classes => classes,
+        needs => needs,
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
 }
