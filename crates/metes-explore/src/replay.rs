@@ -26,7 +26,7 @@ use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::run::{self, Totals};
 
 /// Records that list heads and pseudo-blocks may take in one pool.
-const HEADS: usize = 2304;
+const HEADS: usize = 1152;
 
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug, Default)]

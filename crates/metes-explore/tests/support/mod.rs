@@ -16,6 +16,13 @@ pub(crate) struct Step {
     align: u8,
 }
 
+impl Step {
+    /// The same without a demand on the alignment.
+    pub(crate) fn unaligned(self) -> Self {
+        Step { align: 0, ..self }
+    }
+}
+
 pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     let size = prop_oneof![
         6 => 0_u32..160,
@@ -84,7 +91,7 @@ pub(crate) fn kind() -> impl Strategy<Value = IndexKind> {
             }
         }),
         (
-            0_u32..7,
+            0_u32..6,
             prop::sample::select(vec![0_usize, 1, 4, usize::MAX])
         )
             .prop_map(|(log2, probes)| IndexKind::Classes {
