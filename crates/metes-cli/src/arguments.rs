@@ -15,7 +15,11 @@ use crate::quantity::{positive_size, seconds};
 /// Sizes may be written 4096, 4k, 64KiB or 1MiB. Exit status: 0 done, 1 the
 /// thing checked does not hold, 2 bad input.
 #[derive(Parser)]
-#[command(name = "metes", version, after_help = "Example: metes tune -- python3 script.py")]
+#[command(
+    name = "metes",
+    version,
+    after_help = "Example: metes tune -- python3 script.py"
+)]
 pub(crate) struct Arguments {
     /// Print one JSON document on stdout, everything else on stderr
     #[arg(long, global = true)]
@@ -78,7 +82,12 @@ pub(crate) struct Tune {
 #[command(after_help = "Example: metes record -o ls.trace.parquet -- ls -l")]
 pub(crate) struct Record {
     /// The trace file
-    #[arg(short, long, value_name = "FILE", default_value = "metes.trace.parquet")]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "metes.trace.parquet"
+    )]
     pub(crate) output: PathBuf,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -148,7 +157,9 @@ pub(crate) enum Space {
 ///
 /// Exit status 1 if no finite bound is known.
 #[derive(Args)]
-#[command(after_help = "Example: metes bounds --heap tlsf --live 1MiB --max-block 64KiB --min-block 16")]
+#[command(
+    after_help = "Example: metes bounds --heap tlsf --live 1MiB --max-block 64KiB --min-block 16"
+)]
 pub(crate) struct Bounds {
     /// A heap: a name with parameters, a heap.toml, or a directory with one
     #[arg(long, value_name = "H")]

@@ -244,7 +244,8 @@ impl Input {
                     copy.try_clone().map_err(failed)?
                 };
                 let (reader, writer) = io::pipe().map_err(failed)?;
-                let _guard = Exchanged::new(libc::STDIN_FILENO, reader.as_raw_fd()).map_err(failed)?;
+                let _guard =
+                    Exchanged::new(libc::STDIN_FILENO, reader.as_raw_fd()).map_err(failed)?;
                 drop(reader);
                 // Not waited for: it may wait for input that nobody wants.
                 std::thread::spawn(move || feed(&mut source, writer, first.then_some(copy)));

@@ -80,10 +80,7 @@ pub(crate) fn render(failure: &Failure) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     let mut stderr = anstream::stderr().lock();
     // A closed stderr leaves nobody to tell.
-    let _ = io::Write::write_fmt(
-        &mut stderr,
-        format_args!("{red}metes:{red:#} {failure}\n"),
-    );
+    let _ = io::Write::write_fmt(&mut stderr, format_args!("{red}metes:{red:#} {failure}\n"));
 }
 
 /// The name of a signal, as in `SIGSEGV (11)`.

@@ -65,12 +65,18 @@ impl Scratch {
         let mut reports = Vec::new();
         for entry in entries.flatten() {
             let path = entry.path();
-            if path.extension().is_none_or(|extension| extension != "report") {
+            if path
+                .extension()
+                .is_none_or(|extension| extension != "report")
+            {
                 continue;
             }
             let text = std::fs::read_to_string(path).unwrap_or_default();
             // A line cut off by a process that was killed is no report.
-            reports.extend(text.lines().filter_map(|line| serde_json::from_str(line).ok()));
+            reports.extend(
+                text.lines()
+                    .filter_map(|line| serde_json::from_str(line).ok()),
+            );
         }
         reports.sort_by_key(|report: &Report| report.pid);
         reports
@@ -78,8 +84,16 @@ impl Scratch {
 
     /// Forgets the reports so far.
     pub(crate) fn clear(&self) {
-        for entry in std::fs::read_dir(self.path()).into_iter().flatten().flatten() {
-            if entry.path().extension().is_some_and(|extension| extension == "report") {
+        for entry in std::fs::read_dir(self.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if entry
+                .path()
+                .extension()
+                .is_some_and(|extension| extension == "report")
+            {
                 // One that stays is overruled by the number of its process.
                 let _ = std::fs::remove_file(entry.path());
             }

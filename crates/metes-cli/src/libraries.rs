@@ -32,9 +32,15 @@ fn find(file: &str, package: &str) -> Result<PathBuf, Failure> {
         // A test or an example lies one directory deeper.
         places.push(beside.join(".."));
     }
-    let found = places.iter().map(|place| place.join(file)).find(|path| path.is_file());
+    let found = places
+        .iter()
+        .map(|place| place.join(file))
+        .find(|path| path.is_file());
     found.ok_or_else(|| {
-        let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+        let places: Vec<String> = places
+            .iter()
+            .map(|place| place.display().to_string())
+            .collect();
         Failure::input(format!(
             "library {file} is in none of {}: build it with `cargo build --release -p {package}`, \
              or name its directory in {PATH_VARIABLE}",

@@ -32,7 +32,11 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are no errors; clap knows the stream of each.
-            let status = if error.use_stderr() { error::BAD_INPUT } else { 0 };
+            let status = if error.use_stderr() {
+                error::BAD_INPUT
+            } else {
+                0
+            };
             let _ = error.print();
             return ExitCode::from(status);
         }

@@ -32,11 +32,16 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 
 /// Prints the one JSON document.
 pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(document)
-        .map_err(|error| Failure::input(format!("the result cannot be written as JSON: {error}")))?;
+    let mut text = serde_json::to_string_pretty(document).map_err(|error| {
+        Failure::input(format!("the result cannot be written as JSON: {error}"))
+    })?;
     text.push('\n');
     let mut stdout = io::stdout().lock();
-    finish(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    finish(
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush()),
+    )
 }
 
 fn finish(result: io::Result<()>) -> Result<(), Failure> {
@@ -74,7 +79,12 @@ impl Table {
 
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let columns = self.rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
+        let columns = self
+            .rows
+            .iter()
+            .map(|(_, cells)| cells.len())
+            .max()
+            .unwrap_or(0);
         let width = |column: usize| {
             let lengths = self.rows.iter().filter_map(|(_, cells)| cells.get(column));
             lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -140,8 +150,7 @@ fn share(path: &Path) -> io::Result<()> {
 
 /// Makes a directory for results, and makes sure that files can be made in it.
 pub(crate) fn directory(path: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(path)
-        .map_err(|error| Failure::io("make directory", path, error))?;
+    std::fs::create_dir_all(path).map_err(|error| Failure::io("make directory", path, error))?;
     tempfile::tempfile_in(path)
         .map(drop)
         .map_err(|error| Failure::io("write to directory", path, error))

@@ -26,7 +26,11 @@ const DOCUMENT: &str = "report.json";
 const PAGE: &str = "report.html";
 
 /// Writes document and page below `directory`; the path of the page.
-pub(crate) fn write(directory: &Path, content: &Content<'_>, chosen: Option<&Chosen>) -> Result<PathBuf, Failure> {
+pub(crate) fn write(
+    directory: &Path,
+    content: &Content<'_>,
+    chosen: Option<&Chosen>,
+) -> Result<PathBuf, Failure> {
     let _ = (content, chosen);
     Ok(directory.join(PAGE))
 }

@@ -125,7 +125,15 @@ mod tests {
         for (text, value) in cases {
             assert_eq!(size(text), Ok(value), "{text}");
         }
-        for text in ["", "k", "-1", "1.5k", "4x", "18446744073709551616", "99999999TiB"] {
+        for text in [
+            "",
+            "k",
+            "-1",
+            "1.5k",
+            "4x",
+            "18446744073709551616",
+            "99999999TiB",
+        ] {
             assert!(size(text).is_err(), "{text}");
         }
         assert!(positive_size("0").is_err());

@@ -41,25 +41,36 @@ pub(crate) fn of(config: &Config, demand: &Demand) -> Result<Bound, Failure> {
     // size: the size found with the heads of a larger memory holds.
     let mut span = demand.live.saturating_mul(2);
     loop {
-        let geometry = Geometry::of(&shape, heads(config, span, shape));
-        let bound =
-            bounds::described(&config.heap, &geometry, demand).map_err(Failure::Bound)?;
+        let heads = heads(config, span, shape).ok_or_else(|| {
+            Failure::input(format!(
+                "no heap is laid out for {} bytes: give a smaller M",
+                grouped(span)
+            ))
+        })?;
+        let geometry = Geometry::of(&shape, heads);
+        let bound = bounds::described(&config.heap, &geometry, demand).map_err(Failure::Bound)?;
         let needed = bound.heap_bytes.unwrap_or(0);
         if needed <= u128::from(span) || span == u64::MAX {
             return Ok(bound);
         }
-        span = u64::try_from(needed).unwrap_or(u64::MAX).max(span.saturating_mul(2));
+        span = u64::try_from(needed)
+            .unwrap_or(u64::MAX)
+            .max(span.saturating_mul(2));
     }
 }
 
-/// Most list heads of a pool of this heap in a memory of `span` bytes.
-fn heads(config: &Config, span: u64, shape: store::Geometry) -> usize {
+/// Most list heads of a pool of this heap in a memory of `span` bytes; None if
+/// no index is laid out for so many.
+fn heads(config: &Config, span: u64, shape: store::Geometry) -> Option<usize> {
     let span = usize::try_from(span).unwrap_or(usize::MAX);
-    let pools = config.heap.general.iter().map(|pool| {
+    let mut most = 0;
+    for pool in config.heap.general.iter() {
         let mut index = AnyIndex::new(pool.index, pool.limits);
-        Index::<Ledger<'_, ByHandle>>::heads(&mut index, span, shape)
-    });
-    pools.max().unwrap_or(0) + config.heap.dedicated.len()
+        most = most.max(Index::<Ledger<'_, ByHandle>>::heads(
+            &mut index, span, shape,
+        )?);
+    }
+    Some(most + config.heap.dedicated.len())
 }
 
 /// The document of the design, with what else is known about the bound.

@@ -67,7 +67,11 @@ fn summary(found: &Exploration) -> String {
         grouped(found.configurations),
         grouped(found.space),
         found.seconds,
-        if found.interrupted { ", interrupted" } else { "" },
+        if found.interrupted {
+            ", interrupted"
+        } else {
+            ""
+        },
         grouped(found.distinct),
         grouped(found.pareto.len() as u64)
     )

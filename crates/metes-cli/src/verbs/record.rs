@@ -20,7 +20,11 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     // Before the program runs, not after.
     writable(&arguments.output)?;
     let options = RecordOptions::new(libraries::recorder()?);
-    let aside = if json { Some(capture::stdout_to_stderr()?) } else { None };
+    let aside = if json {
+        Some(capture::stdout_to_stderr()?)
+    } else {
+        None
+    };
     let recording = record(&arguments.command, &options);
     drop(aside);
     let recording = recording?;
@@ -61,7 +65,9 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
 
 /// The error for a program that a signal ended; its trace is kept.
 pub(crate) fn died(command: &[OsString], signal: i32, trace: &Path) -> Failure {
-    let program = command.first().map(|word| word.to_string_lossy().into_owned());
+    let program = command
+        .first()
+        .map(|word| word.to_string_lossy().into_owned());
     Failure::Died {
         program: program.unwrap_or_default(),
         signal: signal_name(signal),
@@ -125,7 +131,10 @@ fn facts(trace: &Trace, path: &Path) -> Value {
 
 /// `a.trace.parquet` becomes `a.1.trace.parquet`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("trace");
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("trace");
     let (stem, ending) = match name.split_once('.') {
         Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
         _ => (name, String::new()),

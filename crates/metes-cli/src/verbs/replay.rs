@@ -30,11 +30,13 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     let incomplete = replay.events < events.len() as u64;
     let fails = replay.failed > 0 || incomplete;
     if json {
-        let mut document = serde_json::to_value(&replay)
-            .map_err(|error| Failure::input(error.to_string()))?;
+        let mut document =
+            serde_json::to_value(&replay).map_err(|error| Failure::input(error.to_string()))?;
         if let (Some(arena), Value::Object(fields)) = (arguments.arena, &mut document) {
             fields.insert("arena".into(), arena.into());
-            let lacking = replay.smallest_arena.map(|least| least.saturating_sub(arena));
+            let lacking = replay
+                .smallest_arena
+                .map(|least| least.saturating_sub(arena));
             fields.insert("lacking".into(), lacking.into());
         }
         output::json(&document)?;
@@ -128,7 +130,11 @@ fn show(replay: &metes_explore::Replay) -> Result<(), Failure> {
     if let Some(least) = replay.smallest_arena {
         line(
             "smallest arena",
-            format!("{}, {} × peak live", with_bytes(least), ratio(least, replay.peak_live)),
+            format!(
+                "{}, {} × peak live",
+                with_bytes(least),
+                ratio(least, replay.peak_live)
+            ),
         );
     }
     line("failed", grouped(replay.failed));
@@ -136,11 +142,18 @@ fn show(replay: &metes_explore::Replay) -> Result<(), Failure> {
     line("record writes", grouped(replay.record_writes));
     line(
         "modelled cycles",
-        format!("mean {:.1}, maximum {}", replay.cycles_mean, grouped(replay.cycles_max)),
+        format!(
+            "mean {:.1}, maximum {}",
+            replay.cycles_mean,
+            grouped(replay.cycles_max)
+        ),
     );
     line(
         "replayed",
-        format!("{} events per second", grouped(replay.events_per_second as u64)),
+        format!(
+            "{} events per second",
+            grouped(replay.events_per_second as u64)
+        ),
     );
     output::text(&text)
 }

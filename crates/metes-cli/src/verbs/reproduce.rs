@@ -120,7 +120,11 @@ fn show(rows: &[Row], holds: bool) -> Result<(), Failure> {
     ]);
     let cells = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     for row in rows {
-        let style = if row.holds() { anstyle::Style::new() } else { POOR };
+        let style = if row.holds() {
+            anstyle::Style::new()
+        } else {
+            POOR
+        };
         table.row(
             style,
             vec![
@@ -137,7 +141,8 @@ fn show(rows: &[Row], holds: bool) -> Result<(), Failure> {
             ],
         );
     }
-    let mut text = format!("{BOLD}small-heaps{BOLD:#}: cells that suffice for every sequence\n\n{table}\n");
+    let mut text =
+        format!("{BOLD}small-heaps{BOLD:#}: cells that suffice for every sequence\n\n{table}\n");
     for assumption in ASSUMPTIONS {
         text += &format!("  - {assumption}\n");
     }

@@ -26,7 +26,11 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
     output::write_file(&description, config.to_toml().as_bytes())?;
     let mut environment = scratch.environment();
     environment.push((OsString::from("METES_HEAP"), description.into_os_string()));
-    let aside = if json { Some(capture::stdout_to_stderr()?) } else { None };
+    let aside = if json {
+        Some(capture::stdout_to_stderr()?)
+    } else {
+        None
+    };
     let ended = launch::launch(&arguments.command, &library, &environment);
     drop(aside);
     let ended = ended?;

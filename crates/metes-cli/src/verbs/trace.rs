@@ -65,7 +65,11 @@ fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
             "skipped": exported.skipped,
         }))?;
     } else {
-        output::text(&format!("{}: {} lines\n", to.display(), grouped(exported.written)))?;
+        output::text(&format!(
+            "{}: {} lines\n",
+            to.display(),
+            grouped(exported.written)
+        ))?;
         if exported.skipped > 0 {
             output::note(&format!(
                 "{} accesses are left out: the text form has none",

@@ -56,8 +56,7 @@ impl Program<'_> {
         options.environment = self.scratch.environment();
         let pass = if first { self.pass } else { Pass::Away };
         let run = || record(&self.arguments.command, &options);
-        let (recording, written) =
-            capture::capture(pass, || self.input.give(first, run))?;
+        let (recording, written) = capture::capture(pass, || self.input.give(first, run))?;
         let recording = recording??;
         let (process, trace) = process::choose(&recording, self.arguments.process.as_deref())?;
         Ok(Recorded {
@@ -140,12 +139,8 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
 /// Replays the trace on the chosen heap with all that can be known.
 fn predict(outcome: Outcome, why: String, events: &Events) -> Chosen {
     let config = Config::of(outcome.description);
-    let (predicted, curve) = Replayer::new().replay(
-        &config.name(),
-        &config.heap,
-        events,
-        &options_of(&config),
-    );
+    let (predicted, curve) =
+        Replayer::new().replay(&config.name(), &config.heap, events, &options_of(&config));
     Chosen {
         config,
         outcome,

@@ -124,7 +124,9 @@ pub(super) fn check(
     let again = match program.record(false) {
         Ok(again) => again,
         Err(error) => {
-            output::note(&format!("a second recording to compare with failed: {error}"));
+            output::note(&format!(
+                "a second recording to compare with failed: {error}"
+            ));
             return Ok(checked);
         }
     };
@@ -170,14 +172,18 @@ fn of_process<'r>(
     is_main: bool,
     ended: &Ended,
 ) -> Option<&'r Report> {
-    let same = reports.iter().find(|report| same_requests(report, predicted));
+    let same = reports
+        .iter()
+        .find(|report| same_requests(report, predicted));
     if same.is_some() {
         return same;
     }
     if is_main {
         return reports.iter().rfind(|report| report.pid == ended.pid);
     }
-    reports.iter().min_by_key(|report| report.events.abs_diff(predicted.events))
+    reports
+        .iter()
+        .min_by_key(|report| report.events.abs_diff(predicted.events))
 }
 
 /// Says at once if the program fared worse than before.
@@ -201,7 +207,9 @@ fn complain(checked: &Checked, recorded: &Recorded, written: &Written) {
 fn difference(recorded: &Trace, again: &Trace) -> Option<Difference> {
     let length = recorded.len().max(again.len());
     let at = |trace: &Trace, index| {
-        trace.event(index).map(|event| (event.op, event.size, event.align))
+        trace
+            .event(index)
+            .map(|event| (event.op, event.size, event.align))
     };
     let differ = (0..length).find(|&index| at(recorded, index) != at(again, index))?;
     let spell = |trace: &Trace| match at(trace, differ) {

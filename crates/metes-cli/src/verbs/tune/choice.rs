@@ -12,10 +12,7 @@ const MEASURE: &str = "tlsf";
 
 /// The smallest footprint among unbeaten heaps that cost no more than TLSF;
 /// of equals the cheapest. The error says why there is none.
-pub(crate) fn choose(
-    found: &Exploration,
-    limit: Option<u64>,
-) -> Result<(Outcome, String), String> {
+pub(crate) fn choose(found: &Exploration, limit: Option<u64>) -> Result<(Outcome, String), String> {
     let able = |outcome: &&Outcome| limit.is_none_or(|limit| outcome.footprint <= limit);
     let front: Vec<&Outcome> = found.pareto.iter().collect();
     if front.is_empty() {
@@ -23,7 +20,11 @@ pub(crate) fn choose(
     }
     let within: Vec<&Outcome> = front.iter().copied().filter(able).collect();
     if within.is_empty() {
-        let least = front.iter().map(|outcome| outcome.footprint).min().unwrap_or(0);
+        let least = front
+            .iter()
+            .map(|outcome| outcome.footprint)
+            .min()
+            .unwrap_or(0);
         return Err(format!(
             "no heap stays within {} bytes: the smallest footprint found is {}",
             grouped(limit.unwrap_or(0)),
@@ -45,12 +46,17 @@ pub(crate) fn choose(
                 chosen.cycles_mean,
                 tlsf.cycles_mean
             ),
-            None => format!("The smallest footprint found ({}).", bytes(chosen.footprint)),
+            None => format!(
+                "The smallest footprint found ({}).",
+                bytes(chosen.footprint)
+            ),
         };
         return Ok(((**chosen).clone(), why));
     }
     // Within the limit only heaps dearer than TLSF: the cheapest of them.
-    let dear = within.iter().min_by_key(|outcome| (outcome.cycles, outcome.footprint));
+    let dear = within
+        .iter()
+        .min_by_key(|outcome| (outcome.cycles, outcome.footprint));
     match dear {
         Some(chosen) => Ok((
             (**chosen).clone(),

@@ -62,7 +62,11 @@ fn matters<'r>(
     let own = children.iter().filter(|child| !child.forked);
     // The first of equals, so that equal recordings choose equally.
     let largest = own.reduce(|best, child| {
-        if child.raw_words > best.raw_words { child } else { best }
+        if child.raw_words > best.raw_words {
+            child
+        } else {
+            best
+        }
     });
     match (main, largest) {
         (Some(main), Some(child)) if child.raw_words > MUCH_MORE * main.raw_words => Some(child),
@@ -86,8 +90,9 @@ fn list(processes: &[&ProcessTrace]) -> String {
     /// A build may have thousands.
     const SHOWN: usize = 20;
     let names = processes.iter().enumerate().take(SHOWN);
-    let names: Vec<String> =
-        names.map(|(number, process)| format!("{number} {}", process.name())).collect();
+    let names: Vec<String> = names
+        .map(|(number, process)| format!("{number} {}", process.name()))
+        .collect();
     let more = if processes.len() > SHOWN { ", …" } else { "" };
     format!("{}{more}", names.join(", "))
 }

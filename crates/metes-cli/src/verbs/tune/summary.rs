@@ -32,7 +32,11 @@ pub(super) fn text(
         grouped(found.configurations),
         grouped(found.space),
         found.seconds,
-        if found.interrupted { " (interrupted)" } else { "" },
+        if found.interrupted {
+            " (interrupted)"
+        } else {
+            ""
+        },
         grouped(found.pareto.len() as u64)
     );
     text += &comparison(found, chosen, events.peak_live()).to_string();
@@ -68,7 +72,14 @@ fn program(recorded: &Recorded, events: &Events) -> String {
 
 /// The chosen heap beside the named ones, by rising footprint.
 fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
-    let mut table = Table::new(&["heap", "footprint", "× live", "than it", "cycles", "maximum"]);
+    let mut table = Table::new(&[
+        "heap",
+        "footprint",
+        "× live",
+        "than it",
+        "cycles",
+        "maximum",
+    ]);
     let own = chosen.outcome.footprint;
     let mut row = |style, name: String, outcome: &Outcome, change: String| {
         table.row(
@@ -88,7 +99,12 @@ fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
     named.sort_by_key(|heap| (heap.footprint, heap.cycles));
     for heap in named {
         let name = heap.named.unwrap_or(&heap.heap).to_owned();
-        row(anstyle::Style::new(), name, heap, change(heap.footprint, own));
+        row(
+            anstyle::Style::new(),
+            name,
+            heap,
+            change(heap.footprint, own),
+        );
     }
     table
 }
