@@ -6,6 +6,16 @@
 //! driver checks beforehand that preloading can work, waits for the program,
 //! and turns the raw files, which hold addresses, into traces.
 //!
+//! What a recording does not have: children that are statically linked, of
+//! another word size, or started without `LD_PRELOAD` in their environment;
+//! requests that failed; what the dynamic loader asks of its own little
+//! allocator. Times are good to some 100 ns; their order is exact.
+//!
+//! Recording changes the program's requests in two ways, and so does running it
+//! on an emitted heap: programs copy their environment (see [`Stage`]), and the
+//! C library sizes a thread's table of thread-local storage by the number of
+//! libraries that have some.
+//!
 //! Invariant: what the program printed and returned is untouched, the raw files
 //! are gone at the end, and whatever ended the program, what it had recorded is
 //! in the result.

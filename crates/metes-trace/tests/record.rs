@@ -146,8 +146,7 @@ fn every_function_of_the_family_is_one_event() {
     ];
     assert_eq!(events, expected);
     assert!(recording.main.times().is_sorted());
-    let last = *recording.main.times().last().unwrap();
-    assert!(last > 0 && (last as f64) < recording.wall_seconds * 1e9 * 1.5);
+    assert!(*recording.main.times().last().unwrap() > 0);
     let provenance = &recording.main.provenance;
     assert_eq!(provenance.threads, 1);
     assert!(provenance.command[0].ends_with("exact"));
@@ -300,7 +299,7 @@ fn real_programs_make_the_same_requests_each_time() {
     let commands: [&[&str]; 3] = [
         &["sqlite3", ":memory:", sql],
         &["perl", "-e", perl],
-        &["ls", "-l", "/"],
+        &["ls", "-l", env!("CARGO_MANIFEST_DIR")],
     ];
     for command in commands {
         let (first, second) = (run(command), run(command));
@@ -317,6 +316,31 @@ fn real_programs_make_the_same_requests_each_time() {
             command[0]
         );
     }
+}
+
+#[test]
+fn the_largest_process_of_a_compiler_driver_is_the_compiler() {
+    let scratch = Scratch::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/exact.c");
+    let object = scratch.file("exact.o");
+    let words = [
+        "gcc",
+        "-O1",
+        "-c",
+        source.to_str().unwrap(),
+        "-o",
+        object.to_str().unwrap(),
+    ];
+    let recording = run(&words);
+    assert_eq!(recording.ending, Ending::Exit(0));
+    assert!(object.exists(), "the output is that of a plain run");
+    let trace = recording.choose(&Choice::Largest).unwrap();
+    assert!(
+        trace.provenance.command[0].ends_with("cc1"),
+        "{:?}",
+        trace.provenance
+    );
+    assert!(trace.len() > recording.main.len());
 }
 
 #[test]
@@ -374,6 +398,14 @@ fn programs_that_cannot_be_recorded_are_refused_with_the_reason() {
     ));
     let error = record(&["ls".into()], &RecordOptions::new("/nowhere.so")).unwrap_err();
     assert!(error.to_string().contains("cargo build"), "{error}");
+
+    // A directory that LD_PRELOAD cannot name.
+    let spaced = scratch.file("a b");
+    std::fs::create_dir(&spaced).unwrap();
+    let mut options = RecordOptions::new(library());
+    options.directory = Some(spaced);
+    let error = record(&["ls".into()], &options).unwrap_err();
+    assert!(matches!(error, RecordError::Directory { .. }), "{error}");
 
     // A script whose interpreter cannot be recorded.
     std::fs::write(&text, format!("#!{}\n", statically.display())).unwrap();

@@ -126,8 +126,8 @@ impl Profile {
         });
         writeln!(
             f,
-            "\n{:>12} {:>11} {:>6} {:>11} {:>9} {:>9} {:>11} {:>9}",
-            "size", "allocations", "share", "frees", "resized", "peak live", "life, ev.", "life"
+            "\n{:>12} {:>11} {:>6} {:>11} {:>10} {:>9} {:>11} {:>9}",
+            "size", "allocations", "share", "frees", "resized to", "peak live", "life, ev.", "life"
         )?;
         for row in rows.iter().take(ROWS) {
             let share = 100.0 * row.allocations as f64 / self.allocations.max(1) as f64;
@@ -139,7 +139,7 @@ impl Profile {
                 .map_or("-".to_owned(), |mean| duration(mean as u64));
             writeln!(
                 f,
-                "{:>12} {:>11} {share:>5.1}% {:>11} {:>9} {:>9} {events:>11} {time:>9}",
+                "{:>12} {:>11} {share:>5.1}% {:>11} {:>10} {:>9} {events:>11} {time:>9}",
                 grouped(row.size),
                 grouped(row.allocations),
                 grouped(row.frees),
