@@ -311,3 +311,34 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
         _ => 0,
     }
 }
+
+/// The other names that glibc exports the family under; what they give must be
+/// what [`free`] takes.
+macro_rules! also_named {
+    ($($alias:ident = $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {$(
+        #[doc = concat!("[`", stringify!($name), "`] by another name.")]
+        ///
+        /// # Safety
+        /// As the function of the usual name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $alias($($argument: $kind),*) $(-> $result)? {
+            #[allow(unused_unsafe, reason = "some of the family are safe")]
+            // SAFETY: the caller's contract.
+            unsafe { $name($($argument),*) }
+        }
+    )*};
+}
+
+also_named! {
+    __libc_malloc = malloc(size: usize) -> *mut c_void;
+    __libc_calloc = calloc(count: usize, size: usize) -> *mut c_void;
+    __libc_realloc = realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    __libc_reallocarray =
+        reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void;
+    __libc_free = free(block: *mut c_void);
+    __libc_memalign = memalign(align: usize, size: usize) -> *mut c_void;
+    __libc_valloc = valloc(size: usize) -> *mut c_void;
+    __libc_pvalloc = pvalloc(size: usize) -> *mut c_void;
+    __posix_memalign =
+        posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int;
+}

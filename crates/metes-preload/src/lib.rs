@@ -56,6 +56,13 @@ extern "C" fn begin() {
         if watched != 0 {
             process::refuse("no memory is left to watch for forks");
         }
+        // A panic means that a program wrote where it must not. The usual hook
+        // might allocate, with the lock held.
+        std::panic::set_hook(Box::new(|info| {
+            process::say(&format!("metes: the heap was overwritten: {info}\n"));
+            // SAFETY: has no precondition.
+            unsafe { libc::abort() }
+        }));
     }
 }
 

@@ -53,6 +53,50 @@ fn threads_and_forks_leave_the_heap_sound() {
 }
 
 #[test]
+fn cplusplus_is_served() {
+    let binary = directory("objects").join("objects");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/objects.cc");
+    let flags = ["-std=c++17", "-O1", "-pthread", source, "-o"];
+    succeed(Command::new("g++").args(flags).arg(&binary));
+    let plain = text(&succeed(&mut Command::new(&binary)).stdout);
+    for heap in heaps() {
+        let done = run(preload(&mut Command::new(&binary), heap));
+        assert_eq!(text(&done.stdout), plain, "on {heap}: {}", done.status);
+    }
+}
+
+#[test]
+fn other_libraries_may_come_first() {
+    let library_of_others = directory("early").join("early.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/early.c");
+    let flags = [
+        "-O1",
+        "-fno-builtin",
+        "-fPIC",
+        "-shared",
+        "-pthread",
+        source,
+        "-o",
+    ];
+    succeed(Command::new("gcc").args(flags).arg(&library_of_others));
+    let [own, other] =
+        [library(), library_of_others.as_path()].map(|path| path.display().to_string());
+    for heap in heaps() {
+        for order in [format!("{own} {other}"), format!("{other} {own}")] {
+            let mut command = Command::new("perl");
+            command.args(["-e", "print join ',', map { 'x' x $_ } 1 .. 5"]);
+            let done = run(preload(&mut command, heap).env("LD_PRELOAD", &order));
+            assert_eq!(
+                text(&done.stdout),
+                "x,xx,xxx,xxxx,xxxxx",
+                "{order} on {heap}: {}",
+                done.status
+            );
+        }
+    }
+}
+
+#[test]
 fn what_must_not_be_freed_ends_the_program() {
     let program = compile("misuse.c", &[]);
     for (kind, what) in [

@@ -182,6 +182,18 @@ static void reports(void) {
     EXPECT(malloc_info(1, stderr) != 0);
 }
 
+/* glibc's own names, which old programs use. */
+void *__libc_malloc(size_t size);
+void __libc_free(void *block);
+static void other_names(void) {
+    char *block = __libc_malloc(100);
+    memset(block, 1, 100);
+    block = realloc(block, 200);
+    EXPECT(filled((unsigned char *)block, 1, 100));
+    free(block);
+    __libc_free(malloc(10));
+}
+
 /* Before main, and before this file's constructors. */
 static void *early;
 static void begin(int argc, char **argv, char **environment) {
@@ -205,6 +217,7 @@ int main(void) {
     alignments();
     zeroed();
     resizing();
+    other_names();
     reports();
     if (failures == 0)
         puts("as glibc");
