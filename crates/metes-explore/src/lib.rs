@@ -1,12 +1,13 @@
 //! Replay of traces on heaps, search for the heap that suits a program.
 //!
-//! A recorded trace becomes compact [`Events`]; a [`replay()`] drives the
+//! A recorded trace becomes compact [`Events`]; a [`Replayer`] drives the
 //! library's own heaps over a counted ledger, without touching managed memory;
 //! [`smallest_arena`] says how little memory would have sufficed; a [`Space`]
 //! of configurations built from the trace is searched by [`explore()`].
 
 mod arena;
 mod catalogue;
+mod choose;
 mod cost;
 mod events;
 mod pareto;
@@ -16,10 +17,12 @@ mod random;
 mod replay;
 mod run;
 mod search;
+pub mod small_heaps;
 mod space;
 
 pub use arena::{SmallestArena, smallest_arena};
 pub use catalogue::{Named, catalogue};
+pub use choose::{Choice, Preference, choose};
 pub use cost::CostModel;
 pub use events::{Event, EventError, Events, EventsBuilder, Operation};
 pub use pareto::{Objectives, dominates, front};
