@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use metes_explore::Preference;
 
 use crate::quantity::{positive_size, seconds};
 
@@ -63,6 +64,9 @@ pub(crate) struct Tune {
     /// Most bytes that the heap may take from the system: heaps above are not chosen
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub(crate) heap_limit: Option<u64>,
+    /// What matters most
+    #[arg(long, value_name = "WHAT", default_value = "balanced")]
+    pub(crate) prefer: Prefer,
     /// The process to tune, by number (0 is the command itself, its children
     /// follow) or by program name [default: the command, unless another process
     /// makes more than twice as many requests]
@@ -71,6 +75,29 @@ pub(crate) struct Tune {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Prefer {
+    /// Little memory in constant time, at most half as slow again as the fastest
+    Balanced,
+    /// Little memory, whatever the time
+    Footprint,
+    /// Little time in the mean, whatever the memory
+    Speed,
+    /// The least time of the slowest operation
+    Worst,
+}
+
+impl From<Prefer> for Preference {
+    fn from(prefer: Prefer) -> Preference {
+        match prefer {
+            Prefer::Balanced => Preference::Balanced,
+            Prefer::Footprint => Preference::Footprint,
+            Prefer::Speed => Preference::Speed,
+            Prefer::Worst => Preference::Worst,
+        }
+    }
 }
 
 /// Record what an unmodified program asks of its heap

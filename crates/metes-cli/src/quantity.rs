@@ -4,7 +4,7 @@
 //! bits is refused, never cut.
 
 /// Units of a size: powers of 1024, but for the decimal ones written out.
-const UNITS: [(&str, u64); 13] = [
+const UNITS: [(&str, u64); 15] = [
     ("", 1),
     ("b", 1),
     ("k", 1 << 10),
@@ -15,6 +15,8 @@ const UNITS: [(&str, u64); 13] = [
     ("mib", 1 << 20),
     ("gib", 1 << 30),
     ("tib", 1 << 40),
+    ("pib", 1 << 50),
+    ("eib", 1 << 60),
     ("kb", 1000),
     ("mb", 1_000_000),
     ("gb", 1_000_000_000),

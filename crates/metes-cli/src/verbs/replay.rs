@@ -88,18 +88,25 @@ fn verdict(arena: Option<u64>, replay: &metes_explore::Replay, incomplete: bool)
             grouped(arena),
             match incomplete {
                 true => ", not even room for the control structure".to_owned(),
-                false => format!("; {} requests failed", grouped(replay.failed)),
+                false => format!("; {} failed", requests(replay.failed)),
             }
         ),
         (_, Some(least)) => format!(
-            "{} requests failed, though {} bytes suffice: more memory does not always help",
-            grouped(replay.failed),
+            "{} failed, though {} bytes suffice: more memory does not always help",
+            requests(replay.failed),
             grouped(least)
         ),
         (_, None) => format!(
-            "{} requests failed: they are larger than any arena, so no memory suffices",
-            grouped(replay.failed)
+            "{} failed for being larger than any arena: no memory suffices",
+            requests(replay.failed)
         ),
+    }
+}
+
+fn requests(number: u64) -> String {
+    match number {
+        1 => "1 request".to_owned(),
+        number => format!("{} requests", grouped(number)),
     }
 }
 

@@ -5,16 +5,15 @@
 //! figures and placements that agree.
 
 mod check;
-mod choice;
 mod process;
 mod summary;
 
 use std::path::{Path, PathBuf};
 
 use metes_config::Config;
-use metes_explore::{Curve, Events, Exploration, Outcome, Replay, Replayer};
-use metes_trace::record::Ending;
-use metes_trace::{RecordOptions, Recording, Trace, record, write_parquet};
+use metes_explore::{Choice, Curve, Events, Exploration, Outcome, Replay, Replayer, choose};
+use metes_trace::record::{Ending, find_program};
+use metes_trace::{RecordError, RecordOptions, Recording, Trace, record, write_parquet};
 use serde_json::json;
 
 use crate::arguments::Tune;
@@ -22,6 +21,7 @@ use crate::capture::{self, Input, Pass, Written};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::launch::Scratch;
 use crate::page::{self, Content};
+use crate::quantity::grouped;
 use crate::verbs::record::died;
 use crate::verbs::replay::options_of;
 use crate::{emitted, libraries, output, progress, search, tracefile};
@@ -81,6 +81,9 @@ pub(crate) struct Chosen {
 
 pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let directory = &arguments.output;
+    // What cannot be run leaves no trace of the attempt.
+    let name = arguments.command.first().ok_or(RecordError::NoCommand)?;
+    find_program(name)?.check_preload()?;
     output::directory(directory)?;
     let program = Program {
         arguments,
@@ -104,15 +107,12 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         events: &events,
         found: &found,
     };
-    let (outcome, why) = match choice::choose(&found, arguments.heap_limit) {
-        Ok(choice) => choice,
-        Err(why) => {
-            page::write(directory, &content, None)?;
-            output::note(&why);
-            return Ok(DOES_NOT_HOLD);
-        }
+    let Some(choice) = choose(&within(&found, arguments.heap_limit), arguments.prefer.into()) else {
+        page::write(directory, &content, None)?;
+        output::note(&no_choice(&found, arguments.heap_limit));
+        return Ok(DOES_NOT_HOLD);
     };
-    let mut chosen = predict(outcome, why, &events);
+    let mut chosen = predict(choice, &events);
     page::write(directory, &content, Some(&chosen))?;
     chosen.emitted = emitted::write(&chosen.config, directory)?;
     let wheel = progress::spinner("building the emitted heap");
@@ -136,8 +136,31 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     Ok(status)
 }
 
+/// What was found, without the heaps that take more than the limit.
+fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
+    let mut found = found.clone();
+    if let Some(limit) = limit {
+        found.pareto.retain(|outcome| outcome.footprint <= limit);
+        found.constant_time.retain(|outcome| outcome.footprint <= limit);
+    }
+    found
+}
+
+fn no_choice(found: &Exploration, limit: Option<u64>) -> String {
+    let least = found.pareto.iter().map(|outcome| outcome.footprint).min();
+    match (least, limit) {
+        (Some(least), Some(limit)) => format!(
+            "no heap stays within {} bytes: the smallest footprint found is {}",
+            grouped(limit),
+            grouped(least)
+        ),
+        _ => "no heap serves every request of this program".to_owned(),
+    }
+}
+
 /// Replays the trace on the chosen heap with all that can be known.
-fn predict(outcome: Outcome, why: String, events: &Events) -> Chosen {
+fn predict(choice: Choice, events: &Events) -> Chosen {
+    let Choice { outcome, why } = choice;
     let config = Config::of(outcome.description);
     let (predicted, curve) =
         Replayer::new().replay(&config.name(), &config.heap, events, &options_of(&config));
