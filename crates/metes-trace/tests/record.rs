@@ -70,10 +70,12 @@ fn run(words: &[&str]) -> Recording {
     let recording = record(&command, &options).unwrap_or_else(|error| panic!("{error}"));
     for process in recording.processes() {
         let loaded = process.load().unwrap();
-        assert_eq!(
-            loaded.unfinished,
-            0,
-            "{} has torn or inverted records",
+        // Where room runs out, the last record may be cut.
+        let cut = u64::from(process.lost > 0);
+        let unfinished = loaded.unfinished;
+        assert!(
+            unfinished <= cut,
+            "{}: {unfinished} torn or inverted",
             process.name()
         );
         if !process.forked {
