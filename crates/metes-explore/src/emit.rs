@@ -17,7 +17,7 @@ mod build;
 mod model;
 mod rust;
 
-pub use build::{BuildError, build_preload};
+pub use build::{BuildError, build_preload, build_preload_with};
 
 /// What accompanies the code.
 #[derive(Clone, Debug, Default)]

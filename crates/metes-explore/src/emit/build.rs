@@ -35,16 +35,24 @@ pub enum BuildError {
 
 /// Compiles `c/preload.c` and `c/heap.c` below `directory`, where [`emit`]'s
 /// files were written, to `c/libheap.so`; returns its path. The compiler is
-/// `$CC` (which may carry flags) or `cc`.
+/// `$CC` or `cc`.
 ///
 /// [`emit`]: super::emit
 ///
 /// # Errors
 /// [`BuildError`] when there is no compiler or it refuses.
 pub fn build_preload(directory: &Path) -> Result<PathBuf, BuildError> {
+    build_preload_with(directory, &std::env::var("CC").unwrap_or_default())
+}
+
+/// As [`build_preload`], with a compiler of the caller's choice; it may carry
+/// flags, as `$CC` may, and is `cc` when empty.
+///
+/// # Errors
+/// As [`build_preload`].
+pub fn build_preload_with(directory: &Path, compiler: &str) -> Result<PathBuf, BuildError> {
     let library = directory.join("c/libheap.so");
-    let named = std::env::var("CC").unwrap_or_default();
-    let mut words = named.split_whitespace();
+    let mut words = compiler.split_whitespace();
     let compiler = words.next().unwrap_or("cc").to_string();
     let output = Command::new(&compiler)
         .args(words)

@@ -27,6 +27,7 @@ pub(super) fn context(description: &Description) -> Value {
     let largest_object = description.objects.iter().map(|pool| pool.size).max();
     let any =
         |wanted: fn(&IndexKind) -> bool| description.general.iter().any(|pool| wanted(&pool.index));
+    let list = any(|index| matches!(index, IndexKind::List { .. }));
     let classes = any(|index| matches!(index, IndexKind::Classes { .. }));
     let buddy = any(|index| matches!(index, IndexKind::Buddy { .. }));
     let kingsley = any(|index| matches!(index, IndexKind::Kingsley));
@@ -36,7 +37,7 @@ pub(super) fn context(description: &Description) -> Value {
         lowest_bit => lowest_bit,
         lowest_alone => lowest_bit || buddy,
         highest_bit => lowest_bit || buddy || kingsley,
-        head_number => classes || buddy,
+        head_number => classes,
     };
     context! {
         summary => summary(description),
@@ -46,6 +47,7 @@ pub(super) fn context(description: &Description) -> Value {
         largest_object => largest_object.unwrap_or(0),
         classes => classes,
         needs => needs,
+        kinds => context! { list => list, classes => classes, kingsley => kingsley, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
 }

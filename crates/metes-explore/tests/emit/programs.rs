@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use metes_explore::emit::{BuildError, build_preload};
+use metes_explore::emit::{BuildError, build_preload, build_preload_with};
 use serde_json::Value;
 
 use crate::sample;
-use crate::support::{emitted, run_tool, succeed};
+use crate::support::{emitted, succeed};
 
 /// Runs a command with and without the library: the output must be the same.
 /// Returns the reports of all its processes.
@@ -157,37 +157,11 @@ fn forks_threads_and_quick_exits_report() {
 fn a_missing_compiler_is_named() {
     let (_, description) = sample::named().remove(0);
     let directory = emitted(&description);
-    let program = std::env::current_exe().unwrap();
-    // In a process of its own, because the environment is one for all threads.
-    let output = run_tool(
-        Command::new(program)
-            .args([
-                "--exact",
-                "programs::build_with_cc",
-                "--ignored",
-                "--nocapture",
-            ])
-            .env("CC", "no-such-compiler -m64")
-            .env("METES_EMIT_DIRECTORY", directory.path()),
-    );
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        text.contains("the C compiler `no-such-compiler` was not found"),
-        "{text}"
-    );
+    let error = build_preload_with(directory.path(), "no-such-compiler -m64").unwrap_err();
+    assert!(matches!(error, BuildError::NoCompiler(_)), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("`no-such-compiler` was not found"), "{text}");
     assert!(text.contains("apt install gcc"), "{text}");
-}
-
-#[test]
-#[ignore = "run by a_missing_compiler_is_named in a process of its own"]
-fn build_with_cc() {
-    let Ok(directory) = std::env::var("METES_EMIT_DIRECTORY") else {
-        return;
-    };
-    match build_preload(Path::new(&directory)) {
-        Err(error @ BuildError::NoCompiler(_)) => println!("{error}"),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

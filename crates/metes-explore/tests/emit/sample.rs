@@ -85,7 +85,7 @@ fn size(random: &mut Random, favourites: &[usize]) -> usize {
         75..94 => random.below(6_000),
         94..99 => random.below(120_000),
         // More than there is, and more than there can be.
-        _ => random.one_of(&[0, 3 << 20, 1 << 34, usize::MAX / 2, usize::MAX]),
+        _ => random.one_of(&[0, 3 << 20, 1 << 40, usize::MAX / 2, usize::MAX]),
     }
 }
 
@@ -198,7 +198,7 @@ fn index(random: &mut Random) -> IndexKind {
             max_fit_percent: random.one_of(&[0, 0, 100, 130]),
         },
         4 | 5 => IndexKind::Classes {
-            second_level: 1 << random.below(7),
+            second_level: 1 << random.below(6),
             probes: random.one_of(&[0, 0, 3, usize::MAX]),
         },
         6 => IndexKind::Kingsley,
