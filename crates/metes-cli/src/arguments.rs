@@ -49,7 +49,7 @@ pub(crate) enum Verb {
 /// Records the program, explores heaps by replay, emits the chosen one as C and
 /// Rust, builds it, runs the program once more on it, and compares what was
 /// predicted with what was measured. The program runs two times, with pipes for
-/// stdout and stderr; a run that differs from the recorded one is recorded and
+/// stdout and stderr, and without randomised addresses; a run that differs from the recorded one is recorded and
 /// run again, to tell what differs. With --json the program's output goes to
 /// stderr. Exit status 1 if what was measured is not what was predicted.
 #[derive(Args)]

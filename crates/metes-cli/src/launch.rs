@@ -150,6 +150,37 @@ pub(crate) fn launch(
     Ok(Ended { pid, ending })
 }
 
+/// Programs started while it lives get the same address layout each time, as
+/// far as the system allows it (some containers do not). Programs hash and sort
+/// by address, so only then two runs ask for the same.
+pub(crate) struct SteadyLayout(libc::c_int);
+
+/// Asks `personality` for the present value.
+const PRESENT: libc::c_ulong = 0xffff_ffff;
+
+impl SteadyLayout {
+    pub(crate) fn begin() -> SteadyLayout {
+        // SAFETY: reads and sets flags of this process; they matter for the
+        // programs that it starts.
+        let before = unsafe { libc::personality(PRESENT) };
+        if before >= 0 {
+            let steady = (before | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong;
+            // SAFETY: as above. Where it is refused, the layout stays random.
+            unsafe { libc::personality(steady) };
+        }
+        SteadyLayout(before)
+    }
+}
+
+impl Drop for SteadyLayout {
+    fn drop(&mut self) {
+        if self.0 >= 0 {
+            // SAFETY: as above, the value from before.
+            unsafe { libc::personality(self.0 as libc::c_ulong) };
+        }
+    }
+}
+
 const KEYBOARD: [libc::c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
 
 /// SIGINT and SIGQUIT, ignored while it lives.

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::arguments::Tune;
 use crate::capture::{self, Input, Pass, Written};
 use crate::error::{DOES_NOT_HOLD, Failure};
-use crate::launch::Scratch;
+use crate::launch::{Scratch, SteadyLayout};
 use crate::page::{self, Content};
 use crate::quantity::grouped;
 use crate::verbs::record::died;
@@ -85,6 +85,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let name = arguments.command.first().ok_or(RecordError::NoCommand)?;
     find_program(name)?.check_preload()?;
     output::directory(directory)?;
+    let _steady = SteadyLayout::begin();
     let program = Program {
         arguments,
         recorder: libraries::recorder()?,
