@@ -1,6 +1,6 @@
 //! The named heaps that every exploration begins with.
 
-use metes_heap::{Description, Fit, IndexKind, Order};
+use metes_heap::Description;
 
 /// A heap under its usual name.
 #[derive(Clone, Copy, Debug)]
@@ -11,29 +11,25 @@ pub struct Named {
     pub description: Description,
 }
 
-/// Every named heap, the constant-time ones first.
+/// Every named heap: TLSF, then the others of constant time, then those that
+/// search. So that a search which is cut short has the quickest to replay.
 pub fn catalogue() -> Vec<Named> {
-    let fit = |fit| IndexKind::list(fit, Order::Address);
-    let segregated = IndexKind::Classes {
-        second_level: 1,
-        probes: usize::MAX,
-    };
-    [
-        ("tlsf", IndexKind::tlsf(32)),
-        ("half-fit", IndexKind::tlsf(1)),
-        ("buddy", IndexKind::Buddy { lowest: false }),
-        ("kingsley", IndexKind::Kingsley),
-        ("segregated-fit", segregated),
-        ("first-fit", fit(Fit::First)),
-        ("next-fit", fit(Fit::Next)),
-        ("best-fit", fit(Fit::Best)),
-        ("worst-fit", fit(Fit::Worst)),
-        ("exact-fit", fit(Fit::Exact)),
-    ]
-    .into_iter()
-    .map(|(name, index)| Named {
-        name,
-        description: Description::of(index),
-    })
-    .collect()
+    let mut heaps: Vec<Named> = metes_config::named()
+        .into_iter()
+        .map(|(name, config)| Named {
+            name,
+            description: config.heap,
+        })
+        .collect();
+    heaps.sort_by_key(|heap| {
+        let constant = crate::constant_time(&heap.description);
+        (heap.name != "tlsf", !constant)
+    });
+    heaps
+}
+
+/// How a heap is written down in results: its spec where it has one, else a
+/// name that says its pools.
+pub fn write_down(description: &Description) -> String {
+    metes_config::Config::of(*description).name()
 }

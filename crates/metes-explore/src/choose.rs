@@ -39,7 +39,9 @@ pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choic
     let all = &exploration.pareto;
     match preference {
         Preference::Footprint => {
-            let outcome = all.iter().min_by_key(|o| (o.footprint, o.cycles, o.cycles_max))?;
+            let outcome = all
+                .iter()
+                .min_by_key(|o| (o.footprint, o.cycles, o.cycles_max))?;
             let why = format!(
                 "It has the smallest footprint of all {} configurations replayed: {}. The mean \
                  cost is {:.1} modelled cycles a request.",
@@ -50,7 +52,9 @@ pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choic
             Some(chosen(outcome, why))
         }
         Preference::Speed => {
-            let outcome = all.iter().min_by_key(|o| (o.cycles, o.footprint, o.cycles_max))?;
+            let outcome = all
+                .iter()
+                .min_by_key(|o| (o.cycles, o.footprint, o.cycles_max))?;
             let why = format!(
                 "It has the lowest mean cost of all {} configurations replayed: {:.1} modelled \
                  cycles a request, with a footprint of {}.",
@@ -61,7 +65,9 @@ pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choic
             Some(chosen(outcome, why))
         }
         Preference::Worst => {
-            let outcome = all.iter().min_by_key(|o| (o.cycles_max, o.footprint, o.cycles))?;
+            let outcome = all
+                .iter()
+                .min_by_key(|o| (o.cycles_max, o.footprint, o.cycles))?;
             let why = format!(
                 "No request took more than {} modelled cycles, the least of all {} \
                  configurations replayed, with a footprint of {}.",
@@ -82,7 +88,10 @@ fn balanced(exploration: &Exploration) -> Option<Choice> {
         // No heap of constant time served the trace, as when a buddy is asked
         // for more alignment than it has: the smallest of all, then.
         let choice = choose(exploration, Preference::Footprint)?;
-        let why = format!("No heap of constant time served every request. {}", choice.why);
+        let why = format!(
+            "No heap of constant time served every request. {}",
+            choice.why
+        );
         return Some(Choice { why, ..choice });
     };
     let limit = u128::from(fastest) * u128::from(SLOWER.0) / u128::from(SLOWER.1);
@@ -97,9 +106,13 @@ fn balanced(exploration: &Exploration) -> Option<Choice> {
         bytes(outcome.footprint),
         outcome.cycles_mean,
     );
-    let smaller = exploration.pareto.iter().find(|other| other.footprint < outcome.footprint);
+    let smaller = exploration
+        .pareto
+        .iter()
+        .find(|other| other.footprint < outcome.footprint);
     if let Some(other) = smaller {
-        let percent = (outcome.footprint - other.footprint) as f64 * 100.0 / outcome.footprint as f64;
+        let percent =
+            (outcome.footprint - other.footprint) as f64 * 100.0 / outcome.footprint as f64;
         let cost = if other.constant_time {
             "more time in the mean"
         } else {
@@ -134,7 +147,11 @@ mod tests {
     use super::*;
     use metes_heap::{Description, IndexKind};
 
-    fn outcome(heap: &str, constant_time: bool, [footprint, cycles, cycles_max]: [u64; 3]) -> Outcome {
+    fn outcome(
+        heap: &str,
+        constant_time: bool,
+        [footprint, cycles, cycles_max]: [u64; 3],
+    ) -> Outcome {
         Outcome {
             number: 0,
             named: None,
@@ -184,7 +201,10 @@ mod tests {
         assert_eq!(pick(Preference::Speed).outcome.heap, "fast");
         assert_eq!(pick(Preference::Worst).outcome.heap, "steady");
         let why = pick(Preference::Balanced).why;
-        assert!(why.contains("1100 bytes") && why.contains("18.2 %"), "{why}");
+        assert!(
+            why.contains("1100 bytes") && why.contains("18.2 %"),
+            "{why}"
+        );
         assert_eq!(choose(&exploration(Vec::new()), Preference::Balanced), None);
     }
 

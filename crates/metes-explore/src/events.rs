@@ -168,6 +168,25 @@ impl Events {
     }
 }
 
+impl TryFrom<&metes_trace::Trace> for Events {
+    type Error = EventError;
+
+    /// The events of a trace; access rows are left out. Expected O(events).
+    fn try_from(trace: &metes_trace::Trace) -> Result<Self, EventError> {
+        let mut builder = EventsBuilder::new();
+        for event in trace.iter() {
+            let operation = match event.op {
+                metes_trace::Op::Alloc => Operation::Allocate,
+                metes_trace::Op::Free => Operation::Free,
+                metes_trace::Op::Resize => Operation::Resize,
+                metes_trace::Op::Access => continue,
+            };
+            builder.push(operation, event.block, event.size, u64::from(event.align))?;
+        }
+        Ok(builder.finish())
+    }
+}
+
 /// Makes [`Events`] of rows that name blocks by serial number.
 #[derive(Debug, Default)]
 pub struct EventsBuilder {

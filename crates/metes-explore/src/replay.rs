@@ -97,6 +97,8 @@ pub struct Replay {
     /// Bytes of records when most blocks were live: control structures, a
     /// header a live block of the general pools, the table of slabs.
     pub record_bytes: u64,
+    /// Those of the control structures and of the table of slabs alone.
+    pub control_bytes: u64,
     /// Bytes that resizes copied.
     pub copied: u64,
     /// Modelled cycles of all operations.
@@ -194,6 +196,7 @@ impl Replayer {
             record_writes: totals.writes,
             most_accesses: totals.most_accesses.into(),
             record_bytes: measured.control + measured.table + header * in_general,
+            control_bytes: measured.control + measured.table,
             copied: totals.copied,
             cycles: totals.cycles,
             cycles_mean: totals.cycles as f64 / count.max(1) as f64,
