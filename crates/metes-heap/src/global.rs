@@ -75,12 +75,12 @@ fn pointer(place: Option<NonNull<u8>>) -> *mut u8 {
 // SAFETY: a `Heap` gives out blocks that do not overlap, of at least the size
 // and alignment asked for, and keeps them until they are freed or moved.
 unsafe impl<L: Lock, I: Index<Tagged<S>>, const S: bool> GlobalAlloc for Locked<L, I, S> {
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         pointer(self.with(|heap| heap.allocate(layout.size(), layout.align())))
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn dealloc(&self, place: *mut u8, _layout: Layout) {
         let Some(place) = NonNull::new(place) else {
             return;
@@ -172,6 +172,13 @@ impl<L: Lock, I: Index<Tagged<S>>, const BYTES: usize, const S: bool> StaticHeap
         self.with(|heap| heap.statistics())
     }
 
+    /// Calls `visit` with every block in address order; `visit` must not
+    /// allocate from this heap. Linear.
+    pub fn visit(&'static self, visit: impl FnMut(crate::BlockInfo)) {
+        let walked = self.with(|heap| heap.walk(visit));
+        debug_assert!(walked.is_ok());
+    }
+
     /// Verifies every invariant. Linear.
     ///
     /// # Errors
@@ -185,12 +192,12 @@ impl<L: Lock, I: Index<Tagged<S>>, const BYTES: usize, const S: bool> StaticHeap
 unsafe impl<L: Lock, I: Index<Tagged<S>>, const B: usize, const S: bool> GlobalAlloc
     for StaticHeap<L, I, B, S>
 {
-    #[inline]
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         pointer(self.with(|heap| heap.allocate(layout.size(), layout.align())))
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { self.locked.dealloc(place, layout) }

@@ -111,7 +111,7 @@ fn cases() -> ProptestConfig {
     }
 }
 
-const STEPS: usize = if cfg!(miri) { 40 } else { 400 };
+const STEPS: usize = if cfg!(miri) { 25 } else { 400 };
 
 proptest! {
     #![proptest_config(cases())]
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn every_index_without_limits(steps in steps(STEPS)) {
         let kinds = kinds();
-        let every = if cfg!(miri) { 7 } else { 1 };
+        let every = if cfg!(miri) { 11 } else { 1 };
         for &kind in kinds.iter().step_by(every) {
             run_kind(kind, Limits::NONE, &steps);
         }
@@ -153,7 +153,7 @@ proptest! {
         let mut table = vec![0u32; length / granule];
         let mut hash = vec![(0usize, 0u32); 8192];
         let geometry = Geometry::out_of_band(granule);
-        for kind in kinds().into_iter().step_by(5) {
+        for kind in kinds().into_iter().step_by(if cfg!(miri) { 17 } else { 5 }) {
             let index = || AnyIndex::new(kind, Limits::NONE);
             if hashed {
                 let ledger = Ledger::new(&mut records, Hashed::new(&mut hash), geometry);

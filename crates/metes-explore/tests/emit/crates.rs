@@ -39,6 +39,6 @@ fn the_emitted_crate_decides_alike() {
         let operations = sample::operations(11, 2_000);
         let driven = drive(&target.path().join("debug/examples/driver"), &operations);
         let tagged = reference::tagged(&description, &operations);
-        assert_eq!(driven, tagged.lines, "{name}");
+        assert_eq!(driven, tagged.lines(), "{name}");
     }
 }

@@ -6,6 +6,8 @@
 mod code;
 mod crates;
 mod decisions;
+mod narrow;
+mod prediction;
 mod programs;
 mod reference;
 mod sample;

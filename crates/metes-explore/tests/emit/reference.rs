@@ -17,7 +17,6 @@ use metes_heap::{
 use crate::sample::Operation;
 use crate::support::ARENA;
 
-const SPAN: usize = 1 << 36;
 const INCREMENT: usize = 4096;
 const ARENA_ALIGNMENT: usize = 1 << 21;
 
@@ -50,10 +49,35 @@ unsafe impl Sources for Grown {
     }
 }
 
-/// What a heap decided: a line an operation, then check and statistics.
+/// The span of hosts.
+const SPAN: usize = 1 << 36;
+
+/// One decision: the offset of the block given, if any, and the footprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) offset: Option<u64>,
+    pub(crate) footprint: usize,
+    /// Bytes of the records of slabs, part of the footprint.
+    pub(crate) slab_records: usize,
+}
+
+/// What a heap decided, operation by operation, and its statistics.
 pub(crate) struct Decisions {
-    pub(crate) lines: Vec<String>,
+    pub(crate) decisions: Vec<Decision>,
     pub(crate) statistics: metes_heap::Statistics,
+}
+
+impl Decisions {
+    /// In the driver's words: a line an operation, then that of the check.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let line = |decision: &Decision| match decision.offset {
+            Some(offset) => format!("{offset} {}", decision.footprint),
+            None => format!("- {}", decision.footprint),
+        };
+        let mut lines: Vec<String> = self.decisions.iter().map(line).collect();
+        lines.push("check 0".to_string());
+        lines
+    }
 }
 
 /// The decisions over boundary tags, in real memory.
@@ -67,7 +91,7 @@ pub(crate) fn tagged(description: &Description, operations: &[Operation]) -> Dec
         .collect();
     let decisions = with_objects(description, |objects| {
         let composite = Composite::describe(description, |_| <Tagged>::new(), objects);
-        run(composite, operations, |pool, bytes| {
+        run(composite, SPAN, operations, |pool, bytes| {
             // SAFETY: `ARENA` bytes lie there until the composite is dropped.
             unsafe { Memory::from_raw(memories[pool], bytes) }
         })
@@ -81,6 +105,16 @@ pub(crate) fn tagged(description: &Description, operations: &[Operation]) -> Dec
 
 /// The decisions over a ledger with the geometry of boundary tags.
 pub(crate) fn ledger(description: &Description, operations: &[Operation]) -> Decisions {
+    ledger_of(description, operations, 8, SPAN)
+}
+
+/// The decisions for words of so many bytes and indexes of such a span.
+pub(crate) fn ledger_of(
+    description: &Description,
+    operations: &[Operation],
+    word: usize,
+    span: usize,
+) -> Decisions {
     let mut tables: Vec<Vec<Record>> = description
         .general
         .iter()
@@ -88,9 +122,9 @@ pub(crate) fn ledger(description: &Description, operations: &[Operation]) -> Dec
         .collect();
     let mut tables = tables.iter_mut();
     with_objects(description, |objects| {
-        let store = |_| Ledger::new(tables.next().unwrap(), ByHandle, Geometry::tagged(8));
+        let store = |_| Ledger::new(tables.next().unwrap(), ByHandle, Geometry::tagged(word));
         let composite = Composite::describe(description, store, objects);
-        run(composite, operations, |_, bytes| bytes)
+        run(composite, span, operations, |_, bytes| bytes)
     })
 }
 
@@ -111,6 +145,7 @@ fn with_objects(
 
 fn run<S: Store>(
     mut heap: Composite<'_, AnyPool<S::Block>, S>,
+    span: usize,
     operations: &[Operation],
     region: impl Fn(usize, usize) -> S::Region,
 ) -> Decisions
@@ -123,28 +158,27 @@ where
     };
     for pool in 0..heap.pools().count() {
         let general = heap.general(pool).unwrap();
-        general.reserve_span(SPAN);
+        general.reserve_span(span);
         let bytes = general.smallest_region().next_multiple_of(INCREMENT);
         general.add_region(region(pool, bytes)).unwrap();
         grown.lengths.push(bytes);
     }
     let mut places: Vec<Option<Spot<S::Place>>> = vec![None; operations.len()];
-    let mut lines = Vec::new();
+    let mut decisions = Vec::new();
     for (number, &operation) in operations.iter().enumerate() {
         if number % 97 == 0 {
             assert_eq!(heap.check(), Ok(()), "before operation {number}");
         }
         let spot = operate(&mut heap, &mut grown, &mut places, operation);
-        let footprint = heap.footprint();
-        lines.push(match spot {
-            Some(spot) => format!("{} {footprint}", offset(&heap, spot)),
-            None => format!("- {footprint}"),
+        decisions.push(Decision {
+            offset: spot.map(|spot| offset(&heap, spot)),
+            footprint: heap.footprint(),
+            slab_records: heap.objects().record_bytes(),
         });
     }
     assert_eq!(heap.check(), Ok(()));
-    lines.push("check 0".to_string());
     Decisions {
-        lines,
+        decisions,
         statistics: heap.statistics(),
     }
 }

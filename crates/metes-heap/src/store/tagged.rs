@@ -84,6 +84,11 @@ impl Memory {
         }
     }
 
+    /// Where it begins.
+    pub const fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
     /// Its length in bytes.
     pub const fn bytes(&self) -> usize {
         self.length
