@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Trace(#[from] metes_trace::TraceError),
     #[error("{0}")]
+    Output(#[from] metes_explore::OutputError),
+    #[error("{0}")]
     Bound(metes_heap::bounds::BoundError),
     #[error("{0}")]
     Emit(#[from] metes_explore::emit::EmitError),

@@ -8,27 +8,29 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use metes_config::Config;
-use metes_explore::{Budget, Events, Exploration, Observer, Options, Outcome, explore};
-use metes_heap::Description;
+use metes_explore::{
+    Budget, Events, Exploration, Observer, Options, Outcome, Results, explore, write_down,
+};
 use serde_json::Value;
 
 use crate::error::Failure;
 use crate::quantity::grouped;
 use crate::{interrupt, output, progress};
 
-/// How a heap is written down: its spec where there is one.
-pub(crate) fn spelled(description: &Description) -> String {
-    Config::of(*description).name()
-}
-
 struct Watch {
     bar: ProgressBar,
     start: Instant,
     seconds: f64,
+    results: Results,
 }
 
 impl Observer for Watch {
+    fn outcome(&mut self, outcome: &Outcome) {
+        self.results.outcome(outcome);
+    }
+
     fn progress(&mut self, configurations: u64, pareto: usize) {
+        self.results.progress(configurations, pareto);
         let share = self.start.elapsed().as_secs_f64() / self.seconds;
         self.bar.set_position((share.min(1.0) * 1000.0) as u64);
         self.bar.set_message(format!(
@@ -38,12 +40,21 @@ impl Observer for Watch {
     }
 }
 
-/// Searches for `seconds`; Ctrl-C ends it earlier.
+/// What was searched, by which rules, and what was found.
+pub(crate) struct Searched {
+    pub(crate) found: Exploration,
+    pub(crate) budget: Budget,
+    pub(crate) options: Options,
+}
+
+/// Searches for `seconds`; Ctrl-C ends it earlier. All outcomes go to
+/// `results.jsonl` and the unbeaten ones to `pareto.json` in `directory`.
 pub(crate) fn run(
     events: &Events,
     seconds: f64,
     configurations: Option<u64>,
-) -> Result<Exploration, Failure> {
+    directory: &Path,
+) -> Result<Searched, Failure> {
     let stop = interrupt::flag()?;
     let budget = Budget {
         time: Some(Duration::from_secs_f64(seconds)),
@@ -54,11 +65,17 @@ pub(crate) fn run(
         bar: progress::budget("exploring"),
         start: Instant::now(),
         seconds,
+        results: Results::create(directory)?,
     };
     let options = Options::default();
-    let found = explore(events, &options, &budget, &spelled, &stop, &mut watch);
+    let found = explore(events, &options, &budget, &write_down, &stop, &mut watch);
     watch.bar.finish_and_clear();
-    Ok(found)
+    watch.results.finish(&found)?;
+    Ok(Searched {
+        found,
+        budget,
+        options,
+    })
 }
 
 /// The outcomes as JSON, each with the `heap.toml` that names it on disk.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use metes_explore::{Events, EventsBuilder, Operation};
-use metes_trace::{Op, Trace};
+use metes_explore::Events;
+use metes_trace::Trace;
 
 use crate::error::Failure;
 
@@ -21,17 +21,5 @@ pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
 
 /// The form that a replay streams.
 pub(crate) fn events(trace: &Trace) -> Result<Events, Failure> {
-    let mut builder = EventsBuilder::new();
-    for event in trace.iter() {
-        let operation = match event.op {
-            Op::Alloc => Operation::Allocate,
-            Op::Free => Operation::Free,
-            Op::Resize => Operation::Resize,
-            Op::Access => continue,
-        };
-        builder
-            .push(operation, event.block, event.size, u64::from(event.align))
-            .map_err(|error| Failure::input(error.to_string()))?;
-    }
-    Ok(builder.finish())
+    Events::try_from(trace).map_err(|error| Failure::input(error.to_string()))
 }

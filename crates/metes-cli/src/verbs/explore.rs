@@ -6,8 +6,9 @@ use serde_json::json;
 use crate::arguments::{Explore, Space};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, Table};
+use crate::page::{self, Content};
 use crate::quantity::{bytes, grouped, ratio};
-use crate::{page, search, tracefile};
+use crate::{progress, search, tracefile};
 
 pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let trace = tracefile::read(&arguments.trace)?;
@@ -17,22 +18,17 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         Space::Named => Some(0),
         _ => arguments.configurations,
     };
-    let found = search::run(&events, arguments.budget, configurations)?;
+    let searched = search::run(&events, arguments.budget, configurations, &arguments.output)?;
+    let found = &searched.found;
     let front = match arguments.space {
         Space::ConstantTime => &found.constant_time,
         _ => &found.pareto,
     };
     let outcomes = search::outcomes(front, &arguments.output)?;
-    let report = page::write(
-        &arguments.output,
-        &page::Content {
-            trace: &trace,
-            trace_file: Some(&arguments.trace),
-            events: &events,
-            found: &found,
-        },
-        None,
-    )?;
+    let wheel = progress::spinner("comparing heaps");
+    let content = Content::new(&trace, &events, &searched, None);
+    wheel.finish_and_clear();
+    let report = page::write(&arguments.output, &content.document(None))?;
     if json {
         output::json(&json!({
             "configurations": found.configurations,
@@ -45,7 +41,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "report": report,
         }))?;
     } else {
-        let mut text = summary(&found);
+        let mut text = summary(found);
         text += &format!("\n{}\n", unbeaten(front, events.peak_live()));
         text += &format!(
             "report {}\nheaps  {}\n",

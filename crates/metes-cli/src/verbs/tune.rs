@@ -11,7 +11,8 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use metes_config::Config;
-use metes_explore::{Choice, Curve, Events, Exploration, Outcome, Replay, Replayer, choose};
+use metes_explore::report::{Document, PlacementFigures, Usage};
+use metes_explore::{Choice, Events, Exploration, Outcome, Replay, Replayer, choose};
 use metes_trace::record::{Ending, find_program};
 use metes_trace::{RecordError, RecordOptions, Recording, Trace, record, write_parquet};
 use serde_json::json;
@@ -74,7 +75,6 @@ pub(crate) struct Chosen {
     pub(crate) outcome: Outcome,
     pub(crate) why: String,
     pub(crate) predicted: Replay,
-    pub(crate) curve: Curve,
     pub(crate) emitted: Vec<PathBuf>,
     pub(crate) checked: Option<Checked>,
 }
@@ -100,21 +100,23 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         return Err(died(&arguments.command, signal, &trace_file));
     }
     let events = tracefile::events(&recorded.trace)?;
-    let found = search::run(&events, arguments.budget, None)?;
+    let searched = search::run(&events, arguments.budget, None, directory)?;
+    let found = &searched.found;
     let pareto = search::outcomes(&found.pareto, directory)?;
-    let content = Content {
-        trace: &recorded.trace,
-        trace_file: Some(&trace_file),
-        events: &events,
-        found: &found,
-    };
-    let Some(choice) = choose(&within(&found, arguments.heap_limit), arguments.prefer.into()) else {
-        page::write(directory, &content, None)?;
-        output::note(&no_choice(&found, arguments.heap_limit));
+    let choice = choose(
+        &within(found, arguments.heap_limit),
+        arguments.prefer.into(),
+    );
+    let wheel = progress::spinner("comparing heaps");
+    let content = Content::new(&recorded.trace, &events, &searched, choice.as_ref());
+    wheel.finish_and_clear();
+    let Some(choice) = choice.clone() else {
+        page::write(directory, &content.document(None))?;
+        output::note(&no_choice(found, arguments.heap_limit));
         return Ok(DOES_NOT_HOLD);
     };
     let mut chosen = predict(choice, &events);
-    page::write(directory, &content, Some(&chosen))?;
+    page::write(directory, &content.document(None))?;
     chosen.emitted = emitted::write(&chosen.config, directory)?;
     let wheel = progress::spinner("building the emitted heap");
     let library = emitted::build(directory);
@@ -127,11 +129,11 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         write_parquet(again, &directory.join("again.trace.parquet"))?;
     }
     chosen.checked = Some(checked);
-    let report = page::write(directory, &content, Some(&chosen))?;
+    let report = page::write(directory, &told(&content, &chosen))?;
     if json {
-        print_json(&recorded, &found, &chosen, pareto, &report)?;
+        print_json(&recorded, found, &chosen, pareto, &report)?;
     } else {
-        let text = summary::text(&recorded, &found, &events, &chosen, directory, &report);
+        let text = summary::text(&recorded, found, &events, &chosen, directory, &report);
         output::text(&text)?;
     }
     Ok(status)
@@ -142,7 +144,9 @@ fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
     let mut found = found.clone();
     if let Some(limit) = limit {
         found.pareto.retain(|outcome| outcome.footprint <= limit);
-        found.constant_time.retain(|outcome| outcome.footprint <= limit);
+        found
+            .constant_time
+            .retain(|outcome| outcome.footprint <= limit);
     }
     found
 }
@@ -163,17 +167,45 @@ fn no_choice(found: &Exploration, limit: Option<u64>) -> String {
 fn predict(choice: Choice, events: &Events) -> Chosen {
     let Choice { outcome, why } = choice;
     let config = Config::of(outcome.description);
-    let (predicted, curve) =
+    let (predicted, _) =
         Replayer::new().replay(&config.name(), &config.heap, events, &options_of(&config));
     Chosen {
         config,
         outcome,
         why,
         predicted,
-        curve,
         emitted: Vec::new(),
         checked: None,
     }
+}
+
+/// The report with what was measured and emitted.
+fn told(content: &Content<'_>, chosen: &Chosen) -> Document {
+    let checked = chosen.checked.as_ref();
+    let mut document = content.document(checked.and_then(|checked| checked.deterministic));
+    let (Some(shown), Some(checked)) = (document.chosen.as_mut(), checked) else {
+        return document;
+    };
+    let Checked { predicted, .. } = checked;
+    shown.predicted = Usage {
+        peak_live: predicted.peak_live,
+        footprint: predicted.footprint,
+    };
+    shown.measured = checked.measured.as_ref().map(|measured| Usage {
+        peak_live: measured.peak_live,
+        footprint: measured.footprint,
+    });
+    shown.equal = shown.measured.map(|_| checked.equal());
+    shown.placements = checked.measured.as_ref().map(|measured| PlacementFigures {
+        events: measured.events,
+        equal: checked.placements_equal(),
+        first_difference: serde_json::to_value(&checked.difference)
+            .ok()
+            .filter(|value| !value.is_null()),
+    });
+    let emitted = chosen.emitted.iter().map(|path| path.display().to_string());
+    shown.emitted = emitted.collect();
+    document
 }
 
 fn print_json(
