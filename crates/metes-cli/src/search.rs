@@ -97,8 +97,13 @@ pub(crate) fn outcomes(front: &[Outcome], directory: &Path) -> Result<Vec<Value>
     Ok(values)
 }
 
+/// The file of an unbeaten heap, by its place in the set.
+pub(crate) fn file_name(index: usize) -> String {
+    format!("{:03}.toml", index + 1)
+}
+
 fn file(place: &Path, index: usize) -> PathBuf {
-    place.join(format!("{:03}.toml", index + 1))
+    place.join(file_name(index))
 }
 
 /// Files of an earlier, larger set, which would be taken for part of this one.

@@ -77,12 +77,19 @@ fn summary(found: &Exploration) -> String {
 fn unbeaten(front: &[metes_explore::Outcome], peak_live: u64) -> Table {
     /// Rows shown; the report has all.
     const ROWS: usize = 20;
-    let mut table = Table::new(&["heap", "footprint", "× live", "cycles", "maximum"]);
-    for outcome in front.iter().take(ROWS) {
+    /// Characters of a heap's name; its file says the rest.
+    const NAME: usize = 48;
+    let mut table = Table::new(&["heap", "file", "footprint", "× live", "cycles", "maximum"]);
+    for (index, outcome) in front.iter().take(ROWS).enumerate() {
+        let mut name: String = outcome.heap.chars().take(NAME).collect();
+        if name.len() < outcome.heap.len() {
+            name += "…";
+        }
         table.row(
             anstyle::Style::new(),
             vec![
-                outcome.heap.clone(),
+                name,
+                search::file_name(index),
                 bytes(outcome.footprint),
                 ratio(outcome.footprint, peak_live),
                 format!("{:.1}", outcome.cycles_mean),

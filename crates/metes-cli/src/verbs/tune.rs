@@ -125,8 +125,11 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     chosen.emitted.push(library.clone());
     let checked = check::check(&program, &recorded, &chosen, &library)?;
     let status = if checked.holds() { 0 } else { DOES_NOT_HOLD };
-    if let Some(again) = &checked.again {
-        write_parquet(again, &directory.join("again.trace.parquet"))?;
+    let again = directory.join("again.trace.parquet");
+    match &checked.again {
+        Some(trace) => write_parquet(trace, &again)?,
+        // One of an earlier run would be taken for this one's.
+        None => drop(std::fs::remove_file(&again)),
     }
     chosen.checked = Some(checked);
     let report = page::write(directory, &told(&content, &chosen))?;
