@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - all state of a heap lies in the memory that the program gave;
-//! - no function of the malloc family is called (see [`scratch`]).
+//! - no function of the malloc family is called (see `scratch`).
 
 mod heap;
 mod scratch;

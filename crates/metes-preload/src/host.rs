@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use metes_config::{Config, StoreKind};
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
-    AnyPool, BadFree, Composite, Memory, ObjectPools, Slab, Spot, Statistics, Tagged,
+    AnyPool, BadFree, Composite, Description, Heap, IndexKind, Memory, ObjectPools, Slab, Spot,
+    Statistics, Tagged, Tlsf,
 };
 
 use crate::arena::{Arena, map};
@@ -32,7 +33,67 @@ const PAGE: usize = 4096;
 /// The alignment of every block.
 pub(crate) const ALIGN: usize = 16;
 
-type Pools = Composite<'static, AnyPool<TaggedBlock>, Tagged>;
+/// The pools of the heap. The default heap is compiled for its parameters; it
+/// decides what the general form decides.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, and nothing may be allocated"
+)]
+enum Pools {
+    Default(Composite<'static, Tlsf<DEFAULT>, Tagged, 1>),
+    Any(Composite<'static, AnyPool<TaggedBlock>, Tagged>),
+}
+
+/// Second level of the default heap.
+const DEFAULT: usize = 32;
+
+macro_rules! each {
+    ($pools:expr, $own:ident => $call:expr) => {
+        match $pools {
+            Pools::Default($own) => $call,
+            Pools::Any($own) => $call,
+        }
+    };
+}
+
+impl Pools {
+    fn describe(heap: &Description, objects: ObjectPools<'static>) -> Self {
+        let only = Description::of(IndexKind::tlsf(DEFAULT as u32));
+        if heap.general == only.general && heap.dedicated.is_empty() {
+            let general = Heap::new(Tlsf::new(), Tagged::new());
+            return Pools::Default(Composite::new([Some(general)], [usize::MAX], objects));
+        }
+        Pools::Any(Composite::describe(heap, |_| Tagged::new(), objects))
+    }
+
+    /// Gives general pool `number` its first region; `open` makes so many bytes
+    /// at the beginning of its range usable. False if there is no memory.
+    fn begin(
+        &mut self,
+        number: usize,
+        increment: usize,
+        start: *mut u8,
+        open: impl FnOnce(usize) -> bool,
+    ) -> bool {
+        each!(self, pools => {
+            let Some(general) = pools.general(number) else {
+                return true;
+            };
+            general.reserve_span(SPAN);
+            let first = general.smallest_region().checked_next_multiple_of(increment);
+            let (Some(start), Some(first)) = (NonNull::new(start), first) else {
+                return false;
+            };
+            if !open(first) {
+                return false;
+            }
+            // SAFETY: `first` bytes from the start of a range of the arena were
+            // just opened, for this pool alone.
+            let memory = unsafe { Memory::from_raw(start, first) };
+            general.add_region(memory).is_ok()
+        })
+    }
+}
 
 struct Shared {
     lock: Lock,
@@ -175,24 +236,10 @@ impl Host {
                 None => refuse("no address space is left for the records of object pools"),
             },
         };
-        let mut pools = Pools::describe(heap, |_| Tagged::new(), objects);
+        let mut pools = Pools::describe(heap, objects);
         for number in 0..slabs {
-            let Some(general) = pools.general(number) else {
-                break;
-            };
-            general.reserve_span(SPAN);
-            let first = general.smallest_region().next_multiple_of(increment);
-            let start = NonNull::new(arena.start(number));
-            let added = match start {
-                Some(start) if arena.begin(number, first) => {
-                    // SAFETY: `first` bytes from the start of a range of the
-                    // arena were just opened, for this pool alone.
-                    let memory = unsafe { Memory::from_raw(start, first) };
-                    general.add_region(memory).is_ok()
-                }
-                _ => false,
-            };
-            if !added {
+            let start = arena.start(number);
+            if !pools.begin(number, increment, start, |bytes| arena.begin(number, bytes)) {
                 refuse("no memory is left to begin a heap with");
             }
         }
@@ -261,7 +308,9 @@ impl Host {
     pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
         let size = bounded(size, align);
         // SAFETY: the arena is the source of every pool.
-        let spot = unsafe { self.pools.allocate(size, align, &mut self.arena) };
+        let spot = unsafe {
+            each!(&mut self.pools, pools => pools.allocate(size, align, &mut self.arena))
+        };
         let Some(spot) = spot else {
             return ptr::null_mut();
         };
@@ -275,7 +324,7 @@ impl Host {
     pub(crate) fn free(&mut self, address: *mut u8) -> Result<(), BadFree> {
         let spot = self.spot(address)?;
         // SAFETY: the program frees a block of this heap, as far as can be told.
-        unsafe { self.pools.free(spot) }?;
+        unsafe { each!(&mut self.pools, pools => pools.free(spot)) }?;
         self.note(Event::Free, address, 0);
         Ok(())
     }
@@ -295,8 +344,7 @@ impl Host {
         };
         // SAFETY: as for `allocate` and `free`.
         let moved = unsafe {
-            self.pools
-                .resize(spot, size, ALIGN, &mut self.arena, copy)
+            each!(&mut self.pools, pools => pools.resize(spot, size, ALIGN, &mut self.arena, copy))
                 .map_err(Refused::Bad)?
         };
         let new = self.address(moved.ok_or(Refused::NoMemory)?);
@@ -309,11 +357,11 @@ impl Host {
     pub(crate) fn usable_size(&mut self, address: *mut u8) -> Result<usize, BadFree> {
         let spot = self.spot(address)?;
         // SAFETY: the program asks about a block of this heap, as far as can be told.
-        unsafe { self.pools.requested(spot) }
+        unsafe { each!(&mut self.pools, pools => pools.requested(spot)) }
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        self.pools.statistics()
+        each!(&self.pools, pools => pools.statistics())
     }
 
     /// What the program's events amounted to, if that is kept.

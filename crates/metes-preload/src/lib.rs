@@ -1,7 +1,9 @@
 //! `libmetes_preload.so`: the malloc family of any dynamically linked program,
 //! on a heap of Metes.
 //!
-//!     METES_HEAP=tlsf LD_PRELOAD=libmetes_preload.so program
+//! ```text
+//! METES_HEAP=tlsf LD_PRELOAD=libmetes_preload.so program
+//! ```
 //!
 //! `METES_HEAP` is a spec or the path of a `heap.toml` (default `tlsf`);
 //! `METES_REPORT` a path for a line of JSON written at exit, where `%p` stands
@@ -9,7 +11,7 @@
 //!
 //! Invariants:
 //! - nothing here calls malloc: the library's own code allocates in
-//!   [`scratch`], and no function of the C library that might allocate is
+//!   `scratch`, and no function of the C library that might allocate is
 //!   called while the lock is held;
 //! - it serves from the first call on, whenever that comes.
 

@@ -50,6 +50,16 @@ fn this_thread() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
+/// Whether the process has but one thread.
+#[inline(always)]
+fn alone() -> bool {
+    // SAFETY: a variable of glibc that is written when threads are created and
+    // joined, which does not happen during this read: either this is the only
+    // thread, or the value is already zero and stays so while others run.
+    // Volatile, as others do write it over time.
+    unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
+}
+
 impl Lock {
     pub(crate) const fn new() -> Self {
         Lock {
@@ -60,12 +70,7 @@ impl Lock {
 
     #[inline(always)]
     pub(crate) fn hold(&self) -> Held<'_> {
-        // SAFETY: a variable of glibc that is written when threads are created
-        // and joined, which does not happen during this read: either this is
-        // the only thread, or the value is already zero and stays so while
-        // others run. Volatile, as others do write it over time.
-        let alone = unsafe { (&raw const __libc_single_threaded).read_volatile() } != 0;
-        let how = if alone {
+        let how = if alone() {
             self.state.store(HELD, Ordering::Relaxed);
             How::Alone
         } else if self.take() {
@@ -151,24 +156,31 @@ impl Lock {
         }
     }
 
-    /// Before a fork: takes the lock for the thread that forks.
+    /// Before a fork: takes the lock for the thread that forks. The only thread
+    /// of a process need not, and must not: it may fork in a signal handler that
+    /// interrupted it inside.
     pub(crate) fn before_fork(&self) {
-        // Also where there is one thread only: the child may then start others.
-        self.take();
-        self.forking.store(this_thread(), Ordering::Relaxed);
+        if !alone() {
+            self.take();
+            self.forking.store(this_thread(), Ordering::Relaxed);
+        }
     }
 
     /// After a fork, in the parent.
     pub(crate) fn after_fork(&self) {
-        self.forking.store(0, Ordering::Relaxed);
-        self.give();
+        if self.forking.load(Ordering::Relaxed) == this_thread() {
+            self.forking.store(0, Ordering::Relaxed);
+            self.give();
+        }
     }
 
     /// After a fork, in the child, whose only thread is the one that forked:
     /// those that waited for the lock exist no more.
     pub(crate) fn after_fork_in_child(&self) {
-        self.forking.store(0, Ordering::Relaxed);
-        self.state.store(FREE, Ordering::Release);
+        if self.forking.load(Ordering::Relaxed) != 0 {
+            self.forking.store(0, Ordering::Relaxed);
+            self.state.store(FREE, Ordering::Release);
+        }
     }
 }
 

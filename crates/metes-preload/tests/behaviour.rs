@@ -53,6 +53,30 @@ fn threads_and_forks_leave_the_heap_sound() {
 }
 
 #[test]
+fn signal_handlers_may_fork_and_leave() {
+    let program = compile("interrupted.c", &[]);
+    let report = directory("interrupted").join("report-%p.json");
+    for heap in ["tlsf", "best-fit"] {
+        let mut command = Command::new("timeout");
+        command.arg("60").arg(&program).env("METES_REPORT", "");
+        let done = run(preload(&mut command, heap));
+        assert_eq!(
+            done.status.code(),
+            Some(6),
+            "on {heap}: {}",
+            text(&done.stderr)
+        );
+        let done = run(preload(&mut command, heap).env("METES_REPORT", &report));
+        assert_eq!(
+            done.status.code(),
+            Some(6),
+            "on {heap}: {}",
+            text(&done.stderr)
+        );
+    }
+}
+
+#[test]
 fn cplusplus_is_served() {
     let binary = directory("objects").join("objects");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/objects.cc");
@@ -352,6 +376,18 @@ fn runs_repeat_themselves_to_the_byte() {
     placements.sort();
     placements.dedup();
     assert!(placements.len() >= heaps().len() - 1, "{placements:?}");
+}
+
+#[test]
+fn the_default_heap_is_the_general_one_compiled() {
+    let program = compile("stress.c", &[]);
+    let arguments = ["1", "30000", "0"];
+    let compiled = report_of(&program, &arguments, "tlsf");
+    // A limit below the smallest block changes nothing, but is not the default.
+    let general = report_of(&program, &arguments, "tlsf:split_down_to=16");
+    for key in ["placements", "events", "footprint", "peak_live"] {
+        assert_eq!(field(&compiled, key), field(&general, key), "{key}");
+    }
 }
 
 #[test]
