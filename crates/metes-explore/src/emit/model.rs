@@ -145,6 +145,7 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         prefix => format!("general{suffix}"),
         upper => format!("GENERAL{suffix}"),
         name => if count == 1 { "General pool".to_string() } else { format!("General pool {number}") },
+        article => if count == 1 { "the general pool".to_string() } else { format!("general pool {number}") },
         summary => pool_summary(pool),
         number => number,
         up_to => pool.up_to,

@@ -50,16 +50,18 @@ fn no_compiler_warns_at_any_width() {
             compile(compiler, directory.path(), &[]);
             compile(compiler, directory.path(), &["-ffreestanding", "-m32"]);
         }
-        let preload = directory.path().join("c/preload.c");
+        // The library differs with object pools only.
+        if !["tlsf", "everything"].contains(&name) {
+            continue;
+        }
         for compiler in ["gcc", "clang"] {
-            let output = succeed(
+            succeed(
                 Command::new(compiler)
                     .args(STRICT)
                     .args(["-O2", "-fPIC", "-c", "-o"])
                     .arg(directory.path().join("preload.o"))
-                    .arg(&preload),
+                    .arg(directory.path().join("c/preload.c")),
             );
-            assert!(output.stderr.is_empty(), "{name} with {compiler}");
         }
     }
 }

@@ -26,12 +26,17 @@ fn the_emitted_crate_decides_alike() {
     let target = tempfile::tempdir().unwrap();
     let driver = include_str!("tuned.rs").replace("DRIVER_ARENA", &ARENA.to_string());
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
-    for (name, description) in sample::named() {
+    for (name, description) in sample::some(&["tlsf", "buddy", "dedicated", "everything"]) {
         let directory = emitted(&description);
         let rust = directory.path().join("rust");
         std::fs::create_dir(rust.join("examples")).unwrap();
         std::fs::write(rust.join("examples/driver.rs"), &driver).unwrap();
         std::fs::copy(&lock, rust.join("Cargo.lock")).unwrap();
+        succeed(
+            Command::new("rustfmt")
+                .args(["--check", "--edition", "2024"])
+                .arg(rust.join("src/lib.rs")),
+        );
         cargo(directory.path(), target.path(), &["build", "--examples"]);
         if ["tlsf", "everything"].contains(&name) {
             cargo(directory.path(), target.path(), &["test", "--doc"]);

@@ -61,7 +61,7 @@ fn compare(name: &str, description: &Description, program: &std::path::Path, see
 fn named_heaps_decide_alike_in_c_and_rust() {
     for (name, description) in sample::named() {
         let directory = emitted(&description);
-        let program = build_driver(directory.path(), &["-O1"]);
+        let program = build_driver(directory.path(), &["-O2"]);
         for seed in 0..3 {
             compare(name, &description, &program, seed);
         }

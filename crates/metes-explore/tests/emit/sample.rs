@@ -138,9 +138,21 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
             Description::of(list(Fit::Next, Order::Address, 50, 150)),
         ),
         ("buddy", Description::of(IndexKind::Buddy { lowest: false })),
+        (
+            "lowest-buddy",
+            Description::of(IndexKind::Buddy { lowest: true }),
+        ),
         ("dedicated", dedicated),
         ("everything", everything),
     ]
+}
+
+/// Those of the named descriptions, in their order.
+pub(crate) fn some(names: &[&str]) -> Vec<(&'static str, Description)> {
+    let mut chosen = named();
+    chosen.retain(|(name, _)| names.contains(name));
+    assert_eq!(chosen.len(), names.len(), "all of {names:?} exist");
+    chosen
 }
 
 /// A description drawn from a seed, valid.
