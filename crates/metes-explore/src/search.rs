@@ -32,6 +32,9 @@ use crate::space::{Point, Space};
 
 /// Candidates chosen together. A number of its own, not that of the workers.
 const BATCH: usize = 32;
+/// The named heaps may take one part in so many of the time: some search long
+/// lists, and what suits the program better is yet to be found.
+const NAMED_SHARE: u32 = 3;
 /// Of a batch, how many come from anywhere in the space.
 const ANYWHERE: usize = 8;
 
@@ -206,6 +209,7 @@ pub fn explore(
     let start = Instant::now();
     let search = Search {
         deadline: budget.time.map(|time| start + time),
+        named_deadline: budget.time.map(|time| start + time / NAMED_SHARE),
         least: least_costs(events, options),
         space: &space,
         events,
@@ -352,6 +356,7 @@ struct Search<'s> {
     write_down: &'s (dyn Fn(&Description) -> String + Sync),
     stop: &'s AtomicBool,
     deadline: Option<Instant>,
+    named_deadline: Option<Instant>,
     least: Vec<u64>,
 }
 
@@ -401,10 +406,12 @@ impl Search<'_> {
     }
 
     fn ended(&self) -> bool {
+        self.past(self.deadline)
+    }
+
+    fn past(&self, deadline: Option<Instant>) -> bool {
         self.stop.load(Ordering::Relaxed)
-            || self
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
+            || deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// The next batch: neighbours of what nothing beats, and some from anywhere.
@@ -516,9 +523,17 @@ impl Search<'_> {
         } else {
             &known.front
         };
+        let deadline = match candidate.named {
+            Some(_) => self.named_deadline,
+            None => self.deadline,
+        };
         let mut early = None;
         let mut watch = |totals: &Totals| {
-            if interruptible && self.ended() {
+            if totals.events <= CHECK_EVERY {
+                // A replay that is repeated with larger arrays starts afresh.
+                early = None;
+            }
+            if interruptible && self.past(deadline) {
                 early = Some(Verdict::Interrupted);
                 return false;
             }

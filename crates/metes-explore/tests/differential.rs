@@ -144,6 +144,23 @@ fn in_memory(description: &Description, events: &Events) -> Ran {
     }
 }
 
+/// Most bytes, at once, of the blocks that the live requests need at least.
+fn blocks_at_peak(events: &Events) -> usize {
+    let mut held = vec![0; events.slots()];
+    let (mut now, mut most) = (0, 0);
+    for event in events.as_slice() {
+        let entry: &mut usize = &mut held[event.slot() as usize];
+        now -= *entry;
+        *entry = match event.operation() {
+            Operation::Free => 0,
+            _ => (event.size() + 8).next_multiple_of(16).max(32),
+        };
+        now += *entry;
+        most = most.max(now);
+    }
+    most
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -164,5 +181,9 @@ proptest! {
         prop_assert_eq!(replay.peak_live, ran.peak_live as u64);
         // What a heap holds at its peak it must have taken from the system.
         prop_assert!(replay.footprint >= replay.peak_live);
+        if description.objects.is_empty() && replay.failed == 0 {
+            let least = blocks_at_peak(&events) as u64 + replay.control_bytes;
+            prop_assert!(replay.footprint >= least, "{} < {least}", replay.footprint);
+        }
     }
 }
