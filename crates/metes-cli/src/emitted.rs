@@ -22,7 +22,7 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
     }
     let options = Options {
         heap_toml: config.to_toml(),
-        ..Options::default()
+        metes_heap: checkout(),
     };
     let files = emit::emit(&config.heap, &options)?;
     output::directory(directory)?;
@@ -36,6 +36,14 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
         paths.push(path);
     }
     Ok(paths)
+}
+
+/// The crate `metes-heap` of the checkout that this program was built from, if
+/// it is still there: emitted Rust builds against it, and otherwise against the
+/// published version.
+fn checkout() -> Option<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap");
+    own.canonicalize().ok().filter(|path| path.join("Cargo.toml").is_file())
 }
 
 /// Builds the emitted C as a library that replaces malloc.
