@@ -9,7 +9,7 @@ use metes_heap::description::IndexKind;
 use metes_heap::store::Store;
 use metes_heap::{
     AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hashed, Heap,
-    Kingsley, Ledger, Limits, Order, Record, SegregatedFit, Tagged, Tlsf,
+    Kingsley, Ledger, Limits, Order, Record, RegionError, SegregatedFit, Tagged, Tlsf,
 };
 use proptest::prelude::*;
 
@@ -267,6 +267,78 @@ fn bad_frees_are_detected_by_a_ledger() {
         Err(BadFree::Foreign),
         "double free"
     );
+}
+
+#[test]
+fn regions_are_added_at_run_time() {
+    for kind in kinds() {
+        let mut shadow = Shadow::new(Heap::new(
+            AnyIndex::new(kind, Limits::NONE),
+            <Tagged>::new(),
+        ));
+        shadow.heap.reserve_span(ARENA);
+        shadow.heap.add_region(memory(8 << 10)).unwrap();
+        let before = shadow.heap.footprint();
+        assert_eq!(
+            shadow.heap.allocate(9 << 10, 1),
+            None,
+            "too large for the first region"
+        );
+        for bytes in [16 << 10, 4 << 10] {
+            let added = shadow.heap.add_region(memory(bytes));
+            match kind {
+                IndexKind::Buddy { .. } => assert_eq!(added, Err(RegionError::OneRegionOnly)),
+                _ => assert_eq!(added, Ok(())),
+            }
+        }
+        if matches!(kind, IndexKind::Buddy { .. }) {
+            continue;
+        }
+        assert!(shadow.heap.footprint() >= before + (20 << 10) - 16);
+        assert_eq!(
+            shadow.heap.add_region(memory(2 * ARENA)),
+            Err(RegionError::SpanExceeded)
+        );
+        assert!(matches!(
+            shadow.heap.add_region(memory(48)),
+            Err(RegionError::TooSmall(missing)) if missing > 0 && missing < 48
+        ));
+        let mut served = 0;
+        // Places of different regions have the same offsets: check them by address.
+        let mut held = std::collections::BTreeMap::new();
+        while let Some(place) = shadow.heap.allocate(200, 1) {
+            let address = place.as_ptr().addr();
+            assert!(
+                held.range(address.saturating_sub(199)..address + 200)
+                    .next()
+                    .is_none()
+            );
+            held.insert(address, place);
+            served += 200;
+        }
+        // Kingsley keeps blocks for their class, and limited searches may refuse.
+        let limited = matches!(kind, IndexKind::List { depth_percent, max_fit_percent, .. }
+            if depth_percent < 100 || max_fit_percent != 0)
+            || matches!(
+                kind,
+                IndexKind::List {
+                    fit: Fit::Exact,
+                    ..
+                }
+            );
+        if kind != IndexKind::Kingsley && !limited {
+            assert!(
+                served > 20 << 10,
+                "{kind:?} serves from every region: {served}"
+            );
+        }
+        for (_, place) in held {
+            // SAFETY: in use, and forgotten.
+            unsafe { shadow.heap.free(place) }.unwrap();
+        }
+        shadow.heap.check().unwrap();
+        assert_eq!(shadow.heap.statistics().live, 0);
+    }
 }
 
 #[test]
