@@ -1,4 +1,4 @@
-/* Forks in a signal handler that interrupts malloc, thousands of times; leaves
+/* Forks in a signal handler that interrupts malloc, hundreds of times; leaves
    by _exit in another. */
 #define _GNU_SOURCE
 #include <signal.h>
