@@ -50,7 +50,7 @@ pub enum EmitError {
 }
 
 /// The templates by the names under which they include one another.
-const TEMPLATES: [(&str, &str); 13] = [
+const TEMPLATES: [(&str, &str); 14] = [
     ("heap.h.j2", include_str!("emit/templates/heap.h.j2")),
     ("heap.c.j2", include_str!("emit/templates/heap.c.j2")),
     ("blocks.c.j2", include_str!("emit/templates/blocks.c.j2")),
@@ -78,6 +78,7 @@ const TEMPLATES: [(&str, &str); 13] = [
     ),
     ("preload.c.j2", include_str!("emit/templates/preload.c.j2")),
     ("lib.rs.j2", include_str!("emit/templates/lib.rs.j2")),
+    ("global.rs.j2", include_str!("emit/templates/global.rs.j2")),
     ("README.md.j2", include_str!("emit/templates/README.md.j2")),
 ];
 

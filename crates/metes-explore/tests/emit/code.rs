@@ -46,14 +46,14 @@ fn text_bytes(directory: &Path) -> usize {
 fn no_compiler_warns_at_any_width() {
     for (name, description) in sample::named() {
         let directory = emitted(&description);
-        for compiler in ["gcc", "clang"] {
-            compile(compiler, directory.path(), &[]);
-            compile(compiler, directory.path(), &["-ffreestanding", "-m32"]);
-        }
+        // gcc at the host's width is the next test's.
+        compile("gcc", directory.path(), &["-ffreestanding", "-m32"]);
+        compile("clang", directory.path(), &[]);
         // The library differs with object pools only.
         if !["tlsf", "everything"].contains(&name) {
             continue;
         }
+        compile("clang", directory.path(), &["-ffreestanding", "-m32"]);
         for compiler in ["gcc", "clang"] {
             succeed(
                 Command::new(compiler)

@@ -164,6 +164,41 @@ fn forks_threads_and_quick_exits_report() {
     }
 }
 
+/// What other libraries free at the very end is part of the report.
+#[test]
+fn the_report_is_kept_up_to_date() {
+    let (directory, library) = libraries().remove(0);
+    let late = directory.path().join("liblate.so");
+    let program = directory.path().join("late");
+    let build = |output: &Path, flags: &[&str], code: &str| {
+        let source = output.with_extension("c");
+        std::fs::write(&source, code).unwrap();
+        succeed(
+            Command::new("cc")
+                .args(["-std=c99", "-O1", "-fno-builtin", "-o"])
+                .args([output, &source])
+                .args(flags),
+        );
+    };
+    build(
+        &late,
+        &["-shared", "-fPIC"],
+        "#include <stdlib.h>\nvoid *late[500];\nvoid take(void)\n{\n    for (int at = 0; at < 500; \
+         at += 1) late[at] = malloc(1000);\n}\n__attribute__((destructor)) static void \
+         leave(void)\n{\n    for (int at = 0; at < 500; at += 1) free(late[at]);\n}\n",
+    );
+    build(
+        &program,
+        &[late.to_str().unwrap()],
+        "void take(void);\nint main(void)\n{\n    take();\n    return 0;\n}\n",
+    );
+    let reports = run_under(&library, directory.path(), &[program.to_str().unwrap()]);
+    assert_eq!(reports.len(), 1);
+    assert!(number(&reports[0], "peak_live") >= 500_000);
+    assert!(number(&reports[0], "live") < 500_000, "{}", reports[0]);
+    assert_eq!(number(&reports[0], "frees"), 500, "{}", reports[0]);
+}
+
 #[test]
 fn a_missing_compiler_is_named() {
     let (_, description) = sample::named().remove(0);
