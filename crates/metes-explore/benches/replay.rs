@@ -4,6 +4,8 @@
 //! events in the manner of a database filling a table (many small short-lived
 //! blocks, page buffers that stay, a few growing arrays).
 
+#![allow(missing_docs, reason = "the macro makes a public function")]
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use metes_explore::{Events, EventsBuilder, Operation, Options, Replayer, catalogue};
 

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::search::{Exploration, Outcome};
+use crate::outcome::Outcome;
+use crate::search::Exploration;
 
 /// What matters most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

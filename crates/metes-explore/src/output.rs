@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::search::{Exploration, Observer, Outcome};
+use crate::outcome::Outcome;
+use crate::search::{Exploration, Observer};
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]

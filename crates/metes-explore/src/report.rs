@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use crate::choose::Choice;
 use crate::compare::Compared;
+use crate::outcome::Outcome;
 use crate::pareto;
 use crate::replay::Options;
-use crate::search::{Budget, Exploration, Outcome};
+use crate::search::{Budget, Exploration};
 
 /// Most points of a curve in the page.
 const POINTS: usize = 2000;
