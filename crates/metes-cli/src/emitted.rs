@@ -20,6 +20,11 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
             config.name()
         )));
     }
+    if config.arena != metes_config::Arena::default() {
+        output::note(
+            "[arena] is not emitted: the emitted library grows by 4096 bytes; `metes run` follows it",
+        );
+    }
     let options = Options {
         heap_toml: config.to_toml(),
         metes_heap: checkout(),
@@ -43,7 +48,9 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
 /// published version.
 fn checkout() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap");
-    own.canonicalize().ok().filter(|path| path.join("Cargo.toml").is_file())
+    own.canonicalize()
+        .ok()
+        .filter(|path| path.join("Cargo.toml").is_file())
 }
 
 /// Builds the emitted C as a library that replaces malloc.

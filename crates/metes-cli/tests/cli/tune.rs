@@ -53,10 +53,8 @@ fn tune(place: &Place, variables: &[(&str, &str)], command: &[&str]) -> Value {
     // Whatever is said to be equal is equal.
     let same = document["predicted"] == document["measured"];
     assert!(document["equal"] == false || same, "{document}");
-    if document["requests_equal"] == true {
-        assert_eq!(document["equal"], true, "{document}");
-        assert_eq!(code, 0, "{document}");
-    }
+    let held = same || document["deterministic"] == false;
+    assert_eq!(code == 0, held, "{document}");
     document
 }
 
@@ -129,6 +127,8 @@ fn gcc_compiling_a_file() {
     place.write("file.c", STEADY);
     let document = tune(&place, &[], &["gcc", "-O1", "-c", "file.c", "-o", "file.o"]);
     assert_eq!(document["process"], "cc1", "{document}");
+    // cc1 sorts and hashes by address, so not every run can be predicted; what
+    // is said of it must be true (see `tune`), and its code the same.
     assert!(place.path("file.o").exists());
 }
 

@@ -158,9 +158,14 @@ fn equality(checked: &Checked) -> String {
         );
     }
     if checked.requests_equal() {
+        let figures = match checked.figures_equal() {
+            true => format!("{GOOD}peak and footprint as predicted{GOOD:#}, but"),
+            false => format!("{POOR}predicted ≠ measured{POOR:#}:"),
+        };
         return format!(
-            "{POOR}predicted ≠ measured{POOR:#}, although the program made the same {events} \
-             requests: the emitted heap decided otherwise; please report this"
+            "{figures} not every block lay where it was predicted;\n  the program made {events} \
+             requests of the same sizes, but frees in another order (some sort or hash by \
+             address), or the heap is at fault"
         );
     }
     match (&checked.difference, checked.deterministic) {
