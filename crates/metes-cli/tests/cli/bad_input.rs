@@ -262,5 +262,5 @@ fn names_that_do_not_exist() {
     let output = place.metes(&["tune", "--process", "nobody", "-o", "out", "--", "./steady"]);
     let said = stderr(&output);
     assert_eq!(status(&output), 2, "{said}");
-    assert!(said.contains("0 steady"), "{said}");
+    assert!(said.contains("0 is steady"), "{said}");
 }

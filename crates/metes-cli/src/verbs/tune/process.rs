@@ -91,7 +91,7 @@ fn list(processes: &[&ProcessTrace]) -> String {
     const SHOWN: usize = 20;
     let names = processes.iter().enumerate().take(SHOWN);
     let names: Vec<String> = names
-        .map(|(number, process)| format!("{number} {}", process.name()))
+        .map(|(number, process)| format!("{number} is {}", process.name()))
         .collect();
     let more = if processes.len() > SHOWN { ", …" } else { "" };
     format!("{}{more}", names.join(", "))
