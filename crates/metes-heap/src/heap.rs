@@ -1,0 +1,937 @@
+//! `Heap<Index, Store>`: allocation, release, resizing, growth.
+//!
+//! The heap owns the blocks: it splits what the index finds, merges what the
+//! program frees, and moves the end of its memory. Everything that differs
+//! between allocators is in the index, everything that differs between
+//! memories in the store; this file is the algorithm that they share.
+//!
+//! Invariants, all verified by [`Heap::check`]:
+//! - the blocks of a region tile it and end at its sentinel;
+//! - a block is marked previous-free exactly when the block before it is free;
+//! - a block is free or retained exactly when the index holds it, once;
+//! - if the index always coalesces, no two free blocks are neighbours.
+
+use crate::index::Index;
+use crate::statistics::{Counters, Statistics};
+use crate::store::ledger::{Ledger, Lookup};
+use crate::store::{BadFree, Geometry, Header, Plan, RegionError, Store};
+
+/// Alignment of the first block of large buddy heaps.
+const PAGE: usize = 4096;
+
+/// Where a heap gets more memory from, directly behind its last region.
+///
+/// # Safety
+/// When `grow` returns `true`, the next `bytes` bytes behind the end of the
+/// heap's last region are the heap's.
+pub unsafe trait Source {
+    /// Memory comes in multiples of this many bytes (a multiple of the granule).
+    fn increment(&self) -> usize;
+    /// Adds `bytes`, a multiple of the increment, or refuses.
+    fn grow(&mut self, bytes: usize) -> bool;
+}
+
+/// A source without memory: the heap has the regions that it has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSource;
+
+// SAFETY: never returns `true`.
+unsafe impl Source for NoSource {
+    fn increment(&self) -> usize {
+        1
+    }
+
+    fn grow(&mut self, _bytes: usize) -> bool {
+        false
+    }
+}
+
+/// What is wrong with a heap, as found by [`Heap::check`]; offsets in bytes
+/// from the beginning of the region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Corruption {
+    /// A block's size is no multiple of the granule, too small, or runs beyond its region.
+    Size {
+        /// Where the block is.
+        offset: usize,
+    },
+    /// A block's previous-free mark or footer contradicts the block before it.
+    Neighbour {
+        /// Where the block is.
+        offset: usize,
+    },
+    /// Two free neighbours that should have been merged.
+    Uncoalesced {
+        /// Where the second one is.
+        offset: usize,
+    },
+    /// A list is broken, or holds a block that is not free or not of its class.
+    List,
+    /// The index holds another number of blocks than there are free ones.
+    Unlisted {
+        /// Free and retained blocks in memory.
+        free: usize,
+        /// Blocks in the lists.
+        listed: usize,
+    },
+    /// Live bytes or blocks differ from the statistics.
+    Statistics,
+}
+
+impl core::fmt::Display for Corruption {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Corruption::Size { offset } => write!(f, "the block at {offset} has no valid size"),
+            Corruption::Neighbour { offset } => {
+                write!(f, "the block at {offset} and the one before it disagree")
+            }
+            Corruption::Uncoalesced { offset } => {
+                write!(
+                    f,
+                    "the free block at {offset} was not merged with the one before it"
+                )
+            }
+            Corruption::List => f.write_str("a free list is broken"),
+            Corruption::Unlisted { free, listed } => {
+                write!(f, "{free} blocks are free but the lists hold {listed}")
+            }
+            Corruption::Statistics => f.write_str("the statistics disagree with the blocks"),
+        }
+    }
+}
+
+impl core::error::Error for Corruption {}
+
+/// What a block is, as [`Heap::walk`] reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Held by the program, with this many requested bytes.
+    Used(usize),
+    /// Free, in the index.
+    Free,
+    /// Freed, kept by a dedicated pool.
+    Retained,
+}
+
+/// A block as [`Heap::walk`] reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// Region number, in the order of addition.
+    pub region: usize,
+    /// Bytes from the beginning of the region to the block's record.
+    pub offset: usize,
+    /// Bytes of the block, record included.
+    pub size: usize,
+    /// Who has it.
+    pub state: State,
+}
+
+/// A heap: an index over the blocks of a store.
+#[derive(Debug)]
+pub struct Heap<I, S: Store> {
+    index: I,
+    store: S,
+    /// First block of the first region.
+    base: Option<S::Block>,
+    plan: Plan,
+    span: usize,
+    counters: Counters,
+}
+
+impl<I: Index<S>, S: Store> Heap<I, S> {
+    /// A heap without memory.
+    pub const fn new(index: I, store: S) -> Self {
+        Heap {
+            index,
+            store,
+            base: None,
+            plan: Plan {
+                heads: 0,
+                align: 0,
+                unit: 0,
+            },
+            span: 0,
+            counters: Counters::NEW,
+        }
+    }
+
+    /// Prepares the index for blocks up to `span` bytes, for heaps that grow or
+    /// get further regions. Before the first region; without it the first
+    /// region's length is the span.
+    pub fn reserve_span(&mut self, span: usize) {
+        if self.base.is_none() {
+            self.span = span;
+        }
+    }
+
+    /// Smallest first region: control structure and one block.
+    pub fn smallest_region(&mut self) -> usize {
+        let geometry = self.store.geometry();
+        let plan = self.plan(self.span.max(geometry.minimum));
+        geometry.control(plan) + geometry.minimum
+    }
+
+    /// The layout for blocks of up to `span` bytes.
+    fn plan(&mut self, span: usize) -> Plan {
+        let geometry = self.store.geometry();
+        let heads = self.index.heads(span, geometry);
+        if !self.index.halves() {
+            return Plan {
+                heads,
+                align: geometry.granule,
+                unit: geometry.granule,
+            };
+        }
+        // Buddies are as aligned as the first block is, so where there is room
+        // to spare it is aligned to a page.
+        let align = if span >= 256 * PAGE {
+            PAGE
+        } else {
+            geometry.granule
+        };
+        Plan {
+            heads,
+            align,
+            unit: geometry.minimum,
+        }
+    }
+
+    /// Adds a region. O(1); with buddy, O(log length).
+    ///
+    /// # Errors
+    /// [`RegionError`] says why the region cannot serve; the heap is unchanged.
+    pub fn add_region(&mut self, region: S::Region) -> Result<(), RegionError>
+    where
+        S::Region: Length,
+    {
+        if self.base.is_none() {
+            self.span = self.span.max(region.length());
+            self.plan = self.plan(self.span);
+        } else if self.index.halves() {
+            return Err(RegionError::OneRegionOnly);
+        } else if region.length() > self.span {
+            return Err(RegionError::SpanExceeded);
+        }
+        let laid = self.store.lay(region, self.plan)?;
+        self.store.set_header(laid.block, Header::new(laid.size, 0));
+        if self.base.is_none() {
+            self.base = Some(laid.block);
+            self.index.attach(&mut self.store, laid.block);
+        }
+        self.release_room(laid.block, laid.size);
+        Ok(())
+    }
+
+    /// Allocates `size` bytes aligned to `align` (a power of two), or `None`.
+    #[inline(always)]
+    pub fn allocate(&mut self, size: usize, align: usize) -> Option<S::Place> {
+        // SAFETY: `NoSource` never grows.
+        unsafe { self.allocate_from(size, align, &mut NoSource) }
+    }
+
+    /// Allocates, and takes memory from `source` when the heap has none left.
+    ///
+    /// # Safety
+    /// `source` must be the one behind this heap's last region.
+    #[inline(always)]
+    pub unsafe fn allocate_from(
+        &mut self,
+        size: usize,
+        align: usize,
+        source: &mut impl Source,
+    ) -> Option<S::Place> {
+        let place = self.find(size, align, source);
+        if S::STATISTICS {
+            match place {
+                Some(_) => self.counters.allocated(size),
+                None => self.counters.failed(),
+            }
+        }
+        place
+    }
+
+    #[inline(always)]
+    fn find(&mut self, size: usize, align: usize, source: &mut impl Source) -> Option<S::Place> {
+        if align > self.store.geometry().granule {
+            return self.find_aligned(size, align, source);
+        }
+        let need = self.need(size)?;
+        if !self.store.has_room() {
+            return None;
+        }
+        if let Some(block) = self.index.recall(&mut self.store, need) {
+            let header = self.store.header(block).without(Header::RETAINED);
+            return Some(self.store.occupy(block, header, size));
+        }
+        let (block, found) = match self.index.take(&mut self.store, need) {
+            Some(taken) => taken,
+            None => self.take_grown(need, source)?,
+        };
+        Some(self.cut(block, found, need, size))
+    }
+
+    /// Allocation with an alignment above the granule: the block in front of the
+    /// aligned payload becomes a free block of its own.
+    #[cold]
+    fn find_aligned(
+        &mut self,
+        size: usize,
+        align: usize,
+        source: &mut impl Source,
+    ) -> Option<S::Place> {
+        if !align.is_power_of_two() {
+            return None;
+        }
+        let Geometry { minimum, .. } = self.store.geometry();
+        let need = self.need(size)?;
+        if self.index.halves() {
+            // A block of at least `align` bytes lies at a multiple of `align`
+            // from the base, which is as aligned as the base is.
+            let base = self.base?;
+            let wide = need.max(align.checked_next_power_of_two()?);
+            if self.store.misalignment(base, align) != 0 || !self.store.has_room() {
+                return None;
+            }
+            let (block, found) = match self.index.take(&mut self.store, wide) {
+                Some(taken) => taken,
+                None => self.take_grown(wide, source)?,
+            };
+            return Some(self.cut(block, found, wide, size));
+        }
+        let wide = self
+            .index
+            .block_size(need.checked_add(align)?.checked_add(minimum)?);
+        if wide > usize::MAX >> 2 || !self.store.has_room() {
+            return None;
+        }
+        let (mut block, mut found) = match self.index.take(&mut self.store, wide) {
+            Some(taken) => taken,
+            None => self.take_grown(wide, source)?,
+        };
+        let mut gap = self.store.misalignment(block, align);
+        while gap != 0 && gap < minimum {
+            gap += align;
+        }
+        if gap != 0 {
+            let header = self.store.header(block);
+            let Some(second) = self.store.carve(block, gap) else {
+                self.index.insert(&mut self.store, block, found);
+                return None;
+            };
+            self.store
+                .set_header(second, Header::new(found - gap, Header::PREVIOUS_FREE));
+            self.make_free(block, gap, header.flags() & Header::PREVIOUS_FREE);
+            block = second;
+            found -= gap;
+        }
+        // The kept part may again be what an index rounds: pieces stay whole.
+        Some(self.cut(block, found, need.min(found), size))
+    }
+
+    /// The block size that a request needs.
+    #[inline(always)]
+    fn need(&self, size: usize) -> Option<usize> {
+        let need = self.store.geometry().block_for(size)?;
+        Some(self.index.block_size(need))
+    }
+
+    /// Grows the heap so that `need` is served.
+    #[cold]
+    fn take_grown(&mut self, need: usize, source: &mut impl Source) -> Option<(S::Block, usize)> {
+        let increment = source.increment();
+        let bytes = self.growth_for(need)?.checked_next_multiple_of(increment)?;
+        if self.footprint().checked_add(bytes)? > self.span || !source.grow(bytes) {
+            return None;
+        }
+        self.extend(bytes)?;
+        self.index.take(&mut self.store, need)
+    }
+
+    /// Bytes behind the end with which a block of `need` is surely found.
+    fn growth_for(&self, need: usize) -> Option<usize> {
+        let base = self.base?;
+        let Geometry {
+            granule, minimum, ..
+        } = self.store.geometry();
+        let sentinel = self.store.sentinel();
+        if self.index.halves() {
+            let end = self.store.distance(base, sentinel);
+            return Some(end.checked_next_multiple_of(need)? + need - end);
+        }
+        let ceiling = self.index.ceiling(need).checked_next_multiple_of(granule)?;
+        let mut tail = 0;
+        if self.store.header(sentinel).previous_free() {
+            let last = self.store.before(sentinel);
+            let size = self.store.header(last).size;
+            if self.index.wilderness() == Some(last)
+                || self.index.limits().coalesce_up_to == usize::MAX
+            {
+                tail = size;
+            }
+        }
+        Some(ceiling.saturating_sub(tail).max(minimum))
+    }
+
+    /// Extends the last region by `bytes` that its source has granted.
+    fn extend(&mut self, bytes: usize) -> Option<()> {
+        // SAFETY: the caller of `allocate_from` vouches for the source, which
+        // has just granted these bytes.
+        let room = unsafe { self.store.extend(bytes) }?;
+        let header = self.store.header(room);
+        if header.previous_free() {
+            let last = self.store.before(room);
+            if self.index.wilderness() == Some(last) {
+                // The wilderness grows whatever the coalescing limit.
+                let before = self.store.header(last);
+                self.index.remove(&mut self.store, last, before.size);
+                self.store.join(last, room);
+                let end = self.store.sentinel();
+                self.store.mark_previous_free(end);
+                self.make_free(
+                    last,
+                    before.size + bytes,
+                    before.flags() & Header::PREVIOUS_FREE,
+                );
+                return Some(());
+            }
+        }
+        self.release_room(room, bytes);
+        Some(())
+    }
+
+    /// Gives fresh room, whose header is written, to the index.
+    fn release_room(&mut self, room: S::Block, size: usize) {
+        if !self.index.halves() {
+            let header = self.store.header(room);
+            self.release(room, header);
+            return;
+        }
+        // Tile it with the largest aligned powers of two, then let them merge.
+        let Some(base) = self.base else { return };
+        let mut block = room;
+        let mut left = size;
+        loop {
+            let distance = self.store.distance(base, block);
+            let widest = 1 << left.ilog2();
+            let aligned = if distance == 0 {
+                widest
+            } else {
+                distance & distance.wrapping_neg()
+            };
+            let piece = aligned.min(widest);
+            let flags = self.store.header(block).flags() & Header::PREVIOUS_FREE;
+            let rest = if piece < left {
+                self.store.carve(block, piece)
+            } else {
+                None
+            };
+            if let Some(rest) = rest {
+                self.store.set_header(rest, Header::new(left - piece, 0));
+            }
+            self.release(block, Header::new(piece, flags));
+            left -= piece;
+            match rest {
+                Some(rest) if left >= self.store.geometry().minimum => block = rest,
+                _ => return,
+            }
+        }
+    }
+
+    /// Gives `need` bytes of a block taken from the index to the program and the
+    /// rest, if it is worth a block, back to the index.
+    #[inline(always)]
+    fn cut(&mut self, block: S::Block, found: usize, need: usize, requested: usize) -> S::Place {
+        let flags = self.store.header(block).flags() & Header::PREVIOUS_FREE;
+        let size = if self.index.halves() {
+            self.halve(block, found, need)
+        } else {
+            self.split(block, found, need)
+        };
+        if size == found {
+            let after = self.store.after(block, found);
+            self.store.clear_previous_free(after);
+        }
+        self.store
+            .occupy(block, Header::new(size, flags), requested)
+    }
+
+    /// Splits once; returns the size kept.
+    #[inline(always)]
+    fn split(&mut self, block: S::Block, found: usize, need: usize) -> usize {
+        let rest = found - need;
+        let least = self
+            .store
+            .geometry()
+            .minimum
+            .max(self.index.limits().split_down_to);
+        if rest < least {
+            return found;
+        }
+        let Some(second) = self.store.carve(block, need) else {
+            return found;
+        };
+        self.make_free(second, rest, 0);
+        need
+    }
+
+    /// Halves as long as half still serves; returns the size kept.
+    #[inline(always)]
+    fn halve(&mut self, block: S::Block, found: usize, need: usize) -> usize {
+        let mut size = found;
+        while size / 2 >= need {
+            let Some(second) = self.store.carve(block, size / 2) else {
+                // Out of records: what follows is no longer preceded by a free block.
+                let after = self.store.after(block, size);
+                self.store.clear_previous_free(after);
+                break;
+            };
+            size /= 2;
+            let more = size / 2 >= need;
+            self.make_free(second, size, if more { Header::PREVIOUS_FREE } else { 0 });
+        }
+        size
+    }
+
+    /// Writes a free block and hands it to the index. The block after it is
+    /// already marked.
+    #[inline(always)]
+    fn make_free(&mut self, block: S::Block, size: usize, flags: usize) {
+        self.store
+            .set_header(block, Header::new(size, flags | Header::FREE));
+        self.store.set_footer(block, size);
+        self.index.insert(&mut self.store, block, size);
+    }
+
+    /// Frees a block.
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell; the heap is unchanged.
+    ///
+    /// # Safety
+    /// With a store that cannot tell (`Tagged`), `place` must be a block of
+    /// this heap in use, and nothing may use its memory any more.
+    #[inline(always)]
+    pub unsafe fn free(&mut self, place: S::Place) -> Result<(), BadFree> {
+        let block = self.store.resolve(place)?;
+        if S::STATISTICS {
+            self.counters.freed(self.store.requested(block));
+        }
+        self.give_back(block);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, block: S::Block) {
+        let header = self.store.header(block);
+        debug_assert!(!header.free() && !header.retained(), "freed twice");
+        self.store.vacate(block);
+        if self.index.retain(&mut self.store, block, header.size) {
+            self.store.set_header(block, header.with(Header::RETAINED));
+        } else {
+            self.release(block, header);
+        }
+    }
+
+    /// Merges a block with its free neighbours and hands it to the index.
+    #[inline(always)]
+    fn release(&mut self, block: S::Block, header: Header) {
+        if self.index.halves() {
+            self.release_buddy(block, header);
+            return;
+        }
+        let limit = self.index.limits().coalesce_up_to;
+        let mut block = block;
+        let mut size = header.size;
+        let mut flags = header.flags() & Header::PREVIOUS_FREE;
+        if flags != 0 {
+            let before = self.store.before(block);
+            let other = self.store.header(before);
+            if size + other.size <= limit {
+                self.index.remove(&mut self.store, before, other.size);
+                self.store.join(before, block);
+                block = before;
+                size += other.size;
+                flags = other.flags() & Header::PREVIOUS_FREE;
+            }
+        }
+        let after = self.store.after(block, size);
+        let other = self.store.header(after);
+        if other.free() && size + other.size <= limit {
+            // What follows the merged block is marked already.
+            self.index.remove(&mut self.store, after, other.size);
+            self.store.join(block, after);
+            size += other.size;
+        } else {
+            self.store.mark_previous_free(after);
+        }
+        self.make_free(block, size, flags);
+    }
+
+    fn release_buddy(&mut self, block: S::Block, header: Header) {
+        let Some(base) = self.base else { return };
+        let mut block = block;
+        let mut size = header.size;
+        let mut flags = header.flags() & Header::PREVIOUS_FREE;
+        loop {
+            let second_half = self.store.distance(base, block) & size != 0;
+            if second_half && flags != 0 {
+                let before = self.store.before(block);
+                let other = self.store.header(before);
+                if other.size != size {
+                    break;
+                }
+                self.index.remove(&mut self.store, before, size);
+                self.store.join(before, block);
+                block = before;
+                flags = other.flags() & Header::PREVIOUS_FREE;
+            } else if !second_half {
+                let after = self.store.after(block, size);
+                let other = self.store.header(after);
+                if !other.free() || other.size != size {
+                    break;
+                }
+                self.index.remove(&mut self.store, after, size);
+                self.store.join(block, after);
+            } else {
+                break;
+            }
+            size *= 2;
+        }
+        let after = self.store.after(block, size);
+        self.store.mark_previous_free(after);
+        self.make_free(block, size, flags);
+    }
+
+    /// Resizes a block: in place when its own capacity or a free neighbour
+    /// allows, else by moving it. `None` leaves the block as it was.
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// As [`free`](Self::free); on success by moving, the old place is freed.
+    pub unsafe fn resize(
+        &mut self,
+        place: S::Place,
+        size: usize,
+        align: usize,
+    ) -> Result<Option<S::Place>, BadFree> {
+        // SAFETY: the caller's contract; `NoSource` never grows.
+        unsafe { self.resize_from(place, size, align, &mut NoSource) }
+    }
+
+    /// Resizes, and takes memory from `source` when the heap has none left.
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// As [`free`](Self::free) and [`allocate_from`](Self::allocate_from).
+    pub unsafe fn resize_from(
+        &mut self,
+        place: S::Place,
+        size: usize,
+        align: usize,
+        source: &mut impl Source,
+    ) -> Result<Option<S::Place>, BadFree> {
+        let block = self.store.resolve(place)?;
+        let requested = self.store.requested(block);
+        let moved = match self.resize_in_place(block, size, align) {
+            Some(place) => Some(place),
+            None => match self.find(size, align, source) {
+                Some(new) => {
+                    self.store.copy(place, new, requested.min(size));
+                    self.give_back(block);
+                    Some(new)
+                }
+                None => None,
+            },
+        };
+        if S::STATISTICS {
+            match moved {
+                Some(_) => self.counters.resized(requested, size),
+                None => self.counters.failed(),
+            }
+        }
+        Ok(moved)
+    }
+
+    fn resize_in_place(&mut self, block: S::Block, size: usize, align: usize) -> Option<S::Place> {
+        let need = self.need(size)?;
+        if !align.is_power_of_two() || self.store.misalignment(block, align) != 0 {
+            return None;
+        }
+        let header = self.store.header(block);
+        let mut room = header.size;
+        if need > room {
+            if self.index.halves() {
+                return None;
+            }
+            let after = self.store.after(block, room);
+            let other = self.store.header(after);
+            let limit = self.index.limits().coalesce_up_to;
+            if !other.free() || room + other.size < need || room + other.size > limit {
+                return None;
+            }
+            self.index.remove(&mut self.store, after, other.size);
+            self.store.join(block, after);
+            room += other.size;
+            // As if the whole had been free: the cut below sets the marks.
+            let after = self.store.after(block, room);
+            self.store.mark_previous_free(after);
+            let flags = header.flags() & Header::PREVIOUS_FREE;
+            self.store.set_header(block, Header::new(room, flags));
+            return Some(self.cut(block, room, need, size));
+        }
+        if self.index.halves() {
+            while room / 2 >= need {
+                let Some(second) = self.store.carve(block, room / 2) else {
+                    break;
+                };
+                room /= 2;
+                self.store.set_header(second, Header::new(room, 0));
+                self.release(second, Header::new(room, 0));
+            }
+        } else {
+            let limits = self.index.limits();
+            let least = self.store.geometry().minimum.max(limits.split_down_to);
+            if room - need >= least
+                && let Some(rest) = self.store.carve(block, need)
+            {
+                self.release(rest, Header::new(room - need, 0));
+                room = need;
+            }
+        }
+        let flags = header.flags() & Header::PREVIOUS_FREE;
+        Some(self.store.occupy(block, Header::new(room, flags), size))
+    }
+
+    /// Allocates and fills with zeros.
+    pub fn allocate_zeroed(&mut self, size: usize, align: usize) -> Option<S::Place> {
+        let place = self.allocate(size, align)?;
+        self.store.zero(place, size);
+        Some(place)
+    }
+
+    /// Bytes that the program may use at a place; at least what it requested.
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// With a store that cannot tell (`Tagged`), `place` must be in use.
+    pub unsafe fn usable_size(&self, place: S::Place) -> Result<usize, BadFree> {
+        let block = self.store.resolve(place)?;
+        Ok(self.store.header(block).size - self.store.geometry().header)
+    }
+
+    /// Bytes that the program requested at a place (the capacity where the
+    /// store does not keep them).
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// As [`usable_size`](Self::usable_size).
+    pub unsafe fn requested(&self, place: S::Place) -> Result<usize, BadFree> {
+        Ok(self.store.requested(self.store.resolve(place)?))
+    }
+
+    /// Bytes of all regions, control structure included.
+    pub fn footprint(&self) -> usize {
+        self.store.footprint()
+    }
+
+    /// Offset of a place inside its region; linear in the number of regions.
+    pub fn place_offset(&self, place: S::Place) -> usize {
+        self.store.place_offset(place)
+    }
+
+    /// The store, to read its counts.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Calls `visit` with every block in address order, region by region.
+    /// Linear. Stops at a block without a valid size and returns the fault.
+    ///
+    /// # Errors
+    /// [`Corruption::Size`].
+    pub fn walk(&self, mut visit: impl FnMut(BlockInfo)) -> Result<(), Corruption> {
+        self.walk_blocks(&mut |region, offset, block, header| {
+            let state = if header.free() {
+                State::Free
+            } else if header.retained() {
+                State::Retained
+            } else {
+                State::Used(self.store.requested(block))
+            };
+            visit(BlockInfo {
+                region,
+                offset,
+                size: header.size,
+                state,
+            });
+            Ok(())
+        })
+    }
+
+    fn walk_blocks(
+        &self,
+        visit: &mut dyn FnMut(usize, usize, S::Block, Header) -> Result<(), Corruption>,
+    ) -> Result<(), Corruption> {
+        let Geometry {
+            granule, minimum, ..
+        } = self.store.geometry();
+        let mut number = 0;
+        while let Some(first) = self.store.first(number) {
+            let start = self.store.offset(first);
+            let mut offset = start;
+            let mut block = first;
+            loop {
+                let header = self.store.header(block);
+                if header.size == 0 {
+                    break;
+                }
+                let valid = header.size % granule == 0
+                    && header.size >= minimum
+                    && offset + header.size <= self.footprint();
+                if !valid {
+                    return Err(Corruption::Size { offset });
+                }
+                visit(number, offset, block, header)?;
+                block = self.store.after(block, header.size);
+                offset += header.size;
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Verifies every invariant. Linear in blocks; in every build, so that a
+    /// system can call it from a watchdog.
+    ///
+    /// # Errors
+    /// The first [`Corruption`] found.
+    pub fn check(&self) -> Result<(), Corruption> {
+        let mut free = 0;
+        let mut live = 0;
+        let mut blocks = 0;
+        let mut before: Option<(S::Block, bool)> = None;
+        let mut region = 0;
+        let merges = self.index.limits().coalesce_up_to == usize::MAX;
+        self.walk_blocks(&mut |number, offset, block, header| {
+            if number != region {
+                before = None;
+                region = number;
+            }
+            let (previous, previous_free) = match before {
+                Some((block, free)) => (Some(block), free),
+                None => (None, false),
+            };
+            if header.previous_free() != previous_free
+                || (previous_free && Some(self.store.before(block)) != previous)
+            {
+                return Err(Corruption::Neighbour { offset });
+            }
+            if previous_free && header.free() && merges && !self.index.halves() {
+                return Err(Corruption::Uncoalesced { offset });
+            }
+            if header.free() || header.retained() {
+                free += 1;
+            } else {
+                live += self.store.requested(block);
+                blocks += 1;
+            }
+            before = Some((block, header.free()));
+            Ok(())
+        })?;
+        let mut listed = 0;
+        let sound = self.base.is_none()
+            || self.index.each(&self.store, &mut |block| {
+                let header = self.store.header(block);
+                listed += 1;
+                (header.free() || header.retained()) && listed <= free
+            });
+        if !sound {
+            return Err(Corruption::List);
+        }
+        if listed != free {
+            return Err(Corruption::Unlisted { free, listed });
+        }
+        if S::STATISTICS && !self.counters.agree(live, blocks) {
+            return Err(Corruption::Statistics);
+        }
+        Ok(())
+    }
+
+    /// What the heap holds and has held. Linear: it walks the blocks.
+    pub fn statistics(&self) -> Statistics {
+        let geometry = self.store.geometry();
+        let mut free = 0;
+        let mut largest_free = 0;
+        let mut records = 0;
+        let mut regions = 0;
+        let mut in_free = 0;
+        let walked = self.walk(|info| {
+            records += 1;
+            regions = info.region + 1;
+            match info.state {
+                State::Used(_) => {}
+                State::Retained => free += 1,
+                State::Free => {
+                    free += 1;
+                    in_free += info.size;
+                    largest_free = largest_free.max(info.size - geometry.header);
+                }
+            }
+        });
+        debug_assert!(walked.is_ok());
+        let control = match regions {
+            0 => 0,
+            more => {
+                let later = Plan {
+                    heads: 0,
+                    ..self.plan
+                };
+                geometry.control(self.plan) + (more - 1) * geometry.control(later)
+            }
+        };
+        let record_bytes = control + records * geometry.header + self.store.outside_bytes();
+        self.counters
+            .report(self.footprint(), largest_free, free, in_free, record_bytes)
+    }
+}
+
+impl<'a, I, L> Heap<I, Ledger<'a, L>>
+where
+    L: Lookup,
+    I: Index<Ledger<'a, L>>,
+{
+    /// Frees a block; any place may be tried.
+    ///
+    /// # Errors
+    /// [`BadFree`] for a foreign, stale or already freed place.
+    pub fn release_place(&mut self, place: L::Place) -> Result<(), BadFree> {
+        // SAFETY: a ledger resolves blocks in use only and touches no memory.
+        unsafe { self.free(place) }
+    }
+}
+
+/// A region that knows its length in bytes.
+pub trait Length {
+    /// Bytes.
+    fn length(&self) -> usize;
+}
+
+impl Length for usize {
+    fn length(&self) -> usize {
+        *self
+    }
+}
+
+impl Length for crate::store::tagged::Memory {
+    fn length(&self) -> usize {
+        self.bytes()
+    }
+}

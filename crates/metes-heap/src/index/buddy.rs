@@ -1,0 +1,111 @@
+//! Binary buddy: block sizes are powers of two, buddies merge (Knowlton 1965).
+//!
+//! A block of `2^k` bytes lies at a multiple of `2^k` from the first block. It
+//! is split by halving; it merges only with its buddy, the other half of the
+//! block it came from. The choice is the lowest class that serves. With records
+//! outside the blocks ([`Ledger`](crate::store::ledger::Ledger)) a power-of-two
+//! request loses nothing, which is when Robson's optimum is met.
+//!
+//! Invariant: list `c` holds free blocks of exactly `2^c` bytes, and no two
+//! free buddies exist; bit `c` of the bitmap is set exactly when list `c` is
+//! not empty.
+
+use super::{Index, link_after, unlink, walk_list};
+use crate::store::{Geometry, Store};
+
+/// The index; `LOWEST` picks the lowest address within a class (linear
+/// insertion, the choice Robson's bound is proven for) instead of the latest.
+#[derive(Clone, Debug)]
+pub struct Buddy<const LOWEST: bool = false> {
+    bits: usize,
+    heads: usize,
+}
+
+impl<const LOWEST: bool> Buddy<LOWEST> {
+    /// An empty index.
+    pub const fn new() -> Self {
+        Buddy { bits: 0, heads: 0 }
+    }
+}
+
+impl<const LOWEST: bool> Default for Buddy<LOWEST> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// SAFETY: lists are changed by `link_after` and `unlink` only, with the block
+// that the heap passed or the first of a list that the bitmap says is not empty.
+unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
+    #[inline(always)]
+    fn halves(&self) -> bool {
+        true
+    }
+
+    fn heads(&mut self, span: usize, _geometry: Geometry) -> usize {
+        self.heads = (span | 1).ilog2() as usize + 1;
+        self.heads
+    }
+
+    #[inline(always)]
+    fn block_size(&self, need: usize) -> usize {
+        need.next_power_of_two()
+    }
+
+    fn ceiling(&self, need: usize) -> usize {
+        need
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
+        debug_assert!(size.is_power_of_two());
+        let class = size.trailing_zeros() as usize;
+        let mut before = store.head(class);
+        if LOWEST {
+            loop {
+                let next = store.next(before);
+                if next == store.nil() || store.precedes(block, next) {
+                    break;
+                }
+                before = next;
+            }
+        }
+        link_after(store, before, block);
+        self.bits |= 1 << class;
+        store.touch(1, 1);
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, store: &mut S, block: S::Block, size: usize) {
+        let (before, next) = unlink(store, block);
+        if next == store.nil() && store.head_number(before).is_some() {
+            self.bits &= !size;
+            store.touch(1, 1);
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
+        debug_assert!(need.is_power_of_two());
+        store.touch(1, 0);
+        // All classes from that of `need` on: the bits from `need` itself upwards.
+        let bits = self.bits & need.wrapping_neg();
+        if bits == 0 {
+            return None;
+        }
+        let size = bits & bits.wrapping_neg();
+        let block = store.next(store.head(size.trailing_zeros() as usize));
+        self.remove(store, block, size);
+        Some((block, size))
+    }
+
+    fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
+        (0..self.heads).all(|class| {
+            let mut any = false;
+            walk_list(store, class, &mut |block| {
+                any = true;
+                store.header(block).size == 1 << class && visit(block)
+            }) && any == (self.bits >> class & 1 == 1)
+        })
+    }
+}

@@ -1,0 +1,335 @@
+//! Sequential fits: one list of free blocks, searched.
+//!
+//! First, next, best, worst and exact fit over a list in LIFO, FIFO or address
+//! order (Knuth TAOCP 1, 2.5; Wilson et al. 1995), with the two limits of
+//! Mamagkakis et al. (EMSOFT 2006): *depth of search*, a share of the list, and
+//! *maximum fit*, how much larger than the request a block may be.
+//!
+//! The block at the very end of the memory, the *wilderness*, is kept apart and
+//! serves last, whatever the limits: it is where the heap grows.
+//!
+//! Invariant: the list has `length` blocks, ends at `tail`, and is sorted by
+//! address where the order says so; the wilderness is in no list.
+
+use super::{Index, Limits, link_after, unlink, walk_list};
+use crate::store::{Geometry, Store};
+
+/// Which block of the list serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fit {
+    /// The first that is large enough.
+    First,
+    /// The first that is large enough after the one that served last.
+    Next,
+    /// The smallest that is large enough; the earliest of equals.
+    Best,
+    /// The largest; the earliest of equals.
+    Worst,
+    /// Only one of exactly the size.
+    Exact,
+}
+
+/// Where a freed block enters the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// At the front.
+    Lifo,
+    /// At the back.
+    Fifo,
+    /// Where its address belongs (a linear search).
+    Address,
+}
+
+/// What distinguishes the members of the family.
+pub trait ListParameters: Copy {
+    /// Which block serves.
+    fn fit(&self) -> Fit;
+    /// Where a freed block goes.
+    fn order(&self) -> Order;
+    /// Share of the list that is searched, in percent (100: all of it); at
+    /// least one block is tried.
+    fn depth_percent(&self) -> u32 {
+        100
+    }
+    /// Largest block that qualifies, in percent of the need; 0: no limit.
+    fn max_fit_percent(&self) -> u32 {
+        0
+    }
+    /// How far blocks may merge and split.
+    fn limits(&self) -> Limits {
+        Limits::NONE
+    }
+}
+
+/// Parameters fixed at compile time: `FIT` and `ORDER` by their position in
+/// [`Fit`] and [`Order`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConstantList<const FIT: usize, const ORDER: usize>;
+
+impl<const FIT: usize, const ORDER: usize> ListParameters for ConstantList<FIT, ORDER> {
+    #[inline(always)]
+    fn fit(&self) -> Fit {
+        const { [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact][FIT] }
+    }
+
+    #[inline(always)]
+    fn order(&self) -> Order {
+        const { [Order::Lifo, Order::Fifo, Order::Address][ORDER] }
+    }
+}
+
+/// Parameters chosen at run time, for exploration.
+#[derive(Clone, Copy, Debug)]
+pub struct ChosenList {
+    /// See [`ListParameters::fit`].
+    pub fit: Fit,
+    /// See [`ListParameters::order`].
+    pub order: Order,
+    /// See [`ListParameters::depth_percent`].
+    pub depth_percent: u32,
+    /// See [`ListParameters::max_fit_percent`].
+    pub max_fit_percent: u32,
+    /// See [`ListParameters::limits`].
+    pub limits: Limits,
+}
+
+impl ListParameters for ChosenList {
+    #[inline(always)]
+    fn fit(&self) -> Fit {
+        self.fit
+    }
+
+    #[inline(always)]
+    fn order(&self) -> Order {
+        self.order
+    }
+
+    #[inline(always)]
+    fn depth_percent(&self) -> u32 {
+        self.depth_percent
+    }
+
+    #[inline(always)]
+    fn max_fit_percent(&self) -> u32 {
+        self.max_fit_percent
+    }
+
+    #[inline(always)]
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+}
+
+/// One searched list; `B` is the store's block. See the module.
+#[derive(Clone, Debug)]
+pub struct ListFit<P, B> {
+    parameters: P,
+    length: usize,
+    /// Last block of the list.
+    tail: Option<B>,
+    /// Where next fit goes on.
+    rover: Option<B>,
+    wilderness: Option<B>,
+}
+
+impl<P, B> ListFit<P, B> {
+    /// An empty index.
+    pub const fn with(parameters: P) -> Self {
+        ListFit {
+            parameters,
+            length: 0,
+            tail: None,
+            rover: None,
+            wilderness: None,
+        }
+    }
+}
+
+impl<const FIT: usize, const ORDER: usize, B> ListFit<ConstantList<FIT, ORDER>, B> {
+    /// An empty index.
+    pub const fn new() -> Self {
+        Self::with(ConstantList)
+    }
+}
+
+impl<const FIT: usize, const ORDER: usize, B> Default for ListFit<ConstantList<FIT, ORDER>, B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
+    /// Blocks that one search may try.
+    #[inline(always)]
+    fn depth(&self) -> usize {
+        let percent = self.parameters.depth_percent() as usize;
+        if percent >= 100 {
+            return self.length;
+        }
+        // Divided first, so that no length overflows.
+        (self.length / 100 * percent + self.length % 100 * percent / 100).max(1)
+    }
+
+    /// The largest block that qualifies for `need`.
+    #[inline(always)]
+    fn largest(&self, need: usize) -> usize {
+        match self.parameters.max_fit_percent() as usize {
+            0 => usize::MAX,
+            percent => (need / 100).saturating_mul(percent) + need % 100 * percent / 100,
+        }
+    }
+
+    #[inline(always)]
+    fn search<S: Store<Block = B>>(&self, store: &S, need: usize) -> Option<(B, usize)> {
+        let fit = self.parameters.fit();
+        let largest = self.largest(need);
+        let nil = store.nil();
+        let start = store.next(store.head(0));
+        let mut block = match (fit, self.rover) {
+            (Fit::Next, Some(rover)) => rover,
+            _ => start,
+        };
+        let mut found: Option<(B, usize)> = None;
+        for _ in 0..self.depth().min(self.length) {
+            if block == nil {
+                // Only next fit starts in the middle and comes round.
+                block = start;
+            }
+            let size = store.header(block).size;
+            if size >= need && size <= largest {
+                match fit {
+                    Fit::First | Fit::Next => return Some((block, size)),
+                    Fit::Exact if size == need => return Some((block, size)),
+                    Fit::Exact => {}
+                    Fit::Best if size == need => return Some((block, size)),
+                    Fit::Best if found.is_none_or(|(_, best)| size < best) => {
+                        found = Some((block, size));
+                    }
+                    Fit::Worst if found.is_none_or(|(_, worst)| size > worst) => {
+                        found = Some((block, size));
+                    }
+                    Fit::Best | Fit::Worst => {}
+                }
+            }
+            block = store.next(block);
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn take_out<S: Store<Block = B>>(&mut self, store: &mut S, block: B) {
+        let (before, next) = unlink(store, block);
+        let nil = store.nil();
+        self.length -= 1;
+        if self.rover == Some(block) {
+            self.rover = (next != nil).then_some(next);
+        }
+        if self.tail == Some(block) {
+            self.tail = store.head_number(before).is_none().then_some(before);
+        }
+        store.touch(2, 2);
+    }
+}
+
+// SAFETY: lists are changed by `link_after` and `take_out` only; the wilderness
+// is a block that the heap inserted and that is in no list.
+unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
+    fn heads(&mut self, _span: usize, _geometry: Geometry) -> usize {
+        1
+    }
+
+    fn ceiling(&self, need: usize) -> usize {
+        // Growth makes the wilderness large enough, and that has no limits.
+        need
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
+        if self.wilderness.is_none() && store.header(store.after(block, size)).size == 0 {
+            self.wilderness = Some(block);
+            store.touch(1, 1);
+            return;
+        }
+        let head = store.head(0);
+        let before = match (self.parameters.order(), self.tail) {
+            (Order::Lifo, _) | (_, None) => head,
+            (Order::Fifo, Some(tail)) => tail,
+            (Order::Address, Some(_)) => {
+                let mut before = head;
+                loop {
+                    let next = store.next(before);
+                    if next == store.nil() || store.precedes(block, next) {
+                        break before;
+                    }
+                    before = next;
+                }
+            }
+        };
+        link_after(store, before, block);
+        if self.tail.is_none() || self.tail == Some(before) {
+            self.tail = Some(block);
+        }
+        self.length += 1;
+        store.touch(2, 2);
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, store: &mut S, block: S::Block, _size: usize) {
+        store.touch(1, 0);
+        if self.wilderness == Some(block) {
+            self.wilderness = None;
+            store.touch(0, 1);
+        } else {
+            self.take_out(store, block);
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
+        store.touch(2, 0);
+        if let Some((block, size)) = self.search(store, need) {
+            // Next fit goes on behind the block that served.
+            if self.parameters.fit() == Fit::Next {
+                self.rover = Some(block);
+            }
+            self.take_out(store, block);
+            return Some((block, size));
+        }
+        let block = self.wilderness?;
+        let size = store.header(block).size;
+        if size < need {
+            return None;
+        }
+        self.wilderness = None;
+        store.touch(1, 1);
+        Some((block, size))
+    }
+
+    #[inline(always)]
+    fn limits(&self) -> Limits {
+        self.parameters.limits()
+    }
+
+    #[inline(always)]
+    fn wilderness(&self) -> Option<S::Block> {
+        self.wilderness
+    }
+
+    fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
+        if let Some(block) = self.wilderness
+            && !visit(block)
+        {
+            return false;
+        }
+        let sorted = self.parameters.order() == Order::Address;
+        let mut length = 0;
+        let mut last: Option<S::Block> = None;
+        let right = walk_list(store, 0, &mut |block| {
+            let rising = last.is_none_or(|last| store.precedes(last, block));
+            length += 1;
+            last = Some(block);
+            (rising || !sorted) && visit(block)
+        });
+        right && length == self.length && last == self.tail
+    }
+}

@@ -1,0 +1,149 @@
+//! Indexes: which free block serves a request?
+//!
+//! An index keeps the free blocks of a store in lists whose heads the store
+//! provides, and answers a request with one of them. Splitting, coalescing and
+//! growth are the heap's; an index only says how far they may go.
+//!
+//! Invariant kept by every index: a block is in exactly one list from `insert`
+//! until `take` returns it or `remove` is called with it.
+
+use crate::store::{Geometry, Store};
+
+pub mod any;
+pub mod buddy;
+pub mod classes;
+pub mod dedicated;
+pub mod kingsley;
+pub mod list;
+
+/// How far blocks may be merged and cut (seed parameters *maximum coalesced
+/// size* and *minimum split size* of Mamagkakis et al., EMSOFT 2006).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// Two free blocks merge only if the result is at most this large; zero
+    /// switches coalescing off.
+    pub coalesce_up_to: usize,
+    /// A block is split only if the remainder is at least this large;
+    /// `usize::MAX` switches splitting off.
+    pub split_down_to: usize,
+}
+
+impl Limits {
+    /// Always coalesce, always split.
+    pub const NONE: Limits = Limits {
+        coalesce_up_to: usize::MAX,
+        split_down_to: 0,
+    };
+}
+
+/// Chooses free blocks of a store.
+///
+/// # Safety
+/// An implementor passes to the store only blocks that the store or the heap
+/// gave it and that are still free, and returns from [`take`](Index::take) only
+/// blocks that were inserted and not yet removed or taken.
+pub unsafe trait Index<S: Store> {
+    /// Blocks have sizes and places fixed by halving (buddy): splits cascade and
+    /// only buddies merge. The same answer for the life of the index.
+    #[inline(always)]
+    fn halves(&self) -> bool {
+        false
+    }
+
+    /// List heads needed when no block exceeds `span` bytes.
+    fn heads(&mut self, span: usize, geometry: Geometry) -> usize;
+
+    /// Tells of the first region: `base` is the first block.
+    fn attach(&mut self, store: &mut S, base: S::Block) {
+        let _ = (store, base);
+    }
+
+    /// The block size that serves a need, where the index rounds it further.
+    #[inline(always)]
+    fn block_size(&self, need: usize) -> usize {
+        need
+    }
+
+    /// A size such that any free block of at least that size serves `need`.
+    fn ceiling(&self, need: usize) -> usize;
+
+    /// Adds a free block with written header.
+    fn insert(&mut self, store: &mut S, block: S::Block, size: usize);
+
+    /// Takes a given free block out.
+    fn remove(&mut self, store: &mut S, block: S::Block, size: usize);
+
+    /// Finds a block for `need`, takes it out and returns it with its size.
+    fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)>;
+
+    /// How far blocks may merge and split.
+    #[inline(always)]
+    fn limits(&self) -> Limits {
+        Limits::NONE
+    }
+
+    /// Keeps a freed block aside for requests of its own size. A kept block
+    /// stays used in the eyes of its neighbours.
+    #[inline(always)]
+    fn retain(&mut self, store: &mut S, block: S::Block, size: usize) -> bool {
+        let _ = (store, block, size);
+        false
+    }
+
+    /// A block kept aside for exactly this need.
+    #[inline(always)]
+    fn recall(&mut self, store: &mut S, need: usize) -> Option<S::Block> {
+        let _ = (store, need);
+        None
+    }
+
+    /// The block before which memory is fresh, when the index keeps it apart.
+    #[inline(always)]
+    fn wilderness(&self) -> Option<S::Block> {
+        None
+    }
+
+    /// Calls `visit` with every free block the index holds and the head of its
+    /// list; `false` stops. For `check`: linear.
+    fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool;
+}
+
+/// Walks the list behind head `number`; `false` once `visit` says so, or when
+/// the backward links contradict the forward ones.
+pub(crate) fn walk_list<S: Store>(
+    store: &S,
+    number: usize,
+    visit: &mut dyn FnMut(S::Block) -> bool,
+) -> bool {
+    let mut before = store.head(number);
+    let mut block = store.next(before);
+    while block != store.nil() {
+        if store.previous(block) != before || !visit(block) {
+            return false;
+        }
+        before = block;
+        block = store.next(block);
+    }
+    true
+}
+
+/// Links `block` directly behind `before`, which may be a head.
+#[inline(always)]
+pub(crate) fn link_after<S: Store>(store: &mut S, before: S::Block, block: S::Block) {
+    let next = store.next(before);
+    store.set_next(block, next);
+    store.set_previous(block, before);
+    // `nil` takes the write, so that no branch is needed.
+    store.set_previous(next, block);
+    store.set_next(before, block);
+}
+
+/// Unlinks a block; returns what came before and after it.
+#[inline(always)]
+pub(crate) fn unlink<S: Store>(store: &mut S, block: S::Block) -> (S::Block, S::Block) {
+    let next = store.next(block);
+    let before = store.previous(block);
+    store.set_previous(next, before);
+    store.set_next(before, next);
+    (before, next)
+}

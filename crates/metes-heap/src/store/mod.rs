@@ -1,0 +1,350 @@
+//! Stores: where the record of a block lives and who its neighbours are.
+//!
+//! A heap's memory is one or more *regions*, each tiled without gaps by blocks
+//! and closed by a sentinel block of size zero that is always in use. A store
+//! answers questions about blocks one record word at a time, so that
+//! [`Counted`](counted::Counted) can count every read and write, and so that
+//! the same index decides the same whether the records lie inside the managed
+//! memory ([`Tagged`](tagged::Tagged)) or outside ([`Ledger`](ledger::Ledger)).
+//!
+//! Invariant kept by every store: `after(b)` of the last block of a region is
+//! its sentinel, and `before(b)` is defined whenever `b` has
+//! [`Header::previous_free`] set.
+
+use core::fmt::Debug;
+
+pub mod counted;
+pub mod ledger;
+pub mod tagged;
+
+/// Why a freed or resized place was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadFree {
+    /// No block of this heap begins there: a foreign or misaligned pointer.
+    Foreign,
+    /// The block is already free: a double free, or a stale handle.
+    NotInUse,
+}
+
+impl core::fmt::Display for BadFree {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            BadFree::Foreign => "no block of this heap begins there",
+            BadFree::NotInUse => "the block is not in use (freed twice, or a stale handle)",
+        })
+    }
+}
+
+impl core::error::Error for BadFree {}
+
+/// Why a region was not added to a heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionError {
+    /// The region cannot hold the control structure and one block; it would
+    /// need at least this many bytes more.
+    TooSmall(usize),
+    /// The region is larger than the largest block that the index was set up
+    /// for; reserve a larger span before the first region.
+    SpanExceeded,
+    /// This index manages one contiguous region only (binary buddy).
+    OneRegionOnly,
+    /// The store has no record left to describe the region.
+    OutOfRecords,
+}
+
+impl core::fmt::Display for RegionError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            RegionError::TooSmall(n) => {
+                write!(f, "the region is too small by {n} bytes")
+            }
+            RegionError::SpanExceeded => {
+                f.write_str("the region exceeds the span that was reserved for the index")
+            }
+            RegionError::OneRegionOnly => f.write_str("this index manages one region only"),
+            RegionError::OutOfRecords => f.write_str("no record is left to describe the region"),
+        }
+    }
+}
+
+impl core::error::Error for RegionError {}
+
+/// The first word of a record, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes from this block to the next one, record included.
+    pub size: usize,
+    flags: usize,
+}
+
+impl Header {
+    pub(crate) const FREE: usize = 1;
+    pub(crate) const PREVIOUS_FREE: usize = 2;
+    pub(crate) const RETAINED: usize = 4;
+    pub(crate) const FLAGS: usize = 7;
+
+    #[inline(always)]
+    pub(crate) const fn new(size: usize, flags: usize) -> Self {
+        Header { size, flags }
+    }
+
+    /// The block is free and known to the index.
+    #[inline(always)]
+    pub const fn free(self) -> bool {
+        self.flags & Self::FREE != 0
+    }
+
+    /// The block before this one in memory is free.
+    #[inline(always)]
+    pub const fn previous_free(self) -> bool {
+        self.flags & Self::PREVIOUS_FREE != 0
+    }
+
+    /// The block was freed by the program and is kept by a dedicated pool.
+    #[inline(always)]
+    pub const fn retained(self) -> bool {
+        self.flags & Self::RETAINED != 0
+    }
+
+    #[inline(always)]
+    pub(crate) const fn flags(self) -> usize {
+        self.flags
+    }
+
+    #[inline(always)]
+    pub(crate) const fn with(self, flag: usize) -> Self {
+        Header {
+            size: self.size,
+            flags: self.flags | flag,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) const fn without(self, flag: usize) -> Self {
+        Header {
+            size: self.size,
+            flags: self.flags & !flag,
+        }
+    }
+}
+
+/// Sizes and offsets, in bytes, that decide where blocks can lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Geometry {
+    /// Block sizes are multiples of this power of two.
+    pub granule: usize,
+    /// Bytes of each block's own record inside the managed memory.
+    pub header: usize,
+    /// The smallest block.
+    pub minimum: usize,
+    /// Control bytes before the first block of the first region, per list head.
+    pub head: usize,
+    /// Further control bytes before the first block of every region.
+    pub prologue: usize,
+    /// Bytes of the sentinel that ends a region.
+    pub sentinel: usize,
+}
+
+impl Geometry {
+    /// The geometry of [`Tagged`](tagged::Tagged) on a target whose word has `word` bytes.
+    pub const fn tagged(word: usize) -> Self {
+        Geometry {
+            granule: 2 * word,
+            header: word,
+            minimum: 4 * word,
+            head: word,
+            prologue: 4 * word,
+            sentinel: word,
+        }
+    }
+
+    /// Records outside the managed memory: blocks are bare multiples of `granule`.
+    pub const fn out_of_band(granule: usize) -> Self {
+        Geometry {
+            granule,
+            header: 0,
+            minimum: granule,
+            head: 0,
+            prologue: 0,
+            sentinel: 0,
+        }
+    }
+
+    /// The block that a request of `size` bytes needs, or `None` when it would
+    /// overflow the address space. Constant time.
+    #[inline(always)]
+    pub const fn block_for(&self, size: usize) -> Option<usize> {
+        // A quarter of the address space is beyond any region, and the sums below cannot wrap.
+        if size > usize::MAX >> 2 {
+            return None;
+        }
+        let rounded = (size + self.header + self.granule - 1) & !(self.granule - 1);
+        Some(if rounded < self.minimum {
+            self.minimum
+        } else {
+            rounded
+        })
+    }
+
+    /// Offset of the first block in a region that also carries `heads` list
+    /// heads and whose first payload is aligned to `align` (a power of two).
+    pub const fn first_block(&self, heads: usize, align: usize) -> usize {
+        let align = if align > self.granule {
+            align
+        } else {
+            self.granule
+        };
+        let control = self.prologue + heads * self.head + self.header;
+        // It is the payload, one header after the block, that is aligned.
+        ((control + align - 1) & !(align - 1)) - self.header
+    }
+
+    /// Control bytes of a region beside its blocks.
+    pub const fn control(&self, plan: Plan) -> usize {
+        self.first_block(plan.heads, plan.align) + self.sentinel
+    }
+}
+
+/// How a region is to be laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// List heads in the control structure; the first region only.
+    pub heads: usize,
+    /// Alignment of the first payload, at least the granule.
+    pub align: usize,
+    /// The room for blocks is a multiple of this power of two.
+    pub unit: usize,
+}
+
+/// A region's extent as the store laid it out.
+#[derive(Clone, Copy, Debug)]
+pub struct Laid<B> {
+    /// The first block, not yet described by a header.
+    pub block: B,
+    /// Its size: all the room between control structure and sentinel.
+    pub size: usize,
+}
+
+/// What an index and a heap may ask of blocks. Sealed: the stores of this
+/// crate are all there are, and only a [`Heap`](crate::Heap) can reach a
+/// store's blocks, so a block is always one of this store and current.
+pub trait Store: sealed::Sealed {
+    /// A block, or one of the pseudo-blocks [`head`](Store::head) and [`nil`](Store::nil).
+    type Block: Copy + Eq + Debug;
+    /// What the program holds: a pointer, an offset or a handle.
+    type Place: Copy + Eq + Debug;
+    /// What describes a region when it is added.
+    type Region;
+    /// Whether requested sizes are kept, so that statistics can be exact.
+    const STATISTICS: bool;
+
+    /// The sizes that this store imposes.
+    fn geometry(&self) -> Geometry;
+
+    /// Lays control structure and sentinel into a new region. Only the first
+    /// region gets list heads, all empty.
+    ///
+    /// # Errors
+    /// [`RegionError`] when the region cannot serve.
+    fn lay(&mut self, region: Self::Region, plan: Plan) -> Result<Laid<Self::Block>, RegionError>;
+
+    /// Moves the sentinel of the last region outwards by `bytes` (a multiple of
+    /// the granule) and returns the room gained as a block that begins where the
+    /// sentinel was, with the flags that the sentinel had. `None` when no record
+    /// is left.
+    ///
+    /// # Safety
+    /// The memory behind the last region's end must belong to the heap.
+    unsafe fn extend(&mut self, bytes: usize) -> Option<Self::Block>;
+
+    /// Bytes of all regions.
+    fn footprint(&self) -> usize;
+    /// Bytes from the beginning of the region to the block.
+    fn offset(&self, block: Self::Block) -> usize;
+    /// Whether `first` lies at a lower address than `second`.
+    fn precedes(&self, first: Self::Block, second: Self::Block) -> bool;
+    /// Bytes from `first` to `second`, which lies behind it in the same region.
+    fn distance(&self, first: Self::Block, second: Self::Block) -> usize;
+    /// The sentinel of the last region; there must be one.
+    fn sentinel(&self) -> Self::Block;
+    /// First block of region `number`, counted from zero. Linear in `number`.
+    fn first(&self, number: usize) -> Option<Self::Block>;
+
+    /// The pseudo-block whose `next` is list head `number`.
+    fn head(&self, number: usize) -> Self::Block;
+    /// The number of a head, if `block` is one.
+    fn head_number(&self, block: Self::Block) -> Option<usize>;
+    /// The pseudo-block that ends every list; its `previous` may be written.
+    fn nil(&self) -> Self::Block;
+
+    /// Reads the header word.
+    fn header(&self, block: Self::Block) -> Header;
+    /// Writes the header word of a block that is not in use.
+    fn set_header(&mut self, block: Self::Block, header: Header);
+    /// Marks a block, free or used, as preceded by a free one.
+    fn mark_previous_free(&mut self, block: Self::Block);
+    /// Takes that mark away.
+    fn clear_previous_free(&mut self, block: Self::Block);
+    /// Writes the footer of a free block: how the block after it finds it.
+    fn set_footer(&mut self, block: Self::Block, size: usize);
+    /// The block after one of `size` bytes.
+    fn after(&self, block: Self::Block, size: usize) -> Self::Block;
+    /// The free block before this one, by its footer.
+    fn before(&self, block: Self::Block) -> Self::Block;
+    /// Reads the forward link of a free block or of a head.
+    fn next(&self, block: Self::Block) -> Self::Block;
+    /// Writes the forward link.
+    fn set_next(&mut self, block: Self::Block, next: Self::Block);
+    /// Reads the backward link of a free block.
+    fn previous(&self, block: Self::Block) -> Self::Block;
+    /// Writes the backward link.
+    fn set_previous(&mut self, block: Self::Block, previous: Self::Block);
+
+    /// Describes the second part of a block that is cut `size` bytes from its
+    /// beginning. `None` when no record is left; neither part has a header yet.
+    fn carve(&mut self, block: Self::Block, size: usize) -> Option<Self::Block>;
+    /// Forgets `second`, which `first` (directly before it) has absorbed.
+    fn join(&mut self, first: Self::Block, second: Self::Block);
+
+    /// Marks the block used by the program: writes the header, keeps the
+    /// requested size where the store keeps it, and gives out the place.
+    fn occupy(&mut self, block: Self::Block, header: Header, requested: usize) -> Self::Place;
+    /// Whether one more block can be given out, whatever the free memory.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        true
+    }
+    /// Requested bytes of a used block (its capacity where they are not kept).
+    fn requested(&self, block: Self::Block) -> usize;
+    /// The used block at a place.
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell that there is none.
+    fn resolve(&self, place: Self::Place) -> Result<Self::Block, BadFree>;
+    /// Takes the place back: from now on it does not resolve.
+    fn vacate(&mut self, block: Self::Block);
+    /// Offset of the place inside its region.
+    fn place_offset(&self, place: Self::Place) -> usize;
+    /// Bytes by which the first payload byte of `block` misses the next multiple of `align`.
+    fn misalignment(&self, block: Self::Block, align: usize) -> usize;
+    /// Copies payload bytes between two places; nothing where no memory is touched.
+    fn copy(&mut self, from: Self::Place, to: Self::Place, bytes: usize);
+    /// Fills payload with zero; nothing where no memory is touched.
+    fn zero(&mut self, place: Self::Place, bytes: usize);
+
+    /// Tells of reads and writes of the index's own words (bitmaps, counters).
+    #[inline(always)]
+    fn touch(&self, reads: u32, writes: u32) {
+        let _ = (reads, writes);
+    }
+
+    /// Record bytes beside the managed memory (none for boundary tags).
+    fn outside_bytes(&self) -> usize {
+        0
+    }
+}
+
+pub(crate) mod sealed {
+    /// Only the stores of this crate implement [`Store`](super::Store).
+    pub trait Sealed {}
+}

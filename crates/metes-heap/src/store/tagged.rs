@@ -1,0 +1,474 @@
+//! `Tagged`: boundary tags inside the managed memory (Knuth, TAOCP 1, 2.5).
+//!
+//! Layout of a region, in words `w` of the target:
+//!
+//! ```text
+//! | next region | end | nil.next | nil.previous | head 0 | head 1 | … | pad |
+//! | header | payload …………… | header | payload …………… | … | header (sentinel, size 0) |
+//!          ^ aligned to 2w           a free payload is | next | previous | … | footer |
+//! ```
+//!
+//! The header holds the block's size, three flags and, where statistics are
+//! kept, the *slack*: capacity minus requested bytes. A slack too large for
+//! its bits puts the requested size into the last payload word, which is then
+//! free to hold it. The footer of a free block is the address of its header;
+//! it lies in the last word before the next header, so that a used block gives
+//! that word to the program: the record of a used block is one word.
+//!
+//! Invariant: every pointer stored in a record was derived from the pointer of
+//! the region it points into, or is a pseudo-block of the first region.
+
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+
+use super::{BadFree, Geometry, Header, Laid, Plan, RegionError, Store};
+
+const WORD: usize = size_of::<usize>();
+const GEOMETRY: Geometry = Geometry::tagged(WORD);
+/// Bits of the header that hold the slack, at its top.
+const SLACK_BITS: u32 = if WORD == 8 { 16 } else { 4 };
+const SLACK_SHIFT: u32 = usize::BITS - SLACK_BITS;
+/// The slack that says: the requested size is in the last payload word.
+const SLACK_ELSEWHERE: usize = (1 << SLACK_BITS) - 1;
+/// Larger blocks would run into the slack bits.
+const LARGEST: usize = (1 << SLACK_SHIFT) - 1;
+
+const _: () = assert!(
+    Header::FLAGS < GEOMETRY.granule,
+    "flags fit below the granule"
+);
+const _: () = assert!(
+    GEOMETRY.minimum >= 4 * WORD,
+    "header, two links and a footer fit"
+);
+// A slack that does not fit its bits is at least a word, so the word is there.
+const _: () = assert!(SLACK_ELSEWHERE >= WORD);
+
+/// A region of memory handed to a heap: `length` bytes from `start`.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+impl Memory {
+    /// Memory that lives as long as the program.
+    pub fn from_static(memory: &'static mut [MaybeUninit<u8>]) -> Self {
+        let length = memory.len();
+        Memory {
+            start: NonNull::from(memory).cast(),
+            length,
+        }
+    }
+
+    /// Memory by address.
+    ///
+    /// # Safety
+    /// `length` bytes from `start` must be valid for reads and writes and be
+    /// used by nothing else as long as the heap or any block of it lives.
+    pub const unsafe fn from_raw(start: NonNull<u8>, length: usize) -> Self {
+        Memory { start, length }
+    }
+
+    /// The first `length` bytes of it (all of it, if it is shorter). The rest can
+    /// be granted later by a [`Source`](crate::Source).
+    pub const fn shortened(self, length: usize) -> Self {
+        let length = if length < self.length {
+            length
+        } else {
+            self.length
+        };
+        Memory {
+            start: self.start,
+            length,
+        }
+    }
+
+    /// Its length in bytes.
+    pub const fn bytes(&self) -> usize {
+        self.length
+    }
+}
+
+/// The address of a block's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaggedBlock(*mut u8);
+
+impl TaggedBlock {
+    #[inline(always)]
+    fn word(self, index: usize) -> *mut usize {
+        self.0.wrapping_add(index * WORD).cast()
+    }
+
+    #[inline(always)]
+    fn link(self, index: usize) -> *mut TaggedBlock {
+        self.0.wrapping_add(index * WORD).cast()
+    }
+
+    #[inline(always)]
+    fn payload(self) -> *mut u8 {
+        self.0.wrapping_add(WORD)
+    }
+}
+
+/// Boundary tags inside the managed memory. `STATISTICS` keeps the requested
+/// size of every block (no memory, a few instructions an operation).
+#[derive(Debug)]
+pub struct Tagged<const STATISTICS: bool = true> {
+    /// First region, whose prologue holds `nil` and the heads; null before it.
+    first: *mut u8,
+    last: *mut u8,
+    heads: usize,
+    align: usize,
+    footprint: usize,
+}
+
+// SAFETY: the store owns the memory of its regions (contract of `Memory`), and
+// all access goes through `&self` or `&mut self`.
+unsafe impl<const STATISTICS: bool> Send for Tagged<STATISTICS> {}
+
+impl<const STATISTICS: bool> Tagged<STATISTICS> {
+    /// A store without a region.
+    pub const fn new() -> Self {
+        Tagged {
+            first: ptr::null_mut(),
+            last: ptr::null_mut(),
+            heads: 0,
+            align: 0,
+            footprint: 0,
+        }
+    }
+
+    /// The word `index` of a region's prologue: 0 next region, 1 end, 2 and 3 `nil`, 4.. heads.
+    #[inline(always)]
+    fn prologue(region: *mut u8, index: usize) -> *mut *mut u8 {
+        region.wrapping_add(index * WORD).cast()
+    }
+
+    #[inline(always)]
+    fn size_bits(word: usize) -> usize {
+        if STATISTICS {
+            word & (LARGEST & !(GEOMETRY.granule - 1))
+        } else {
+            word & !(GEOMETRY.granule - 1)
+        }
+    }
+
+    fn first_of(&self, region: *mut u8) -> TaggedBlock {
+        let heads = if ptr::eq(region, self.first) {
+            self.heads
+        } else {
+            0
+        };
+        TaggedBlock(region.wrapping_add(GEOMETRY.first_block(heads, self.align)))
+    }
+
+    /// The region that holds `address`. Linear in the number of regions.
+    fn region_of(&self, address: *mut u8) -> Option<*mut u8> {
+        let mut region = self.first;
+        while !region.is_null() {
+            // SAFETY: `region` is a region laid by `lay`, whose prologue is written.
+            let end = unsafe { *Self::prologue(region, 1) };
+            if address >= region && address < end {
+                return Some(region);
+            }
+            // SAFETY: as above.
+            region = unsafe { *Self::prologue(region, 0) };
+        }
+        None
+    }
+
+    /// Whether the address lies in one of the regions. Linear in their number.
+    pub fn contains(&self, address: *const u8) -> bool {
+        self.region_of(address.cast_mut()).is_some()
+    }
+}
+
+impl<const STATISTICS: bool> Default for Tagged<STATISTICS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const STATISTICS: bool> super::sealed::Sealed for Tagged<STATISTICS> {}
+
+impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
+    type Block = TaggedBlock;
+    type Place = NonNull<u8>;
+    type Region = Memory;
+    const STATISTICS: bool = STATISTICS;
+
+    #[inline(always)]
+    fn geometry(&self) -> Geometry {
+        GEOMETRY
+    }
+
+    fn lay(&mut self, region: Memory, plan: Plan) -> Result<Laid<TaggedBlock>, RegionError> {
+        let plan = if self.first.is_null() {
+            plan
+        } else {
+            Plan { heads: 0, ..plan }
+        };
+        let heads = plan.heads;
+        let raw = region.start.as_ptr();
+        let skip = raw.align_offset(plan.align);
+        let needed = skip + GEOMETRY.control(plan) + GEOMETRY.minimum;
+        if region.length < needed {
+            return Err(RegionError::TooSmall(needed - region.length));
+        }
+        if region.length > LARGEST {
+            return Err(RegionError::SpanExceeded);
+        }
+        let start = raw.wrapping_add(skip);
+        let first = start.wrapping_add(GEOMETRY.first_block(heads, plan.align));
+        let room = region.length - skip - GEOMETRY.control(plan);
+        let size = room & !(plan.unit - 1);
+        let end = first.wrapping_add(size + GEOMETRY.sentinel);
+        // SAFETY: `start..end` lies inside the region, which is ours to write by
+        // the contract of `Memory`; `start` is aligned to two words.
+        unsafe {
+            *Self::prologue(start, 0) = ptr::null_mut();
+            *Self::prologue(start, 1) = end;
+        }
+        if self.first.is_null() {
+            self.first = start;
+            self.heads = heads;
+            self.align = plan.align;
+            let nil = self.nil();
+            for number in 0..heads {
+                self.set_next(self.head(number), nil);
+            }
+            self.set_next(nil, nil);
+            self.set_previous(nil, nil);
+        } else {
+            // SAFETY: `last` is a laid region.
+            unsafe { *Self::prologue(self.last, 0) = start };
+        }
+        self.last = start;
+        self.footprint += end.addr() - raw.addr();
+        self.set_header(TaggedBlock(first.wrapping_add(size)), Header::new(0, 0));
+        Ok(Laid {
+            block: TaggedBlock(first),
+            size,
+        })
+    }
+
+    unsafe fn extend(&mut self, bytes: usize) -> Option<TaggedBlock> {
+        if self.last.is_null() || bytes == 0 {
+            return None;
+        }
+        // SAFETY: `last` is a laid region.
+        let end = unsafe { *Self::prologue(self.last, 1) };
+        let sentinel = TaggedBlock(end.wrapping_sub(WORD));
+        let header = self.header(sentinel);
+        if end.addr() + bytes - self.last.addr() > LARGEST {
+            return None;
+        }
+        let new_end = end.wrapping_add(bytes);
+        // SAFETY: as above, and the caller gives the memory up to `new_end`.
+        unsafe { *Self::prologue(self.last, 1) = new_end };
+        self.set_header(TaggedBlock(new_end.wrapping_sub(WORD)), Header::new(0, 0));
+        self.set_header(sentinel, Header::new(bytes, header.flags()));
+        self.footprint += bytes;
+        Some(sentinel)
+    }
+
+    fn footprint(&self) -> usize {
+        self.footprint
+    }
+
+    fn offset(&self, block: TaggedBlock) -> usize {
+        let region = self.region_of(block.0).unwrap_or(self.first);
+        block.0.addr().wrapping_sub(region.addr())
+    }
+
+    #[inline(always)]
+    fn precedes(&self, first: TaggedBlock, second: TaggedBlock) -> bool {
+        first.0 < second.0
+    }
+
+    #[inline(always)]
+    fn distance(&self, first: TaggedBlock, second: TaggedBlock) -> usize {
+        second.0.addr() - first.0.addr()
+    }
+
+    fn sentinel(&self) -> TaggedBlock {
+        debug_assert!(!self.last.is_null());
+        // SAFETY: the caller knows that there is a region, laid by `lay`.
+        TaggedBlock(unsafe { (*Self::prologue(self.last, 1)).wrapping_sub(WORD) })
+    }
+
+    fn first(&self, number: usize) -> Option<TaggedBlock> {
+        let mut region = self.first;
+        for _ in 0..number {
+            if region.is_null() {
+                return None;
+            }
+            // SAFETY: `region` is a laid region.
+            region = unsafe { *Self::prologue(region, 0) };
+        }
+        (!region.is_null()).then(|| self.first_of(region))
+    }
+
+    #[inline(always)]
+    fn head(&self, number: usize) -> TaggedBlock {
+        // The forward link of a block is its word 1, so a head's pseudo-block
+        // begins a word before the head itself.
+        TaggedBlock(self.first.wrapping_add((3 + number) * WORD))
+    }
+
+    #[inline(always)]
+    fn head_number(&self, block: TaggedBlock) -> Option<usize> {
+        let offset = block.0.addr().wrapping_sub(self.first.addr() + 3 * WORD);
+        (offset < self.heads * WORD).then_some(offset / WORD)
+    }
+
+    #[inline(always)]
+    fn nil(&self) -> TaggedBlock {
+        TaggedBlock(self.first.wrapping_add(WORD))
+    }
+
+    #[inline(always)]
+    fn header(&self, block: TaggedBlock) -> Header {
+        // SAFETY: a block of this store has its header written (by `lay`'s
+        // caller, `carve`'s caller or `occupy`) before anything reads it.
+        let word = unsafe { *block.word(0) };
+        Header::new(Self::size_bits(word), word & Header::FLAGS)
+    }
+
+    #[inline(always)]
+    fn set_header(&mut self, block: TaggedBlock, header: Header) {
+        // SAFETY: the block's header word lies inside a region of this store.
+        unsafe { *block.word(0) = header.size | header.flags() };
+    }
+
+    #[inline(always)]
+    fn mark_previous_free(&mut self, block: TaggedBlock) {
+        // SAFETY: a header of this store; the bits above the flags stay.
+        unsafe { *block.word(0) |= Header::PREVIOUS_FREE };
+    }
+
+    #[inline(always)]
+    fn clear_previous_free(&mut self, block: TaggedBlock) {
+        // SAFETY: as above.
+        unsafe { *block.word(0) &= !Header::PREVIOUS_FREE };
+    }
+
+    #[inline(always)]
+    fn set_footer(&mut self, block: TaggedBlock, size: usize) {
+        // SAFETY: the last word of a free block lies inside it (minimum block
+        // of four words) and belongs to nobody else while it is free.
+        unsafe { *block.link(size / WORD - 1) = block };
+    }
+
+    #[inline(always)]
+    fn after(&self, block: TaggedBlock, size: usize) -> TaggedBlock {
+        TaggedBlock(block.0.wrapping_add(size))
+    }
+
+    #[inline(always)]
+    fn before(&self, block: TaggedBlock) -> TaggedBlock {
+        // SAFETY: the caller saw PREVIOUS_FREE, so the word before this header
+        // is the footer of a free block.
+        unsafe { *block.0.wrapping_sub(WORD).cast() }
+    }
+
+    #[inline(always)]
+    fn next(&self, block: TaggedBlock) -> TaggedBlock {
+        // SAFETY: `block` is free (links written by `insert`), `nil` or a head.
+        unsafe { *block.link(1) }
+    }
+
+    #[inline(always)]
+    fn set_next(&mut self, block: TaggedBlock, next: TaggedBlock) {
+        // SAFETY: word 1 of a free block, of `nil` and of a head is a link.
+        unsafe { *block.link(1) = next };
+    }
+
+    #[inline(always)]
+    fn previous(&self, block: TaggedBlock) -> TaggedBlock {
+        // SAFETY: as `next`; heads are never asked for their previous.
+        unsafe { *block.link(2) }
+    }
+
+    #[inline(always)]
+    fn set_previous(&mut self, block: TaggedBlock, previous: TaggedBlock) {
+        // SAFETY: word 2 of a free block and of `nil` is a link.
+        unsafe { *block.link(2) = previous };
+    }
+
+    #[inline(always)]
+    fn carve(&mut self, block: TaggedBlock, size: usize) -> Option<TaggedBlock> {
+        Some(TaggedBlock(block.0.wrapping_add(size)))
+    }
+
+    #[inline(always)]
+    fn join(&mut self, _first: TaggedBlock, _second: TaggedBlock) {}
+
+    #[inline(always)]
+    fn occupy(&mut self, block: TaggedBlock, header: Header, requested: usize) -> NonNull<u8> {
+        let mut word = header.size | header.flags();
+        if STATISTICS {
+            let slack = header.size - WORD - requested;
+            if slack < SLACK_ELSEWHERE {
+                word |= slack << SLACK_SHIFT;
+            } else {
+                word |= SLACK_ELSEWHERE << SLACK_SHIFT;
+                // SAFETY: the slack is at least a word, so the last payload
+                // word lies inside the block and outside the requested bytes.
+                unsafe { *block.word(header.size / WORD - 1) = requested };
+            }
+        }
+        // SAFETY: the header word of a block of this store; the payload address
+        // of a block inside a region is never null.
+        unsafe {
+            *block.word(0) = word;
+            NonNull::new_unchecked(block.payload())
+        }
+    }
+
+    #[inline(always)]
+    fn requested(&self, block: TaggedBlock) -> usize {
+        // SAFETY: a used block's header is written.
+        let word = unsafe { *block.word(0) };
+        let size = Self::size_bits(word);
+        if !STATISTICS {
+            return size - WORD;
+        }
+        let slack = word >> SLACK_SHIFT;
+        if slack < SLACK_ELSEWHERE {
+            size - WORD - slack
+        } else {
+            // SAFETY: `occupy` put the requested size there.
+            unsafe { *block.word(size / WORD - 1) }
+        }
+    }
+
+    #[inline(always)]
+    fn resolve(&self, place: NonNull<u8>) -> Result<TaggedBlock, BadFree> {
+        Ok(TaggedBlock(place.as_ptr().wrapping_sub(WORD)))
+    }
+
+    #[inline(always)]
+    fn vacate(&mut self, _block: TaggedBlock) {}
+
+    fn place_offset(&self, place: NonNull<u8>) -> usize {
+        self.offset(TaggedBlock(place.as_ptr()))
+    }
+
+    #[inline(always)]
+    fn misalignment(&self, block: TaggedBlock, align: usize) -> usize {
+        block.payload().addr().wrapping_neg() & (align - 1)
+    }
+
+    fn copy(&mut self, from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+        // SAFETY: both are payloads of distinct used blocks of this heap with
+        // at least `bytes` of capacity (the caller, `Heap::resize`, took the minimum).
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), bytes) };
+    }
+
+    fn zero(&mut self, place: NonNull<u8>, bytes: usize) {
+        // SAFETY: the payload of a used block with at least `bytes` of capacity.
+        unsafe { ptr::write_bytes(place.as_ptr(), 0, bytes) };
+    }
+}

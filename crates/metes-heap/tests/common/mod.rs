@@ -1,0 +1,213 @@
+//! The oracle: a heap driven beside a map of intervals that knows nothing of
+//! indexes or stores.
+#![allow(unreachable_pub, dead_code)]
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use metes_heap::index::Index;
+use metes_heap::store::tagged::Memory;
+use metes_heap::{Heap, State, Store};
+use proptest::prelude::*;
+
+/// One step of a program.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    Allocate { size: usize, align: usize },
+    Free { which: usize },
+    Resize { which: usize, size: usize },
+}
+
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![4 => 0usize..64, 4 => 0usize..600, 1 => 0usize..6000, 1 => Just(24), 1 => Just(100)]
+}
+
+/// Sequences that fill a heap, empty it, and fill it again.
+pub fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
+    let align = prop_oneof![12 => Just(0u32), 1 => 0u32..9];
+    prop::collection::vec(
+        prop_oneof![
+            5 => (size(), align).prop_map(|(size, log2)| Step::Allocate { size, align: 1 << log2 }),
+            4 => any::<usize>().prop_map(|which| Step::Free { which }),
+            1 => (any::<usize>(), size()).prop_map(|(which, size)| Step::Resize { which, size }),
+        ],
+        1..length,
+    )
+}
+
+/// Memory for a heap; leaked, as a static arena would be.
+pub fn memory(bytes: usize) -> Memory {
+    let layout = std::alloc::Layout::from_size_align(bytes, 4096).unwrap();
+    // SAFETY: the layout is not empty.
+    let raw = unsafe { std::alloc::alloc(layout) };
+    // SAFETY: just allocated, never freed.
+    unsafe { Memory::from_raw(NonNull::new(raw).unwrap(), bytes) }
+}
+
+#[allow(dead_code)]
+pub fn leak(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
+    Box::leak(Box::new_uninit_slice(bytes))
+}
+
+/// What the program did to a place: lets memory-backed stores be filled and verified.
+pub trait Payload: Copy + Eq + Debug {
+    fn fill(self, bytes: usize, pattern: u8);
+    fn verify(self, bytes: usize, pattern: u8);
+}
+
+impl Payload for NonNull<u8> {
+    fn fill(self, bytes: usize, pattern: u8) {
+        // SAFETY: the heap gave these bytes to this test.
+        unsafe { self.as_ptr().write_bytes(pattern, bytes) };
+    }
+    fn verify(self, bytes: usize, pattern: u8) {
+        // SAFETY: as above, and `fill` initialised them.
+        let held = unsafe { std::slice::from_raw_parts(self.as_ptr(), bytes) };
+        assert!(
+            held.iter().all(|&byte| byte == pattern),
+            "payload overwritten at {self:?}"
+        );
+    }
+}
+
+impl Payload for metes_heap::store::ledger::Handle {
+    fn fill(self, _: usize, _: u8) {}
+    fn verify(self, _: usize, _: u8) {}
+}
+
+impl Payload for usize {
+    fn fill(self, _: usize, _: u8) {}
+    fn verify(self, _: usize, _: u8) {}
+}
+
+/// A heap and the intervals that it should have given out.
+pub struct Shadow<I, S: Store> {
+    pub heap: Heap<I, S>,
+    /// Offset -> (length, alignment, place, pattern).
+    held: BTreeMap<usize, (usize, S::Place, u8)>,
+    /// Offsets in the order of allocation, so that steps can name blocks.
+    order: Vec<usize>,
+    next_pattern: u8,
+    live: usize,
+    peak: usize,
+}
+
+impl<I: Index<S>, S: Store> Shadow<I, S>
+where
+    S::Place: Payload,
+{
+    pub fn new(heap: Heap<I, S>) -> Self {
+        Shadow {
+            heap,
+            held: BTreeMap::new(),
+            order: vec![],
+            next_pattern: 1,
+            live: 0,
+            peak: 0,
+        }
+    }
+
+    fn enter(&mut self, place: S::Place, size: usize, align: usize) -> usize {
+        let offset = self.heap.place_offset(place);
+        assert_eq!(offset % align.max(1), 0, "alignment {align}");
+        assert!(offset + size <= self.heap.footprint(), "inside the memory");
+        if let Some((&before, &(length, ..))) = self.held.range(..=offset).next_back() {
+            assert!(
+                before + length <= offset && before != offset,
+                "overlaps the block before"
+            );
+        }
+        if let Some((&after, _)) = self.held.range(offset..).next() {
+            assert!(offset + size <= after, "overlaps the block after");
+        }
+        let pattern = self.next_pattern;
+        self.next_pattern = self.next_pattern.wrapping_add(1);
+        place.fill(size, pattern);
+        self.held.insert(offset, (size, place, pattern));
+        self.order.push(offset);
+        self.live += size;
+        self.peak = self.peak.max(self.live);
+        offset
+    }
+
+    fn leave(&mut self, which: usize) -> Option<(usize, usize, S::Place, u8)> {
+        if self.order.is_empty() {
+            return None;
+        }
+        let offset = self.order.swap_remove(which % self.order.len());
+        let (size, place, pattern) = self.held.remove(&offset).unwrap();
+        place.verify(size, pattern);
+        self.live -= size;
+        Some((offset, size, place, pattern))
+    }
+
+    /// Takes a step; returns the offset the heap decided on, if it served.
+    pub fn step(&mut self, step: Step) -> Option<usize> {
+        match step {
+            Step::Allocate { size, align } => {
+                let place = self.heap.allocate(size, align)?;
+                Some(self.enter(place, size, align))
+            }
+            Step::Free { which } => {
+                let (offset, _, place, _) = self.leave(which)?;
+                // SAFETY: the place is in use; the test forgets it.
+                unsafe { self.heap.free(place) }.expect("in use");
+                Some(offset)
+            }
+            Step::Resize { which, size } => {
+                let (offset, old, place, pattern) = self.leave(which)?;
+                // SAFETY: the place is in use; the test forgets it if it moved.
+                let moved = unsafe { self.heap.resize(place, size, 1) }.expect("in use");
+                match moved {
+                    Some(new) => {
+                        new.verify(old.min(size), pattern);
+                        Some(self.enter(new, size, 1))
+                    }
+                    None => {
+                        self.held.insert(offset, (old, place, pattern));
+                        self.order.push(offset);
+                        self.live += old;
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everything that must hold between steps.
+    pub fn verify(&self) {
+        self.heap.check().unwrap_or_else(|fault| panic!("{fault}"));
+        let mut seen = 0;
+        let mut bytes = 0;
+        self.heap
+            .walk(|info| {
+                if let State::Used(requested) = info.state {
+                    seen += 1;
+                    bytes += requested;
+                    assert!(requested <= info.size);
+                }
+            })
+            .unwrap();
+        assert_eq!(
+            seen,
+            self.held.len(),
+            "every block in use is one the program holds"
+        );
+        if S::STATISTICS {
+            let statistics = self.heap.statistics();
+            assert_eq!(bytes, self.live);
+            assert_eq!(
+                (statistics.live, statistics.peak_live),
+                (self.live, self.peak)
+            );
+            assert_eq!(statistics.blocks, self.held.len());
+        }
+    }
+
+    /// Frees everything the program holds.
+    pub fn drain(&mut self) {
+        while self.step(Step::Free { which: 0 }).is_some() {}
+    }
+}

@@ -1,0 +1,309 @@
+//! Every index over every store against a naive model of intervals: no overlap,
+//! alignment, payload intact, exact accounting, full coalescing; and the same
+//! sequence on `Tagged` and on `Ledger` decides the same, offset for offset.
+
+mod common;
+
+use common::{Shadow, Step, memory, steps};
+use metes_heap::description::IndexKind;
+use metes_heap::store::Store;
+use metes_heap::{
+    AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hashed, Heap,
+    Kingsley, Ledger, Limits, Order, Record, SegregatedFit, Tagged, Tlsf,
+};
+use proptest::prelude::*;
+
+const ARENA: usize = 48 << 10;
+const WORD: usize = size_of::<usize>();
+
+fn kinds() -> Vec<IndexKind> {
+    let mut kinds = vec![
+        IndexKind::tlsf(1),
+        IndexKind::tlsf(4),
+        IndexKind::tlsf(32),
+        IndexKind::Classes {
+            second_level: 8,
+            probes: 2,
+        },
+        IndexKind::Classes {
+            second_level: 1,
+            probes: usize::MAX,
+        },
+        IndexKind::Kingsley,
+        IndexKind::Buddy { lowest: false },
+        IndexKind::Buddy { lowest: true },
+    ];
+    for fit in [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact] {
+        for order in [Order::Lifo, Order::Fifo, Order::Address] {
+            for (depth_percent, max_fit_percent) in [(100, 0), (30, 0), (100, 150)] {
+                kinds.push(IndexKind::List {
+                    fit,
+                    order,
+                    depth_percent,
+                    max_fit_percent,
+                });
+            }
+        }
+    }
+    kinds
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let coalesce = prop_oneof![3 => Just(usize::MAX), 1 => Just(0), 1 => 64usize..4096];
+    let split = prop_oneof![3 => Just(0), 1 => Just(usize::MAX), 1 => 32usize..2048];
+    (coalesce, split).prop_map(|(coalesce_up_to, split_down_to)| Limits {
+        coalesce_up_to,
+        split_down_to,
+    })
+}
+
+type Pair<'a, I, J> = (Shadow<I, Tagged>, Shadow<J, Counted<Ledger<'a, ByHandle>>>);
+
+/// Runs the steps on both stores; they must decide the same.
+fn run_pair<I, J>(mut pair: Pair<'_, I, J>, steps: &[Step], coalesces: bool)
+where
+    I: metes_heap::index::Index<Tagged>,
+    J: for<'a> metes_heap::index::Index<Counted<Ledger<'a, ByHandle>>>,
+{
+    pair.0.heap.add_region(memory(ARENA)).unwrap();
+    pair.1.heap.add_region(ARENA).unwrap();
+    let whole = pair.0.heap.statistics().largest_free;
+    for &step in steps {
+        let tagged = pair.0.step(step);
+        let ledger = pair.1.step(step);
+        assert_eq!(tagged, ledger, "the stores decide differently at {step:?}");
+        pair.0.verify();
+        pair.1.verify();
+    }
+    assert_eq!(pair.0.heap.footprint(), pair.1.heap.footprint());
+    pair.0.drain();
+    pair.1.drain();
+    pair.0.verify();
+    pair.1.verify();
+    if coalesces {
+        assert_eq!(
+            pair.0.heap.statistics().largest_free,
+            whole,
+            "all memory is one block again"
+        );
+    }
+    assert!(pair.1.heap.store().reads() > 0);
+}
+
+fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
+    let mut records = vec![Record::SPARE; 4096];
+    let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
+    let coalesces =
+        limits == Limits::NONE && !matches!(kind, IndexKind::Kingsley | IndexKind::Buddy { .. });
+    let pair = (
+        Shadow::new(Heap::new(AnyIndex::new(kind, limits), <Tagged>::new())),
+        Shadow::new(Heap::new(AnyIndex::new(kind, limits), ledger)),
+    );
+    run_pair(pair, steps, coalesces);
+}
+
+fn cases() -> ProptestConfig {
+    // Miri is about four hundred times slower than the machine.
+    ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 48 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn every_index_without_limits(steps in steps(STEPS)) {
+        let kinds = kinds();
+        let every = if cfg!(miri) { 7 } else { 1 };
+        for &kind in kinds.iter().step_by(every) {
+            run_kind(kind, Limits::NONE, &steps);
+        }
+    }
+
+    #[test]
+    fn every_index_with_limits(steps in steps(STEPS), limits in limits(), which in any::<prop::sample::Index>()) {
+        run_kind(*which.get(&kinds()), limits, &steps);
+    }
+
+    #[test]
+    fn dedicated_pools(steps in steps(STEPS), which in any::<prop::sample::Index>()) {
+        let kind = *which.get(&kinds());
+        let sizes = [2 * WORD * 2, 2 * WORD * 4, 112, 0];
+        let index = || Dedicated::new(sizes, AnyIndex::new(kind, Limits::NONE));
+        let other = Dedicated::new(sizes, AnyIndex::new(kind, Limits::NONE));
+        let mut records = vec![Record::SPARE; 4096];
+        let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
+        run_pair(
+            (Shadow::new(Heap::new(index(), <Tagged>::new())), Shadow::new(Heap::new(other, ledger))),
+            &steps,
+            false,
+        );
+    }
+
+    #[test]
+    fn out_of_band(steps in steps(STEPS), granule_log2 in 0u32..9, hashed: bool) {
+        let granule = 1usize << granule_log2;
+        let length = 32 << 10;
+        let mut records = vec![Record::SPARE; 4096];
+        let mut table = vec![0u32; length / granule];
+        let mut hash = vec![(0usize, 0u32); 8192];
+        let geometry = Geometry::out_of_band(granule);
+        for kind in kinds().into_iter().step_by(5) {
+            let index = || AnyIndex::new(kind, Limits::NONE);
+            if hashed {
+                let ledger = Ledger::new(&mut records, Hashed::new(&mut hash), geometry);
+                run_alone(Heap::new(index(), ledger), length, &steps);
+            } else {
+                let ledger = Ledger::new(&mut records, Direct::new(&mut table, granule), geometry);
+                run_alone(Heap::new(index(), ledger), length, &steps);
+            }
+        }
+    }
+}
+
+fn run_alone<I, S>(heap: Heap<I, S>, length: usize, steps: &[Step])
+where
+    S: Store<Region = usize>,
+    S::Place: common::Payload,
+    I: metes_heap::index::Index<S>,
+{
+    let mut shadow = Shadow::new(heap);
+    shadow.heap.add_region(length).unwrap();
+    for &step in steps {
+        // Alignments are relative to the beginning of the memory.
+        shadow.step(step);
+        shadow.verify();
+    }
+    shadow.drain();
+    shadow.verify();
+}
+
+#[test]
+fn a_ledger_short_of_records_refuses_and_stays_sound() {
+    for records_left in 4..40 {
+        let mut records = vec![Record::SPARE; 160 + records_left];
+        let ledger = Ledger::new(&mut records, ByHandle, Geometry::out_of_band(16));
+        let mut shadow = Shadow::new(Heap::new(Tlsf::<8>::new(), ledger));
+        if shadow.heap.add_region(1 << 16).is_err() {
+            continue;
+        }
+        let mut served = 0;
+        for round in 0..200 {
+            served += usize::from(
+                shadow
+                    .step(Step::Allocate {
+                        size: 16 + round % 48,
+                        align: 1,
+                    })
+                    .is_some(),
+            );
+            if round % 3 == 2 {
+                shadow.step(Step::Free { which: round * 7 });
+            }
+            shadow.verify();
+        }
+        assert!(served > 0);
+    }
+}
+
+#[test]
+fn bad_frees_are_detected_by_a_ledger() {
+    use metes_heap::BadFree;
+    let mut records = vec![Record::SPARE; 512];
+    let ledger = Ledger::new(&mut records, ByHandle, Geometry::out_of_band(16));
+    let mut heap = Heap::new(Tlsf::<8>::new(), ledger);
+    heap.add_region(1 << 12).unwrap();
+    let place = heap.allocate(100, 1).unwrap();
+    let other = heap.allocate(100, 1).unwrap();
+    assert_eq!(heap.release_place(place), Ok(()));
+    assert_eq!(
+        heap.release_place(place),
+        Err(BadFree::NotInUse),
+        "double free"
+    );
+    let again = heap.allocate(100, 1).unwrap();
+    assert_ne!(
+        again, place,
+        "the record is used again under another generation"
+    );
+    assert_eq!(
+        heap.release_place(place),
+        Err(BadFree::NotInUse),
+        "stale handle"
+    );
+    assert_eq!(heap.release_place(other), Ok(()));
+    assert_eq!(heap.release_place(again), Ok(()));
+    heap.check().unwrap();
+
+    let mut records = vec![Record::SPARE; 512];
+    let mut table = vec![0u32; 256];
+    let ledger = Ledger::new(
+        &mut records,
+        Direct::new(&mut table, 16),
+        Geometry::out_of_band(16),
+    );
+    let mut heap = Heap::new(Tlsf::<8>::new(), ledger);
+    heap.add_region(1 << 12).unwrap();
+    let place = heap.allocate(100, 1).unwrap();
+    assert_eq!(
+        heap.release_place(place + 16),
+        Err(BadFree::Foreign),
+        "inside a block"
+    );
+    assert_eq!(
+        heap.release_place(1 << 20),
+        Err(BadFree::Foreign),
+        "outside the memory"
+    );
+    assert_eq!(heap.release_place(place), Ok(()));
+    assert_eq!(
+        heap.release_place(place),
+        Err(BadFree::Foreign),
+        "double free"
+    );
+}
+
+/// The emitted constants and the run-time parameters are the same algorithm.
+#[test]
+fn constant_and_chosen_parameters_decide_the_same() {
+    fn offsets<I: metes_heap::index::Index<Tagged>>(index: I) -> Vec<Option<usize>> {
+        let mut shadow = Shadow::new(Heap::new(index, <Tagged>::new()));
+        shadow.heap.add_region(memory(ARENA)).unwrap();
+        let mut state = 9u32;
+        (0..600)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let which = (state >> 8) as usize;
+                let step = if state >> 31 == 0 {
+                    Step::Allocate {
+                        size: which % 700,
+                        align: 1,
+                    }
+                } else {
+                    Step::Free { which }
+                };
+                shadow.step(step)
+            })
+            .collect()
+    }
+    let chosen = |kind| offsets(AnyIndex::new(kind, Limits::NONE));
+    assert_eq!(offsets(Tlsf::<32>::new()), chosen(IndexKind::tlsf(32)));
+    assert_eq!(offsets(HalfFit::new()), chosen(IndexKind::tlsf(1)));
+    assert_eq!(
+        offsets(<SegregatedFit>::new()),
+        chosen(IndexKind::Classes {
+            second_level: 1,
+            probes: usize::MAX
+        })
+    );
+    assert_eq!(offsets(Kingsley::new()), chosen(IndexKind::Kingsley));
+    assert_eq!(
+        offsets(<Buddy>::new()),
+        chosen(IndexKind::Buddy { lowest: false })
+    );
+}
