@@ -88,10 +88,10 @@ enum Command {
         #[arg(long = "workload")]
         workloads: Vec<String>,
         /// Allocations measured per workload, and as many frees.
-        #[arg(long, default_value_t = 2000)]
+        #[arg(long, default_value_t = 1000)]
         operations: usize,
         /// Instructions stepped per heap and workload before giving up.
-        #[arg(long, default_value_t = 3_000_000)]
+        #[arg(long, default_value_t = 600_000)]
         budget: u64,
     },
     /// The longest calls of a heap, instruction by instruction.

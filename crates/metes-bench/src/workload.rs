@@ -51,6 +51,7 @@ pub(crate) struct Workload {
 
 impl Workload {
     /// Setup and measured events in order.
+    #[cfg(test)]
     pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
         self.setup.iter().chain(&self.measured)
     }

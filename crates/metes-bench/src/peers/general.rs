@@ -110,7 +110,7 @@ general!(
     tikv_jemalloc_sys::free,
     |align, size| {
         // SAFETY: `align` is a power of two.
-        unsafe { tikv_jemalloc_sys::memalign(align, size) }
+        unsafe { tikv_jemalloc_sys::aligned_alloc(align, size) }
     },
     tikv_jemalloc_sys::realloc
 );

@@ -2,6 +2,7 @@
 
 pub(crate) mod floor;
 mod general;
+mod metes;
 #[cfg(feature = "c-peers")]
 mod o1heap;
 pub(crate) mod rust;
@@ -38,7 +39,7 @@ pub(crate) const BASELINE: &str = "rlsf";
 
 /// Every allocator of this build.
 pub(crate) fn all() -> Vec<Peer> {
-    [ARENAS, general::GENERAL].concat()
+    [metes::HEAPS, ARENAS, general::GENERAL].concat()
 }
 
 /// The allocators named, in the order of the tables; all if none is named.
