@@ -155,9 +155,18 @@ impl Peer {
             calls: Calls {
                 allocate: measured_allocate::<H>,
                 free: measured_free::<H>,
+                #[cfg(not(feature = "plain"))]
                 allocate_aligned: measured_allocate_aligned::<H>,
+                #[cfg(not(feature = "plain"))]
                 free_aligned: measured_free_aligned::<H>,
+                #[cfg(not(feature = "plain"))]
                 resize: measured_resize::<H>,
+                #[cfg(feature = "plain")]
+                allocate_aligned: |_, _, _| 0,
+                #[cfg(feature = "plain")]
+                free_aligned: |_, _, _, _| {},
+                #[cfg(feature = "plain")]
+                resize: |_, _, _, _, _| 0,
             },
             open: open::<H>,
             close: close::<H>,
@@ -268,6 +277,7 @@ unsafe extern "C" fn measured_free<H: FixedArena>(handle: Handle, size: usize, h
     unsafe { (*heap.cast::<H>()).free(handle, size, ALIGN) }
 }
 
+#[cfg(not(feature = "plain"))]
 #[inline(never)]
 unsafe extern "C" fn measured_allocate_aligned<H: FixedArena>(
     size: usize,
@@ -278,6 +288,7 @@ unsafe extern "C" fn measured_allocate_aligned<H: FixedArena>(
     unsafe { (*heap.cast::<H>()).allocate(size, align) }
 }
 
+#[cfg(not(feature = "plain"))]
 #[inline(never)]
 unsafe extern "C" fn measured_free_aligned<H: FixedArena>(
     handle: Handle,
@@ -289,6 +300,7 @@ unsafe extern "C" fn measured_free_aligned<H: FixedArena>(
     unsafe { (*heap.cast::<H>()).free(handle, size, align) }
 }
 
+#[cfg(not(feature = "plain"))]
 #[inline(never)]
 unsafe extern "C" fn measured_resize<H: FixedArena>(
     handle: Handle,

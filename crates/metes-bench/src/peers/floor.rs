@@ -50,7 +50,7 @@ impl FixedArena for Pool64 {
         Some(Pool64 { free })
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, _: usize, _: usize) -> Handle {
         let slot = self.free;
         if slot.is_null() {
@@ -61,7 +61,7 @@ impl FixedArena for Pool64 {
         slot.expose_provenance()
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
         let slot = std::ptr::with_exposed_provenance_mut::<*mut u8>(handle);
         // SAFETY: the slot is ours and no longer used by the caller.
@@ -78,7 +78,7 @@ pub(crate) struct PowerLists {
 }
 
 impl PowerLists {
-    #[inline]
+    #[inline(always)]
     fn class(size: usize) -> u32 {
         usize::BITS - ((size - 1) | 15).leading_zeros()
     }
@@ -95,7 +95,7 @@ impl FixedArena for PowerLists {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         // Blocks are aligned to 16, not to their size: a greater alignment is
         // outside what this floor can do.
@@ -119,7 +119,7 @@ impl FixedArena for PowerLists {
         block.expose_provenance()
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, size: usize, _: usize) {
         let block = std::ptr::with_exposed_provenance_mut::<u8>(handle);
         let head = &mut self.lists[Self::class(size) as usize & 31];

@@ -47,20 +47,20 @@ impl<I: Index<Tagged<STATISTICS>> + Default, const STATISTICS: bool> FixedArena
         Some(Inside(heap))
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         self.0
             .allocate(size, align)
             .map_or(0, |place| place.as_ptr().expose_provenance())
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
         // SAFETY: the trait's contract.
         let _ = unsafe { self.0.free(place(handle)) };
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn resize(&mut self, handle: Handle, _: usize, new: usize, align: usize) -> Handle {
         // SAFETY: the trait's contract.
         match unsafe { self.0.resize(place(handle), new, align) } {
@@ -112,7 +112,7 @@ impl<I: Index<Ledger<'static, ByHandle>> + Default> FixedArena for Outside<I> {
         Some(outside)
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         match self.heap.allocate(size, align) {
             // SAFETY: same size, plain data.
@@ -121,13 +121,13 @@ impl<I: Index<Ledger<'static, ByHandle>> + Default> FixedArena for Outside<I> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
         // SAFETY: same size, plain data; a ledger refuses what is not its own.
         let _ = unsafe { self.heap.free(transmute::<Handle, Place>(handle)) };
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn resize(&mut self, handle: Handle, _: usize, new: usize, align: usize) -> Handle {
         // SAFETY: same size, plain data; a ledger refuses what is not its own.
         match unsafe {

@@ -16,7 +16,7 @@ impl FixedArena for O1Heap {
         (!instance.is_null()).then_some(O1Heap(instance))
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         if align > o1heap::ALIGNMENT {
             return 0;
@@ -25,7 +25,7 @@ impl FixedArena for O1Heap {
         unsafe { o1heap::o1heapAllocate(self.0, size) }.expose_provenance()
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
         // SAFETY: the trait's contract.
         unsafe {

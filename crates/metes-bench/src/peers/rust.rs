@@ -49,18 +49,18 @@ macro_rules! rlsf_arena {
                 Some($name(heap))
             }
 
-            #[inline]
+            #[inline(always)]
             fn allocate(&mut self, size: usize, align: usize) -> Handle {
                 handle(self.0.allocate(layout(size, align)))
             }
 
-            #[inline]
+            #[inline(always)]
             unsafe fn free(&mut self, handle: Handle, _: usize, align: usize) {
                 // SAFETY: the trait's contract.
                 unsafe { self.0.deallocate(pointer(handle), align) }
             }
 
-            #[inline]
+            #[inline(always)]
             unsafe fn resize(
                 &mut self,
                 block: Handle,
@@ -90,13 +90,13 @@ impl FixedArena for Talc {
         Some(Talc(heap))
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         // SAFETY: workloads have no request of zero bytes.
         handle(unsafe { self.0.allocate(layout(size, align)) })
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, size: usize, align: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -105,7 +105,7 @@ impl FixedArena for Talc {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn resize(&mut self, block: Handle, old: usize, new: usize, align: usize) -> Handle {
         let (from, present) = (pointer(block), layout(old, align));
         // SAFETY: the trait's contract; the copy is between live distinct blocks.
@@ -136,12 +136,12 @@ impl FixedArena for Buddy {
         Some(Buddy(heap))
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         handle(self.0.alloc(layout(size, align)).ok())
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, size: usize, align: usize) {
         // SAFETY: the trait's contract.
         unsafe { self.0.dealloc(pointer(handle), layout(size, align)) }
@@ -162,12 +162,12 @@ impl FixedArena for LinkedList {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         handle(self.0.allocate_first_fit(layout(size, align)).ok())
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, size: usize, align: usize) {
         // SAFETY: the trait's contract.
         unsafe { self.0.deallocate(pointer(handle), layout(size, align)) }
@@ -232,19 +232,19 @@ impl FixedArena for Dlmalloc {
         heap.set_granularity(1024).then_some(Dlmalloc(heap))
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         // SAFETY: `align` is a power of two.
         unsafe { self.0.malloc(size, align) }.expose_provenance()
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, size: usize, align: usize) {
         // SAFETY: the trait's contract.
         unsafe { self.0.free(pointer(handle).as_ptr(), size, align) }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn resize(&mut self, handle: Handle, old: usize, new: usize, align: usize) -> Handle {
         // SAFETY: the trait's contract.
         unsafe { self.0.realloc(pointer(handle).as_ptr(), old, align, new) }.expose_provenance()
@@ -283,7 +283,7 @@ impl FixedArena for Offset {
         )))
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Handle {
         if align > 16 {
             return 0;
@@ -298,7 +298,7 @@ impl FixedArena for Offset {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
         self.0.free(allocation(handle));
     }

@@ -1,0 +1,90 @@
+//! The stepper against an independent instrument: callgrind (package
+//! `valgrind`) must count the same instructions for the same calls.
+//!
+//! Callgrind counts whole functions from their entry, the stepper also the
+//! `call` that enters them: one more an event. The rest must agree exactly for
+//! heaps that call no library function; one part in a thousand is allowed.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_metes-bench");
+const OPERATIONS: &str = "100";
+
+fn run(command: &mut Command) -> Output {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error} (is valgrind installed?)"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Instructions inside the measured functions, by callgrind.
+fn callgrind(heap: &str, workload: &str, setup_only: bool) -> u64 {
+    let file = std::env::temp_dir().join(format!(
+        "metes-callgrind-{}-{heap}-{workload}-{setup_only}",
+        std::process::id()
+    ));
+    let mut command = Command::new("valgrind");
+    command
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", file.display()))
+        .arg("--toggle-collect=*measured_*")
+        .args([PROGRAM, "play", heap, workload, "--operations", OPERATIONS]);
+    if setup_only {
+        command.arg("--setup-only");
+    }
+    run(&mut command);
+    let total = total(&file);
+    std::fs::remove_file(&file).unwrap();
+    total
+}
+
+/// The `totals:` line of a callgrind file.
+fn total(file: &Path) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
+    line.expect("callgrind writes its totals")
+        .trim()
+        .parse()
+        .unwrap()
+}
+
+/// Instructions and calls by the stepper.
+fn stepper(heap: &str, workload: &str) -> (u64, u64) {
+    let output = run(Command::new(PROGRAM).args([
+        "--json",
+        "--heap",
+        heap,
+        "instructions",
+        "--workload",
+        workload,
+        "--operations",
+        OPERATIONS,
+        "--budget",
+        "100000000",
+    ]));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = &report["instructions"][0];
+    let sum =
+        |key: &str| row["allocate"][key].as_u64().unwrap() + row["free"][key].as_u64().unwrap();
+    (sum("total"), sum("calls"))
+}
+
+#[test]
+fn callgrind_counts_the_same_instructions() {
+    for heap in ["rlsf", "metes-tlsf"] {
+        let (stepped, calls) = stepper(heap, "emb");
+        let counted = callgrind(heap, "emb", false) - callgrind(heap, "emb", true);
+        assert!(calls >= 200, "{calls} calls");
+        let expected = counted + calls;
+        assert!(
+            stepped.abs_diff(expected) * 1000 <= stepped,
+            "{heap}: {stepped} stepped, {counted} by callgrind and {calls} calls"
+        );
+    }
+}
