@@ -63,6 +63,8 @@ pub(crate) enum Error {
     },
     #[error("cannot disassemble: {why}; install binutils")]
     Disassembly { why: String },
+    #[error("this build has no resize and no alignment; build without the feature plain")]
+    Plain,
     #[error("this build is not optimised, its figures mean nothing; use cargo run --profile bench")]
     Unoptimised,
 }
@@ -359,6 +361,9 @@ fn arena_measurements(
 }
 
 fn arena_command(json: bool, peers: &[Peer], traces: &[PathBuf]) -> Result<ExitCode, Error> {
+    if cfg!(feature = "plain") && !traces.is_empty() {
+        return Err(Error::Plain);
+    }
     let traces: Vec<Workload> = traces
         .iter()
         .map(|path| trace::read(path))
@@ -407,6 +412,9 @@ fn gate_command(
 ) -> Result<ExitCode, Error> {
     if cfg!(debug_assertions) {
         return Err(Error::Unoptimised);
+    }
+    if cfg!(feature = "plain") {
+        return Err(Error::Plain);
     }
     let peers: Vec<Peer> = peers::all().into_iter().filter(|peer| peer.ours).collect();
     let (_, arenas) = arena_measurements(&peers, &committed_traces(traces)?)?;

@@ -162,11 +162,11 @@ impl Peer {
                 #[cfg(not(feature = "plain"))]
                 resize: measured_resize::<H>,
                 #[cfg(feature = "plain")]
-                allocate_aligned: |_, _, _| 0,
+                allocate_aligned: absent::allocate_aligned,
                 #[cfg(feature = "plain")]
-                free_aligned: |_, _, _, _| {},
+                free_aligned: absent::free_aligned,
                 #[cfg(feature = "plain")]
-                resize: |_, _, _, _, _| 0,
+                resize: absent::resize,
             },
             open: open::<H>,
             close: close::<H>,
@@ -311,4 +311,27 @@ unsafe extern "C" fn measured_resize<H: FixedArena>(
 ) -> Handle {
     // SAFETY: as above; the player resizes live blocks with their size and alignment.
     unsafe { (*heap.cast::<H>()).resize(handle, old, new, align) }
+}
+
+/// What stands for the functions that a `plain` build leaves out: every request
+/// is refused, so nothing is ever freed through them.
+#[cfg(feature = "plain")]
+mod absent {
+    use super::{Handle, c_void};
+
+    pub(super) unsafe extern "C" fn allocate_aligned(_: usize, _: usize, _: *mut c_void) -> Handle {
+        0
+    }
+
+    pub(super) unsafe extern "C" fn free_aligned(_: Handle, _: usize, _: usize, _: *mut c_void) {}
+
+    pub(super) unsafe extern "C" fn resize(
+        _: Handle,
+        _: usize,
+        _: usize,
+        _: usize,
+        _: *mut c_void,
+    ) -> Handle {
+        0
+    }
 }

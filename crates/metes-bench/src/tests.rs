@@ -70,6 +70,7 @@ fn play(session: &Session, events: &[Event], slots: usize) {
     }
 }
 
+#[cfg(not(feature = "plain"))]
 #[test]
 fn blocks_are_disjoint_aligned_and_keep_their_contents() {
     let mut memory = Reservation::new().unwrap();
@@ -87,6 +88,7 @@ fn blocks_are_disjoint_aligned_and_keep_their_contents() {
     }
 }
 
+#[cfg(not(feature = "plain"))]
 #[test]
 fn offsets_are_disjoint() {
     let mut memory = Reservation::new().unwrap();
