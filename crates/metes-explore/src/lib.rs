@@ -1,1 +1,3 @@
 //! Placeholder of the workspace layout.
+
+pub mod small_heaps;

@@ -157,7 +157,7 @@ pub enum Invalid {
     ObjectSizes,
     /// A slab is no power of two of at least 512 bytes, or slabs differ.
     Slab,
-    /// The second level is no power of two between 1 and 64.
+    /// The second level is no power of two between 1 and 32.
     SecondLevel,
     /// The depth of search is not between 1 and 100 %, or the maximum fit is
     /// below 100 %.
@@ -178,7 +178,7 @@ impl core::fmt::Display for Invalid {
                 "object pools must have rising sizes, multiples of 16 up to 1024, and from 2 to 256 slots a slab"
             }
             Invalid::Slab => "a slab must be a power of two of at least 512 bytes, the same for all object pools",
-            Invalid::SecondLevel => "second_level must be a power of two from 1 to 64",
+            Invalid::SecondLevel => "second_level must be a power of two from 1 to 32",
             Invalid::Search => "depth must be from 1 to 100 percent, max_fit at least 100 percent",
         })
     }
@@ -230,7 +230,7 @@ impl IndexKind {
                 Err(Invalid::Search)
             }
             IndexKind::Classes { second_level, .. }
-                if !second_level.is_power_of_two() || second_level > 64 =>
+                if !second_level.is_power_of_two() || second_level > 32 =>
             {
                 Err(Invalid::SecondLevel)
             }

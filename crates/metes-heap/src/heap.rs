@@ -167,20 +167,22 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// Smallest first region: control structure and one block.
     pub fn smallest_region(&mut self) -> usize {
         let geometry = self.store.geometry();
-        let plan = self.plan(self.span.max(geometry.minimum));
-        geometry.control(plan) + geometry.minimum
+        match self.plan(self.span.max(geometry.minimum)) {
+            Some(plan) => geometry.control(plan) + geometry.minimum,
+            None => usize::MAX,
+        }
     }
 
     /// The layout for blocks of up to `span` bytes.
-    fn plan(&mut self, span: usize) -> Plan {
+    fn plan(&mut self, span: usize) -> Option<Plan> {
         let geometry = self.store.geometry();
-        let heads = self.index.heads(span, geometry);
+        let heads = self.index.heads(span, geometry)?;
         if !self.index.halves() {
-            return Plan {
+            return Some(Plan {
                 heads,
                 align: geometry.granule,
                 unit: geometry.granule,
-            };
+            });
         }
         // Buddies are as aligned as the first block is, so where there is room
         // to spare it is aligned to a page.
@@ -189,11 +191,11 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         } else {
             geometry.granule
         };
-        Plan {
+        Some(Plan {
             heads,
             align,
             unit: geometry.minimum,
-        }
+        })
     }
 
     /// Adds a region. O(1); with buddy, O(log length).
@@ -206,7 +208,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     {
         if self.base.is_none() {
             self.span = self.span.max(region.length());
-            self.plan = self.plan(self.span);
+            self.plan = self.plan(self.span).ok_or(RegionError::SpanExceeded)?;
         } else if self.index.halves() {
             return Err(RegionError::OneRegionOnly);
         } else if region.length() > self.span {
@@ -259,15 +261,55 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if !self.store.has_room() {
             return None;
         }
-        if let Some(block) = self.index.recall(&mut self.store, need) {
+        if let Some(block) = self.recall(need) {
             let header = self.store.header(block).without(Header::RETAINED);
             return Some(self.store.occupy(block, header, size));
         }
-        let (block, found) = match self.index.take(&mut self.store, need) {
+        let (block, found) = match self.take(need) {
             Some(taken) => taken,
             None => self.take_grown(need, source)?,
         };
-        Some(self.cut(block, found, need, size))
+        let flags = self.flags_of_free(block);
+        Some(self.cut(block, found, need, size, flags))
+    }
+
+    /// Whether the lists for blocks of `need` bytes exist; asked only where an
+    /// index would read them before it knows.
+    #[inline(always)]
+    fn has_lists(&self, need: usize) -> bool {
+        !self.index.reads_lists_first() || (self.base.is_some() && need <= self.span)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, need: usize) -> Option<(S::Block, usize)> {
+        if !self.has_lists(need) {
+            return None;
+        }
+        self.index.take(&mut self.store, need)
+    }
+
+    #[inline(always)]
+    fn recall(&mut self, need: usize) -> Option<S::Block> {
+        if !self.has_lists(need) {
+            return None;
+        }
+        self.index.recall(&mut self.store, need)
+    }
+
+    /// Flags that a free block keeps when it is given out.
+    #[inline(always)]
+    fn flags_of_free(&self, block: S::Block) -> usize {
+        if self.merges() {
+            // A free block follows a used one.
+            return 0;
+        }
+        self.store.header(block).flags() & Header::PREVIOUS_FREE
+    }
+
+    /// Whether two free blocks are never neighbours.
+    #[inline(always)]
+    fn merges(&self) -> bool {
+        !self.index.halves() && self.index.limits().coalesce_up_to == usize::MAX
     }
 
     /// Allocation with an alignment above the granule: the block in front of the
@@ -283,49 +325,53 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             return None;
         }
         let Geometry { minimum, .. } = self.store.geometry();
+        let base = self.base?;
         let need = self.need(size)?;
         if self.index.halves() {
             // A block of at least `align` bytes lies at a multiple of `align`
             // from the base, which is as aligned as the base is.
-            let base = self.base?;
             let wide = need.max(align.checked_next_power_of_two()?);
             if self.store.misalignment(base, align) != 0 || !self.store.has_room() {
                 return None;
             }
-            let (block, found) = match self.index.take(&mut self.store, wide) {
+            let (block, found) = match self.take(wide) {
                 Some(taken) => taken,
                 None => self.take_grown(wide, source)?,
             };
-            return Some(self.cut(block, found, wide, size));
+            let flags = self.flags_of_free(block);
+            return Some(self.cut(block, found, wide, size, flags));
         }
-        let wide = self
-            .index
-            .block_size(need.checked_add(align)?.checked_add(minimum)?);
-        if wide > usize::MAX >> 2 || !self.store.has_room() {
+        let wide = need.checked_add(align)?.checked_add(minimum)?;
+        if wide > usize::MAX >> 2 {
             return None;
         }
-        let (mut block, mut found) = match self.index.take(&mut self.store, wide) {
+        let wide = self.index.block_size(wide);
+        if !self.store.has_room() {
+            return None;
+        }
+        let (mut block, mut found) = match self.take(wide) {
             Some(taken) => taken,
             None => self.take_grown(wide, source)?,
         };
+        let mut flags = self.flags_of_free(block);
         let mut gap = self.store.misalignment(block, align);
         while gap != 0 && gap < minimum {
             gap += align;
         }
         if gap != 0 {
-            let header = self.store.header(block);
             let Some(second) = self.store.carve(block, gap) else {
                 self.index.insert(&mut self.store, block, found);
                 return None;
             };
             self.store
                 .set_header(second, Header::new(found - gap, Header::PREVIOUS_FREE));
-            self.make_free(block, gap, header.flags() & Header::PREVIOUS_FREE);
+            self.make_free(block, gap, flags);
+            flags = Header::PREVIOUS_FREE;
             block = second;
             found -= gap;
         }
         // The kept part may again be what an index rounds: pieces stay whole.
-        Some(self.cut(block, found, need.min(found), size))
+        Some(self.cut(block, found, need.min(found), size, flags))
     }
 
     /// The block size that a request needs.
@@ -338,13 +384,16 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// Grows the heap so that `need` is served.
     #[cold]
     fn take_grown(&mut self, need: usize, source: &mut impl Source) -> Option<(S::Block, usize)> {
+        if need > self.span {
+            return None;
+        }
         let increment = source.increment();
         let bytes = self.growth_for(need)?.checked_next_multiple_of(increment)?;
         if self.footprint().checked_add(bytes)? > self.span || !source.grow(bytes) {
             return None;
         }
         self.extend(bytes)?;
-        self.index.take(&mut self.store, need)
+        self.take(need)
     }
 
     /// Bytes behind the end with which a block of `need` is surely found.
@@ -356,7 +405,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let sentinel = self.store.sentinel();
         if self.index.halves() {
             let end = self.store.distance(base, sentinel);
-            return Some(end.checked_next_multiple_of(need)? + need - end);
+            let new_end = end.checked_next_multiple_of(need)?.checked_add(need)?;
+            return Some(new_end - end);
         }
         let ceiling = self.index.ceiling(need).checked_next_multiple_of(granule)?;
         let mut tail = 0;
@@ -440,17 +490,19 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// Gives `need` bytes of a block taken from the index to the program and the
     /// rest, if it is worth a block, back to the index.
     #[inline(always)]
-    fn cut(&mut self, block: S::Block, found: usize, need: usize, requested: usize) -> S::Place {
-        let flags = self.store.header(block).flags() & Header::PREVIOUS_FREE;
+    fn cut(
+        &mut self,
+        block: S::Block,
+        found: usize,
+        need: usize,
+        requested: usize,
+        flags: usize,
+    ) -> S::Place {
         let size = if self.index.halves() {
             self.halve(block, found, need)
         } else {
             self.split(block, found, need)
         };
-        if size == found {
-            let after = self.store.after(block, found);
-            self.store.clear_previous_free(after);
-        }
         self.store
             .occupy(block, Header::new(size, flags), requested)
     }
@@ -464,14 +516,15 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             .geometry()
             .minimum
             .max(self.index.limits().split_down_to);
-        if rest < least {
-            return found;
+        if rest >= least
+            && let Some(second) = self.store.carve(block, need)
+        {
+            self.make_free(second, rest, 0);
+            return need;
         }
-        let Some(second) = self.store.carve(block, need) else {
-            return found;
-        };
-        self.make_free(second, rest, 0);
-        need
+        let after = self.store.after(block, found);
+        self.store.clear_previous_free(after);
+        found
     }
 
     /// Halves as long as half still serves; returns the size kept.
@@ -480,14 +533,16 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let mut size = found;
         while size / 2 >= need {
             let Some(second) = self.store.carve(block, size / 2) else {
-                // Out of records: what follows is no longer preceded by a free block.
-                let after = self.store.after(block, size);
-                self.store.clear_previous_free(after);
                 break;
             };
             size /= 2;
             let more = size / 2 >= need;
             self.make_free(second, size, if more { Header::PREVIOUS_FREE } else { 0 });
+        }
+        if size == found || size / 2 >= need {
+            // Not split, or out of records: what follows is preceded by a used block.
+            let after = self.store.after(block, size);
+            self.store.clear_previous_free(after);
         }
         size
     }
@@ -551,7 +606,11 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 self.store.join(before, block);
                 block = before;
                 size += other.size;
-                flags = other.flags() & Header::PREVIOUS_FREE;
+                flags = if self.merges() {
+                    0
+                } else {
+                    other.flags() & Header::PREVIOUS_FREE
+                };
             }
         }
         let after = self.store.after(block, size);
@@ -681,7 +740,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             self.store.mark_previous_free(after);
             let flags = header.flags() & Header::PREVIOUS_FREE;
             self.store.set_header(block, Header::new(room, flags));
-            return Some(self.cut(block, room, need, size));
+            return Some(self.cut(block, room, need, size, flags));
         }
         if self.index.halves() {
             while room / 2 >= need {
@@ -819,7 +878,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let mut blocks = 0;
         let mut before: Option<(S::Block, bool)> = None;
         let mut region = 0;
-        let merges = self.index.limits().coalesce_up_to == usize::MAX;
+        let merges = self.merges();
         self.walk_blocks(&mut |number, offset, block, header| {
             if number != region {
                 before = None;
@@ -834,7 +893,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             {
                 return Err(Corruption::Neighbour { offset });
             }
-            if previous_free && header.free() && merges && !self.index.halves() {
+            if previous_free && header.free() && merges {
                 return Err(Corruption::Uncoalesced { offset });
             }
             if header.free() || header.retained() {

@@ -23,10 +23,13 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod bounds;
 pub mod composite;
 pub mod description;
+pub mod global;
 pub mod heap;
 pub mod index;
+pub mod lock;
 pub mod objects;
 pub mod statistics;
 pub mod store;

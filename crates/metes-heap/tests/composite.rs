@@ -41,14 +41,18 @@ unsafe impl Sources for Ends {
     }
 }
 
+/// Pool (9 for slots) and offset.
+type Key = (usize, usize);
+/// A block the program held: where, how large, what it held.
+type Held<S> = (Key, usize, Spot<<S as Store>::Place>);
 type Any<'a, S> = Composite<'a, AnyPool<<S as Store>::Block>, S>;
 
 /// A composite and the intervals that it should have given out.
 struct Shadow<'a, S: Store> {
     heap: Any<'a, S>,
     ends: Ends,
-    held: BTreeMap<(usize, usize), (usize, Spot<S::Place>)>,
-    order: Vec<(usize, usize)>,
+    held: BTreeMap<Key, (usize, Spot<S::Place>)>,
+    order: Vec<Key>,
     live: usize,
 }
 
@@ -82,7 +86,7 @@ impl<'a, S: Store> Shadow<'a, S> {
         }
     }
 
-    fn key(&mut self, spot: Spot<S::Place>) -> (usize, usize) {
+    fn key(&mut self, spot: Spot<S::Place>) -> Key {
         match spot {
             Spot::Slot(offset) => (9, offset),
             Spot::Block(pool, place) => {
@@ -91,7 +95,7 @@ impl<'a, S: Store> Shadow<'a, S> {
         }
     }
 
-    fn enter(&mut self, spot: Spot<S::Place>, size: usize) -> (usize, usize) {
+    fn enter(&mut self, spot: Spot<S::Place>, size: usize) -> Key {
         let key = self.key(spot);
         if let Some((&(pool, before), &(length, _))) = self.held.range(..=key).next_back() {
             assert!(
@@ -108,7 +112,7 @@ impl<'a, S: Store> Shadow<'a, S> {
         key
     }
 
-    fn leave(&mut self, which: usize) -> Option<((usize, usize), usize, Spot<S::Place>)> {
+    fn leave(&mut self, which: usize) -> Option<Held<S>> {
         if self.order.is_empty() {
             return None;
         }
@@ -118,7 +122,7 @@ impl<'a, S: Store> Shadow<'a, S> {
         Some((key, size, spot))
     }
 
-    fn step(&mut self, step: Step) -> Option<(usize, usize)> {
+    fn step(&mut self, step: Step) -> Option<Key> {
         match step {
             Step::Allocate { size, align } => {
                 // SAFETY: `ends` are this heap's.
@@ -128,11 +132,8 @@ impl<'a, S: Store> Shadow<'a, S> {
             Step::Free { which } => {
                 let (key, size, spot) = self.leave(which)?;
                 // SAFETY: in use, and forgotten.
-                assert_eq!(
-                    unsafe { self.heap.free(spot) },
-                    Ok(size),
-                    "requested bytes are exact"
-                );
+                let freed = unsafe { self.heap.free(spot) };
+                assert_eq!(freed, Ok(size), "requested bytes are exact");
                 Some(key)
             }
             Step::Resize { which, size } => {

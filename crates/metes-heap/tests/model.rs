@@ -105,13 +105,13 @@ fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
 fn cases() -> ProptestConfig {
     // Miri is about four hundred times slower than the machine.
     ProptestConfig {
-        cases: if cfg!(miri) { 2 } else { 48 },
+        cases: if cfg!(miri) { 1 } else { 48 },
         failure_persistence: None,
         ..ProptestConfig::default()
     }
 }
 
-const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
+const STEPS: usize = if cfg!(miri) { 25 } else { 400 };
 
 proptest! {
     #![proptest_config(cases())]
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn every_index_without_limits(steps in steps(STEPS)) {
         let kinds = kinds();
-        let every = if cfg!(miri) { 7 } else { 1 };
+        let every = if cfg!(miri) { 11 } else { 1 };
         for &kind in kinds.iter().step_by(every) {
             run_kind(kind, Limits::NONE, &steps);
         }
@@ -153,7 +153,7 @@ proptest! {
         let mut table = vec![0u32; length / granule];
         let mut hash = vec![(0usize, 0u32); 8192];
         let geometry = Geometry::out_of_band(granule);
-        for kind in kinds().into_iter().step_by(5) {
+        for kind in kinds().into_iter().step_by(if cfg!(miri) { 17 } else { 5 }) {
             let index = || AnyIndex::new(kind, Limits::NONE);
             if hashed {
                 let ledger = Ledger::new(&mut records, Hashed::new(&mut hash), geometry);
@@ -266,6 +266,50 @@ fn bad_frees_are_detected_by_a_ledger() {
         Err(BadFree::Foreign),
         "double free"
     );
+}
+
+#[test]
+fn a_heap_without_memory_refuses() {
+    for kind in kinds() {
+        let index = Dedicated::new([64, 0], AnyIndex::new(kind, Limits::NONE));
+        let mut heap = Heap::new(index, <Tagged>::new());
+        for size in [0, 1, 40, 56, 4096, usize::MAX / 2, usize::MAX] {
+            for align in [1, 16, 4096, 1 << (usize::BITS - 1)] {
+                assert_eq!(heap.allocate(size, align), None);
+            }
+        }
+        heap.check().unwrap();
+    }
+}
+
+#[test]
+fn huge_requests_and_alignments_are_refused() {
+    for kind in kinds() {
+        let mut heap = Heap::new(AnyIndex::new(kind, Limits::NONE), <Tagged>::new());
+        heap.add_region(memory(ARENA)).unwrap();
+        for size in [
+            ARENA,
+            usize::MAX / 4,
+            usize::MAX / 2,
+            usize::MAX / 2 + 1,
+            usize::MAX - 7,
+            usize::MAX,
+        ] {
+            for align in [1, 64, 1 << (usize::BITS - 2), 1 << (usize::BITS - 1)] {
+                assert_eq!(
+                    heap.allocate(size, align),
+                    None,
+                    "{size} aligned to {align}"
+                );
+            }
+        }
+        assert_eq!(
+            heap.allocate(16, 3 << 6),
+            None,
+            "an alignment is a power of two"
+        );
+        heap.check().unwrap();
+    }
 }
 
 /// The emitted constants and the run-time parameters are the same algorithm.

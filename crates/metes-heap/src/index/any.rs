@@ -78,7 +78,11 @@ unsafe impl<S: Store> Index<S> for AnyIndex<S::Block> {
         each!(self, index => Index::<S>::halves(index))
     }
 
-    fn heads(&mut self, span: usize, geometry: Geometry) -> usize {
+    fn reads_lists_first(&self) -> bool {
+        each!(self, index => Index::<S>::reads_lists_first(index))
+    }
+
+    fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
         each!(self, index => Index::<S>::heads(index, span, geometry))
     }
 

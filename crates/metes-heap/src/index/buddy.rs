@@ -2,7 +2,8 @@
 //!
 //! A block of `2^k` bytes lies at a multiple of `2^k` from the first block. It
 //! is split by halving; it merges only with its buddy, the other half of the
-//! block it came from. The choice is the lowest class that serves. With records
+//! block it came from. The choice is the lowest class that serves, or (`LOWEST`) the
+//! lowest address among all blocks that serve. With records
 //! outside the blocks ([`Ledger`](crate::store::ledger::Ledger)) a power-of-two
 //! request loses nothing, which is when Robson's optimum is met.
 //!
@@ -13,8 +14,9 @@
 use super::{Index, link_after, unlink, walk_list};
 use crate::store::{Geometry, Store};
 
-/// The index; `LOWEST` picks the lowest address within a class (linear
-/// insertion, the choice Robson's bound is proven for) instead of the latest.
+/// The index; `LOWEST` picks the lowest address of all blocks that serve
+/// (linear insertion, one look at each class; the choice that attains Robson's
+/// bound, see `docs/guarantees.md#buddy`) instead of the latest of the smallest.
 #[derive(Clone, Debug)]
 pub struct Buddy<const LOWEST: bool = false> {
     bits: usize,
@@ -42,14 +44,20 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
         true
     }
 
-    fn heads(&mut self, span: usize, _geometry: Geometry) -> usize {
+    #[inline(always)]
+    fn reads_lists_first(&self) -> bool {
+        false
+    }
+
+    fn heads(&mut self, span: usize, _geometry: Geometry) -> Option<usize> {
         self.heads = (span | 1).ilog2() as usize + 1;
-        self.heads
+        Some(self.heads)
     }
 
     #[inline(always)]
     fn block_size(&self, need: usize) -> usize {
-        need.next_power_of_two()
+        need.checked_next_power_of_two()
+            .unwrap_or(1 << (usize::BITS - 1))
     }
 
     fn ceiling(&self, need: usize) -> usize {
@@ -60,11 +68,12 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         debug_assert!(size.is_power_of_two());
         let class = size.trailing_zeros() as usize;
-        let mut before = store.head(class);
+        let head = store.head(class);
+        let mut before = head;
         if LOWEST {
             loop {
                 let next = store.next(before);
-                if next == store.nil() || store.precedes(block, next) {
+                if next == head || store.precedes(block, next) {
                     break;
                 }
                 before = next;
@@ -78,7 +87,8 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
     #[inline(always)]
     fn remove(&mut self, store: &mut S, block: S::Block, size: usize) {
         let (before, next) = unlink(store, block);
-        if next == store.nil() && store.head_number(before).is_some() {
+        if next == before {
+            // Both are the head: the list is empty.
             self.bits &= !size;
             store.touch(1, 1);
         }
@@ -93,8 +103,20 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
         if bits == 0 {
             return None;
         }
-        let size = bits & bits.wrapping_neg();
-        let block = store.next(store.head(size.trailing_zeros() as usize));
+        let mut size = bits & bits.wrapping_neg();
+        let mut block = store.next(store.head(size.trailing_zeros() as usize));
+        if LOWEST {
+            // The lowest of all classes that serve, not of the smallest: what the proof needs.
+            let mut rest = bits & (bits - 1);
+            while rest != 0 {
+                let wider = rest & rest.wrapping_neg();
+                let other = store.next(store.head(wider.trailing_zeros() as usize));
+                if store.precedes(other, block) {
+                    (block, size) = (other, wider);
+                }
+                rest &= rest - 1;
+            }
+        }
         self.remove(store, block, size);
         Some((block, size))
     }

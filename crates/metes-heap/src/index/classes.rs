@@ -7,15 +7,15 @@
 //! size up to the next class carries into the exponent by itself, and no case
 //! distinction is needed for small sizes.
 //!
-//! Invariant: bit `c` of the bitmap is set exactly when list `c` is not empty,
-//! and bit `w` of the top word exactly when word `w` is not zero.
+//! Invariant: bit `b` of word `w` is set exactly when list `(w << l) + b` is not
+//! empty, and bit `w` of the top word exactly when word `w` is not zero. With one
+//! class a power of two (`l` = 0) the top word stands alone.
 
-use super::{Index, Limits, link_after, unlink, walk_list};
+use super::{Index, Limits, unlink, walk_list};
 use crate::store::{Geometry, Store};
 
-const BITS: usize = usize::BITS as usize;
-/// Words of the bitmap: enough for the classes of every span that fits a header.
-const WORDS: usize = 32;
+/// Words of the bitmap, one a power of two, as many as the top word has bits.
+const WORDS: usize = usize::BITS as usize;
 
 /// What distinguishes the members of the family.
 pub trait ClassParameters: Copy {
@@ -83,7 +83,7 @@ impl ClassParameters for ChosenClasses {
 pub struct SizeClasses<P> {
     parameters: P,
     top: usize,
-    words: [usize; WORDS],
+    words: [u32; WORDS],
 }
 
 /// Two-level segregated fit: O(1), never searches a list.
@@ -125,16 +125,24 @@ impl<P> SizeClasses<P> {
 /// The class of blocks of `granules`, rounding down. `log2` is the second level's.
 #[inline(always)]
 pub(crate) const fn class_floor(granules: usize, log2: u32) -> usize {
-    // The `|` only lifts the exponent of sizes below the second level to its own.
     let shift = (granules | 1 << log2).ilog2() - log2;
     ((shift as usize) << log2) + (granules >> shift)
+}
+
+/// The last class some of whose blocks are too small for `granules` (one or
+/// more): the classes above it suffice.
+#[inline(always)]
+const fn class_below(granules: usize, log2: u32) -> usize {
+    // One less than the ceiling, without its carry: what is rounded up is
+    // `granules - 1`, under the exponent of `granules`.
+    let shift = (granules | 1 << log2).ilog2() - log2;
+    ((shift as usize) << log2) + ((granules - 1) >> shift)
 }
 
 /// The first class all of whose blocks have at least `granules`.
 #[inline(always)]
 pub(crate) const fn class_ceiling(granules: usize, log2: u32) -> usize {
-    let shift = (granules | 1 << log2).ilog2() - log2;
-    ((shift as usize) << log2) + ((granules + (1 << shift) - 1) >> shift)
+    class_below(granules, log2) + 1
 }
 
 /// The smallest size, in granules, of a class.
@@ -148,61 +156,98 @@ pub(crate) const fn class_base(class: usize, log2: u32) -> usize {
 }
 
 impl<P: ClassParameters> SizeClasses<P> {
+    /// The class of blocks of `size` bytes.
     #[inline(always)]
     fn class<S: Store>(&self, store: &S, size: usize) -> usize {
         let granules = size / store.geometry().granule;
         class_floor(granules, self.parameters.second_level_log2())
     }
 
-    /// The bitmap word of a class. Classes never exceed the words: `heads` says so.
+    /// The word of a class in the bitmap, and its bit in the word.
     #[inline(always)]
-    fn word(&mut self, class: usize) -> &mut usize {
-        &mut self.words[(class / BITS) & (WORDS - 1)]
+    fn place(&self, class: usize) -> (usize, u32) {
+        let log2 = self.parameters.second_level_log2();
+        let word = class >> log2;
+        debug_assert!(word < WORDS);
+        // SAFETY: classes are those of sizes up to 2^63 (2^31) bytes: a need is
+        // an object rounded up to a granule, a block is not larger than a
+        // region, and a head's number is below the number of heads. The class
+        // of the largest, `((b - l) << l) + 2^l` at the most for b = 62 (30),
+        // shifted by `l`, is 63 (31) or less.
+        unsafe { core::hint::assert_unchecked(word < WORDS) };
+        (word, (class as u32) & ((1 << log2) - 1))
     }
 
-    /// The first non-empty class from `class` on.
+    /// With one class a power of two, the top word alone is the bitmap.
     #[inline(always)]
-    fn first_from<S: Store>(&self, store: &S, class: usize) -> Option<usize> {
-        let word = class / BITS;
-        if word >= WORDS {
-            return None;
+    fn one_level(&self) -> bool {
+        self.parameters.second_level_log2() == 0
+    }
+
+    /// The first non-empty class above `class`.
+    #[inline(always)]
+    fn first_above<S: Store>(&self, store: &S, class: usize) -> Option<usize> {
+        let log2 = self.parameters.second_level_log2();
+        let (word, bit) = self.place(class);
+        if !self.one_level() {
+            store.touch(1, 0);
+            let bits = self.words[word] & (u32::MAX - 1) << bit;
+            if bits != 0 {
+                return Some((word << log2) + bits.trailing_zeros() as usize);
+            }
         }
         store.touch(1, 0);
-        let bits = self.words[word] & usize::MAX << (class % BITS);
-        if bits != 0 {
-            return Some(word * BITS + bits.trailing_zeros() as usize);
-        }
-        // `word` is below WORDS, so the shift by word + 1 is at most WORDS.
         let later = self.top & (usize::MAX - 1) << word;
-        store.touch(1, 0);
         if later == 0 {
             return None;
         }
-        let word = later.trailing_zeros() as usize & (WORDS - 1);
+        let word = later.trailing_zeros() as usize % WORDS;
+        if self.one_level() {
+            return Some(word);
+        }
         store.touch(1, 0);
-        Some(word * BITS + self.words[word].trailing_zeros() as usize)
+        Some((word << log2) + self.words[word].trailing_zeros() as usize)
+    }
+
+    #[inline(always)]
+    fn set<S: Store>(&mut self, store: &S, class: usize) {
+        let (word, bit) = self.place(class);
+        if !self.one_level() {
+            self.words[word] |= 1 << bit;
+            store.touch(1, 1);
+        }
+        self.top |= 1 << word;
+        store.touch(1, 1);
     }
 
     #[inline(always)]
     fn clear<S: Store>(&mut self, store: &S, class: usize) {
-        let word = self.word(class);
-        *word &= !(1 << (class % BITS));
-        let empty = *word == 0;
-        store.touch(1, 1);
-        if empty {
-            self.top &= !(1 << (class / BITS));
+        let (word, bit) = self.place(class);
+        if !self.one_level() {
+            self.words[word] &= !(1 << bit);
             store.touch(1, 1);
+            if self.words[word] != 0 {
+                return;
+            }
         }
+        self.top &= !(1 << word);
+        store.touch(1, 1);
     }
 }
 
-// SAFETY: lists are changed by `link_after` and `unlink` only, with the block
+// SAFETY: lists are changed in `insert`, `remove` and `take` only, with the block
 // that the heap passed or the first of a list that the bitmap says is not empty.
 unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
-    fn heads(&mut self, span: usize, geometry: Geometry) -> usize {
+    fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
         let log2 = self.parameters.second_level_log2();
-        let heads = class_floor(span / geometry.granule, log2) + 1;
-        heads.min(WORDS * BITS)
+        let last = class_floor(span / geometry.granule, log2);
+        // The classes of an exponent are the bits of a word.
+        (log2 <= u32::BITS.ilog2() && last >> log2 < WORDS).then_some(last + 1)
+    }
+
+    #[inline(always)]
+    fn reads_lists_first(&self) -> bool {
+        self.parameters.probes() != 0
     }
 
     fn ceiling(&self, need: usize) -> usize {
@@ -216,20 +261,22 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         let class = self.class(store, size);
         let head = store.head(class);
-        link_after(store, head, block);
-        *self.word(class) |= 1 << (class % BITS);
-        self.top |= 1 << (class / BITS);
-        store.touch(2, 2);
+        let next = store.next(head);
+        store.set_next(block, next);
+        store.set_previous(block, head);
+        store.set_previous(next, block);
+        store.set_next(head, block);
+        if next == head {
+            self.set(store, class);
+        }
     }
 
     #[inline(always)]
     fn remove(&mut self, store: &mut S, block: S::Block, _size: usize) {
         let (before, next) = unlink(store, block);
-        if next == store.nil() {
-            // The last of its list; the only one if a head came before it.
-            if let Some(class) = store.head_number(before) {
-                self.clear(store, class);
-            }
+        if next == before {
+            // Both are the head: the list is empty.
+            self.clear(store, store.head_number(before));
         }
     }
 
@@ -239,10 +286,10 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let granules = need / store.geometry().granule;
         let probes = self.parameters.probes();
         if probes != 0 {
-            let class = class_floor(granules, log2);
-            let mut block = store.next(store.head(class));
+            let head = store.head(class_floor(granules, log2));
+            let mut block = store.next(head);
             let mut tried = 0;
-            while tried < probes && block != store.nil() {
+            while tried < probes && block != head {
                 let size = store.header(block).size;
                 if size >= need {
                     self.remove(store, block, size);
@@ -252,13 +299,13 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
                 tried += 1;
             }
         }
-        let class = self.first_from(store, class_ceiling(granules, log2))?;
+        let class = self.first_above(store, class_below(granules, log2))?;
         let head = store.head(class);
         let block = store.next(head);
         let next = store.next(block);
         store.set_next(head, next);
         store.set_previous(next, head);
-        if next == store.nil() {
+        if next == head {
             self.clear(store, class);
         }
         Some((block, store.header(block).size))
@@ -270,24 +317,26 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     }
 
     fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
-        for class in 0..WORDS * BITS {
-            let word = self.words[class / BITS];
-            if (word != 0) != (self.top >> (class / BITS) & 1 == 1) {
-                return false;
-            }
-            if word >> (class % BITS) & 1 == 0 {
-                continue;
-            }
-            let mut any = false;
-            let right = walk_list(store, class, &mut |block| {
-                any = true;
-                self.class(store, store.header(block).size) == class && visit(block)
-            });
-            if !right || !any {
-                return false;
-            }
-        }
-        true
+        let log2 = self.parameters.second_level_log2();
+        let bits_of = |word: usize| match self.one_level() {
+            true => (self.top >> word & 1) as u32,
+            false => self.words[word],
+        };
+        (0..WORDS).all(|word| {
+            let bits = bits_of(word);
+            (bits != 0) == (self.top >> word & 1 == 1)
+                && (0..u32::BITS)
+                    .filter(|bit| bits >> bit & 1 == 1)
+                    .all(|bit| {
+                        let class = (word << log2) + bit as usize;
+                        let mut any = false;
+                        let right = walk_list(store, class, &mut |block| {
+                            any = true;
+                            self.class(store, store.header(block).size) == class && visit(block)
+                        });
+                        right && any
+                    })
+        })
     }
 }
 

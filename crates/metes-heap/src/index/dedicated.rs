@@ -48,11 +48,11 @@ unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I,
         self.inner.halves()
     }
 
-    fn heads(&mut self, span: usize, geometry: Geometry) -> usize {
-        self.first_head = self.inner.heads(span, geometry);
+    fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
+        self.first_head = self.inner.heads(span, geometry)?;
         // Unused entries take no head, so that a heap with as many pools as it
         // needs and one with room for more are laid out alike.
-        self.first_head + self.pools()
+        Some(self.first_head + self.pools())
     }
 
     fn attach(&mut self, store: &mut S, base: S::Block) {
@@ -105,8 +105,9 @@ unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I,
         let Some(pool) = self.pool(need) else {
             return self.inner.recall(store, need);
         };
-        let block = store.next(store.head(self.first_head + pool));
-        if block == store.nil() {
+        let head = store.head(self.first_head + pool);
+        let block = store.next(head);
+        if block == head {
             return None;
         }
         unlink(store, block);

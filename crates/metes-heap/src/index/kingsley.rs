@@ -38,14 +38,15 @@ impl<B> Default for Kingsley<B> {
 // SAFETY: lists are changed by `link_after` and `unlink` only; the wilderness is
 // a block the heap inserted and that is in no list.
 unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
-    fn heads(&mut self, span: usize, _geometry: Geometry) -> usize {
+    fn heads(&mut self, span: usize, _geometry: Geometry) -> Option<usize> {
         self.heads = (span | 1).ilog2() as usize + 1;
-        self.heads
+        Some(self.heads)
     }
 
     #[inline(always)]
     fn block_size(&self, need: usize) -> usize {
-        need.next_power_of_two()
+        need.checked_next_power_of_two()
+            .unwrap_or(1 << (usize::BITS - 1))
     }
 
     fn ceiling(&self, need: usize) -> usize {
@@ -74,9 +75,13 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
 
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
-        let head = store.head(need.ilog2() as usize);
+        let class = need.ilog2() as usize;
+        if class >= self.heads {
+            return None;
+        }
+        let head = store.head(class);
         let block = store.next(head);
-        if block != store.nil() {
+        if block != head {
             let size = store.header(block).size;
             unlink(store, block);
             return Some((block, size));

@@ -8,7 +8,7 @@
 //! The block at the very end of the memory, the *wilderness*, is kept apart and
 //! serves last, whatever the limits: it is where the heap grows.
 //!
-//! Invariant: the list has `length` blocks, ends at `tail`, and is sorted by
+//! Invariant: the list has `length` blocks and is sorted by
 //! address where the order says so; the wilderness is in no list.
 
 use super::{Index, Limits, link_after, unlink, walk_list};
@@ -125,8 +125,7 @@ impl ListParameters for ChosenList {
 pub struct ListFit<P, B> {
     parameters: P,
     length: usize,
-    /// Last block of the list.
-    tail: Option<B>,
+
     /// Where next fit goes on.
     rover: Option<B>,
     wilderness: Option<B>,
@@ -138,7 +137,6 @@ impl<P, B> ListFit<P, B> {
         ListFit {
             parameters,
             length: 0,
-            tail: None,
             rover: None,
             wilderness: None,
         }
@@ -183,15 +181,15 @@ impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
     fn search<S: Store<Block = B>>(&self, store: &S, need: usize) -> Option<(B, usize)> {
         let fit = self.parameters.fit();
         let largest = self.largest(need);
-        let nil = store.nil();
-        let start = store.next(store.head(0));
+        let head = store.head(0);
+        let start = store.next(head);
         let mut block = match (fit, self.rover) {
             (Fit::Next, Some(rover)) => rover,
             _ => start,
         };
         let mut found: Option<(B, usize)> = None;
         for _ in 0..self.depth().min(self.length) {
-            if block == nil {
+            if block == head {
                 // Only next fit starts in the middle and comes round.
                 block = start;
             }
@@ -218,24 +216,20 @@ impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
 
     #[inline(always)]
     fn take_out<S: Store<Block = B>>(&mut self, store: &mut S, block: B) {
-        let (before, next) = unlink(store, block);
-        let nil = store.nil();
+        let (_, next) = unlink(store, block);
         self.length -= 1;
         if self.rover == Some(block) {
-            self.rover = (next != nil).then_some(next);
+            self.rover = (next != store.head(0)).then_some(next);
         }
-        if self.tail == Some(block) {
-            self.tail = store.head_number(before).is_none().then_some(before);
-        }
-        store.touch(2, 2);
+        store.touch(2, 1);
     }
 }
 
 // SAFETY: lists are changed by `link_after` and `take_out` only; the wilderness
 // is a block that the heap inserted and that is in no list.
 unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
-    fn heads(&mut self, _span: usize, _geometry: Geometry) -> usize {
-        1
+    fn heads(&mut self, _span: usize, _geometry: Geometry) -> Option<usize> {
+        Some(1)
     }
 
     fn ceiling(&self, need: usize) -> usize {
@@ -251,14 +245,14 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
             return;
         }
         let head = store.head(0);
-        let before = match (self.parameters.order(), self.tail) {
-            (Order::Lifo, _) | (_, None) => head,
-            (Order::Fifo, Some(tail)) => tail,
-            (Order::Address, Some(_)) => {
+        let before = match self.parameters.order() {
+            Order::Lifo => head,
+            Order::Fifo => store.previous(head),
+            Order::Address => {
                 let mut before = head;
                 loop {
                     let next = store.next(before);
-                    if next == store.nil() || store.precedes(block, next) {
+                    if next == head || store.precedes(block, next) {
                         break before;
                     }
                     before = next;
@@ -266,11 +260,8 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
             }
         };
         link_after(store, before, block);
-        if self.tail.is_none() || self.tail == Some(before) {
-            self.tail = Some(block);
-        }
         self.length += 1;
-        store.touch(2, 2);
+        store.touch(1, 1);
     }
 
     #[inline(always)]
@@ -330,6 +321,6 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
             last = Some(block);
             (rising || !sorted) && visit(block)
         });
-        right && length == self.length && last == self.tail
+        right && length == self.length
     }
 }

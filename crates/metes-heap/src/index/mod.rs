@@ -50,8 +50,16 @@ pub unsafe trait Index<S: Store> {
         false
     }
 
-    /// List heads needed when no block exceeds `span` bytes.
-    fn heads(&mut self, span: usize, geometry: Geometry) -> usize;
+    /// Whether a request reads a list before anything else. Where not, a heap
+    /// without memory refuses without being asked whether it has any.
+    #[inline(always)]
+    fn reads_lists_first(&self) -> bool {
+        true
+    }
+
+    /// List heads needed when no block exceeds `span` bytes; `None` when the
+    /// index has no classes for so large a span.
+    fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize>;
 
     /// Tells of the first region: `base` is the first block.
     fn attach(&mut self, store: &mut S, base: S::Block) {
@@ -115,16 +123,17 @@ pub(crate) fn walk_list<S: Store>(
     number: usize,
     visit: &mut dyn FnMut(S::Block) -> bool,
 ) -> bool {
-    let mut before = store.head(number);
-    let mut block = store.next(before);
-    while block != store.nil() {
+    let head = store.head(number);
+    let mut before = head;
+    let mut block = store.next(head);
+    while block != head {
         if store.previous(block) != before || !visit(block) {
             return false;
         }
         before = block;
         block = store.next(block);
     }
-    true
+    store.previous(head) == before
 }
 
 /// Links `block` directly behind `before`, which may be a head.
@@ -133,7 +142,7 @@ pub(crate) fn link_after<S: Store>(store: &mut S, before: S::Block, block: S::Bl
     let next = store.next(before);
     store.set_next(block, next);
     store.set_previous(block, before);
-    // `nil` takes the write, so that no branch is needed.
+    // `next` may be the head, whose links take the write: no branch is needed.
     store.set_previous(next, block);
     store.set_next(before, block);
 }

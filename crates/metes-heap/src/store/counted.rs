@@ -119,13 +119,8 @@ impl<S: Store> Store for Counted<S> {
     }
 
     #[inline(always)]
-    fn head_number(&self, block: S::Block) -> Option<usize> {
-        self.store.head_number(block)
-    }
-
-    #[inline(always)]
-    fn nil(&self) -> S::Block {
-        self.store.nil()
+    fn head_number(&self, head: S::Block) -> usize {
+        self.store.head_number(head)
     }
 
     #[inline(always)]

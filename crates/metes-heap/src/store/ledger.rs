@@ -4,7 +4,7 @@
 //! not exist at all, as when heaps are explored. Records stand in an array that
 //! the caller provides; a [`Lookup`] says how the record of a place is found.
 //!
-//! Invariant: the records in use are `nil`, the heads, one sentinel a region,
+//! Invariant: the records in use are the heads, one sentinel a region,
 //! and one record a block; `after` and `before` link the blocks of a region in
 //! address order; all other records are on the list of spare ones. A record
 //! whose block is not in use by the program does not resolve.
@@ -16,7 +16,6 @@ use super::{BadFree, Geometry, Header, Laid, Plan, RegionError, Store};
 pub struct LedgerBlock(u32);
 
 impl LedgerBlock {
-    const NIL: LedgerBlock = LedgerBlock(0);
     const NONE: u32 = u32::MAX;
 
     #[inline(always)]
@@ -141,6 +140,10 @@ impl Lookup for Direct<'_> {
 
     #[inline(always)]
     fn find(&self, place: usize) -> Option<(u32, Option<u32>)> {
+        // Blocks begin at granules: an address inside one names no block.
+        if place & ((1 << self.granule_shift) - 1) != 0 {
+            return None;
+        }
         let record = *self.table.get(place >> self.granule_shift)?;
         (record != LedgerBlock::NONE).then_some((record, None))
     }
@@ -272,7 +275,6 @@ pub struct Ledger<'a, L> {
     geometry: Geometry,
     /// First spare record, linked by `next`.
     spare: u32,
-    heads: usize,
     /// First block of the first region, and the last region's sentinel.
     first: u32,
     sentinel: u32,
@@ -281,7 +283,7 @@ pub struct Ledger<'a, L> {
 
 impl<'a, L: Lookup> Ledger<'a, L> {
     /// A ledger that keeps its records in `records` and cuts blocks as
-    /// `geometry` says. Needs a record per block, per list head, and two more.
+    /// `geometry` says. Needs a record per block, per list head, and one more.
     ///
     /// # Panics
     /// When there are 2³² records or more, or sizes are not powers of two.
@@ -310,7 +312,7 @@ impl<'a, L: Lookup> Ledger<'a, L> {
             lookup,
             geometry,
             spare,
-            heads: 0,
+
             first: LedgerBlock::NONE,
             sentinel: LedgerBlock::NONE,
             footprint: 0,
@@ -376,16 +378,15 @@ impl<L: Lookup> Store for Ledger<'_, L> {
         if length > usize::MAX >> SIZE_SHIFT {
             return Err(RegionError::SpanExceeded);
         }
-        if self.records.len() < heads + 3 || !self.lookup.has_room(length) {
+        if self.records.len() < heads + 2 || !self.lookup.has_room(length) {
             return Err(RegionError::OutOfRecords);
         }
-        // Spare records come in order, so `nil` is 0 and head `c` is `c + 1`.
-        for _ in 0..heads + 1 {
-            let block = self.take_spare().ok_or(RegionError::OutOfRecords)?;
-            self.set_next(block, LedgerBlock::NIL);
-            self.set_previous(block, LedgerBlock::NIL);
+        // Spare records come in order, so head `c` is record `c`.
+        for _ in 0..heads {
+            let head = self.take_spare().ok_or(RegionError::OutOfRecords)?;
+            self.set_next(head, head);
+            self.set_previous(head, head);
         }
-        self.heads = heads;
         let first = self.take_spare().ok_or(RegionError::OutOfRecords)?;
         let sentinel = self.take_spare().ok_or(RegionError::OutOfRecords)?;
         let start = self.geometry.first_block(heads, plan.align);
@@ -461,18 +462,12 @@ impl<L: Lookup> Store for Ledger<'_, L> {
 
     #[inline(always)]
     fn head(&self, number: usize) -> LedgerBlock {
-        LedgerBlock(number as u32 + 1)
+        LedgerBlock(number as u32)
     }
 
     #[inline(always)]
-    fn head_number(&self, block: LedgerBlock) -> Option<usize> {
-        let number = block.index().wrapping_sub(1);
-        (number < self.heads).then_some(number)
-    }
-
-    #[inline(always)]
-    fn nil(&self) -> LedgerBlock {
-        LedgerBlock::NIL
+    fn head_number(&self, head: LedgerBlock) -> usize {
+        head.index()
     }
 
     #[inline(always)]

@@ -152,8 +152,8 @@ impl Geometry {
             granule: 2 * word,
             header: word,
             minimum: 4 * word,
-            head: word,
-            prologue: 4 * word,
+            head: 2 * word,
+            prologue: 2 * word,
             sentinel: word,
         }
     }
@@ -174,8 +174,8 @@ impl Geometry {
     /// overflow the address space. Constant time.
     #[inline(always)]
     pub const fn block_for(&self, size: usize) -> Option<usize> {
-        // A quarter of the address space is beyond any region, and the sums below cannot wrap.
-        if size > usize::MAX >> 2 {
+        // No object is larger (and the sum below cannot wrap).
+        if size > isize::MAX as usize {
             return None;
         }
         let rounded = (size + self.header + self.granule - 1) & !(self.granule - 1);
@@ -229,7 +229,7 @@ pub struct Laid<B> {
 /// crate are all there are, and only a [`Heap`](crate::Heap) can reach a
 /// store's blocks, so a block is always one of this store and current.
 pub trait Store: sealed::Sealed {
-    /// A block, or one of the pseudo-blocks [`head`](Store::head) and [`nil`](Store::nil).
+    /// A block, or the pseudo-block [`head`](Store::head) of a list.
     type Block: Copy + Eq + Debug;
     /// What the program holds: a pointer, an offset or a handle.
     type Place: Copy + Eq + Debug;
@@ -270,12 +270,11 @@ pub trait Store: sealed::Sealed {
     /// First block of region `number`, counted from zero. Linear in `number`.
     fn first(&self, number: usize) -> Option<Self::Block>;
 
-    /// The pseudo-block whose `next` is list head `number`.
+    /// The pseudo-block that list `number` begins and ends with: its `next` is
+    /// the first block, its `previous` the last, both itself when there is none.
     fn head(&self, number: usize) -> Self::Block;
-    /// The number of a head, if `block` is one.
-    fn head_number(&self, block: Self::Block) -> Option<usize>;
-    /// The pseudo-block that ends every list; its `previous` may be written.
-    fn nil(&self) -> Self::Block;
+    /// The number of the list that `head` is the pseudo-block of.
+    fn head_number(&self, head: Self::Block) -> usize;
 
     /// Reads the header word.
     fn header(&self, block: Self::Block) -> Header;
@@ -291,11 +290,11 @@ pub trait Store: sealed::Sealed {
     fn after(&self, block: Self::Block, size: usize) -> Self::Block;
     /// The free block before this one, by its footer.
     fn before(&self, block: Self::Block) -> Self::Block;
-    /// Reads the forward link of a free block or of a head.
+    /// Reads the forward link of a free block or head.
     fn next(&self, block: Self::Block) -> Self::Block;
     /// Writes the forward link.
     fn set_next(&mut self, block: Self::Block, next: Self::Block);
-    /// Reads the backward link of a free block.
+    /// Reads the backward link of a free block or head.
     fn previous(&self, block: Self::Block) -> Self::Block;
     /// Writes the backward link.
     fn set_previous(&mut self, block: Self::Block, previous: Self::Block);

@@ -3,7 +3,7 @@
 //! Layout of a region, in words `w` of the target:
 //!
 //! ```text
-//! | next region | end | nil.next | nil.previous | head 0 | head 1 | … | pad |
+//! | next region | end | head 0 next | head 0 previous | head 1 next | … | pad |
 //! | header | payload …………… | header | payload …………… | … | header (sentinel, size 0) |
 //!          ^ aligned to 2w           a free payload is | next | previous | … | footer |
 //! ```
@@ -84,6 +84,11 @@ impl Memory {
         }
     }
 
+    /// Where it begins.
+    pub const fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
     /// Its length in bytes.
     pub const fn bytes(&self) -> usize {
         self.length
@@ -93,6 +98,9 @@ impl Memory {
 /// The address of a block's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaggedBlock(*mut u8);
+
+// SAFETY: an address; only a store, which is `Send`, reads or writes behind it.
+unsafe impl Send for TaggedBlock {}
 
 impl TaggedBlock {
     #[inline(always)]
@@ -115,8 +123,10 @@ impl TaggedBlock {
 /// size of every block (no memory, a few instructions an operation).
 #[derive(Debug)]
 pub struct Tagged<const STATISTICS: bool = true> {
-    /// First region, whose prologue holds `nil` and the heads; null before it.
+    /// First region, whose prologue holds the heads; null before it.
     first: *mut u8,
+    /// Pseudo-block of head 0.
+    head: *mut u8,
     last: *mut u8,
     heads: usize,
     align: usize,
@@ -132,6 +142,7 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     pub const fn new() -> Self {
         Tagged {
             first: ptr::null_mut(),
+            head: ptr::null_mut(),
             last: ptr::null_mut(),
             heads: 0,
             align: 0,
@@ -139,7 +150,7 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
         }
     }
 
-    /// The word `index` of a region's prologue: 0 next region, 1 end, 2 and 3 `nil`, 4.. heads.
+    /// The word `index` of a region's prologue: 0 next region, 1 end, 2.. heads.
     #[inline(always)]
     fn prologue(region: *mut u8, index: usize) -> *mut *mut u8 {
         region.wrapping_add(index * WORD).cast()
@@ -234,12 +245,14 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
             self.first = start;
             self.heads = heads;
             self.align = plan.align;
-            let nil = self.nil();
+            // The forward link of a block is its word 1, so the pseudo-block of a
+            // head begins a word before the head itself.
+            self.head = start.wrapping_add(WORD);
             for number in 0..heads {
-                self.set_next(self.head(number), nil);
+                let head = self.head(number);
+                self.set_next(head, head);
+                self.set_previous(head, head);
             }
-            self.set_next(nil, nil);
-            self.set_previous(nil, nil);
         } else {
             // SAFETY: `last` is a laid region.
             unsafe { *Self::prologue(self.last, 0) = start };
@@ -312,20 +325,12 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
 
     #[inline(always)]
     fn head(&self, number: usize) -> TaggedBlock {
-        // The forward link of a block is its word 1, so a head's pseudo-block
-        // begins a word before the head itself.
-        TaggedBlock(self.first.wrapping_add((3 + number) * WORD))
+        TaggedBlock(self.head.wrapping_add(number * 2 * WORD))
     }
 
     #[inline(always)]
-    fn head_number(&self, block: TaggedBlock) -> Option<usize> {
-        let offset = block.0.addr().wrapping_sub(self.first.addr() + 3 * WORD);
-        (offset < self.heads * WORD).then_some(offset / WORD)
-    }
-
-    #[inline(always)]
-    fn nil(&self) -> TaggedBlock {
-        TaggedBlock(self.first.wrapping_add(WORD))
+    fn head_number(&self, head: TaggedBlock) -> usize {
+        (head.0.addr() - self.head.addr()) / (2 * WORD)
     }
 
     #[inline(always)]
@@ -356,9 +361,10 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
 
     #[inline(always)]
     fn set_footer(&mut self, block: TaggedBlock, size: usize) {
+        let footer: *mut TaggedBlock = block.0.wrapping_add(size - WORD).cast();
         // SAFETY: the last word of a free block lies inside it (minimum block
         // of four words) and belongs to nobody else while it is free.
-        unsafe { *block.link(size / WORD - 1) = block };
+        unsafe { *footer = block };
     }
 
     #[inline(always)]
@@ -375,25 +381,25 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
 
     #[inline(always)]
     fn next(&self, block: TaggedBlock) -> TaggedBlock {
-        // SAFETY: `block` is free (links written by `insert`), `nil` or a head.
+        // SAFETY: `block` is free (links written by `insert`) or a head.
         unsafe { *block.link(1) }
     }
 
     #[inline(always)]
     fn set_next(&mut self, block: TaggedBlock, next: TaggedBlock) {
-        // SAFETY: word 1 of a free block, of `nil` and of a head is a link.
+        // SAFETY: word 1 of a free block and of a head is a link.
         unsafe { *block.link(1) = next };
     }
 
     #[inline(always)]
     fn previous(&self, block: TaggedBlock) -> TaggedBlock {
-        // SAFETY: as `next`; heads are never asked for their previous.
+        // SAFETY: as `next`.
         unsafe { *block.link(2) }
     }
 
     #[inline(always)]
     fn set_previous(&mut self, block: TaggedBlock, previous: TaggedBlock) {
-        // SAFETY: word 2 of a free block and of `nil` is a link.
+        // SAFETY: word 2 of a free block and of a head is a link.
         unsafe { *block.link(2) = previous };
     }
 

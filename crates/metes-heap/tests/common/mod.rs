@@ -37,7 +37,7 @@ pub fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
-/// Memory for a heap; leaked, as a static arena would be.
+/// Memory for a heap; leaked unless given back.
 pub fn memory(bytes: usize) -> Memory {
     let layout = std::alloc::Layout::from_size_align(bytes, 4096).unwrap();
     // SAFETY: the layout is not empty.
@@ -49,6 +49,16 @@ pub fn memory(bytes: usize) -> Memory {
 #[allow(dead_code)]
 pub fn leak(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     Box::leak(Box::new_uninit_slice(bytes))
+}
+
+/// Gives such memory back, for programs that run many heaps.
+///
+/// # Panics
+/// When the memory was shortened.
+pub fn give_back(memory: Memory) {
+    let layout = std::alloc::Layout::from_size_align(memory.bytes(), 4096).unwrap();
+    // SAFETY: `memory` allocated it with this layout, and no heap uses it any more.
+    unsafe { std::alloc::dealloc(memory.start().as_ptr(), layout) };
 }
 
 /// What the program did to a place: lets memory-backed stores be filled and verified.

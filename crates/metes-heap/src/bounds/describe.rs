@@ -1,0 +1,199 @@
+//! From the heaps of this crate to their bounds.
+//!
+//! Invariant: a bound is never given for a stronger heap than the index is; where an index has no
+//! kind of its own, the weaker kind stands for it.
+
+use super::{
+    Bound, BoundError, BuddyChoice, ClassSearch, Coalescing, Demand, Geometry, HeapKind, Limits,
+    Order, Part, Splitting,
+};
+use crate::description::{Description, GENERAL, IndexKind, OBJECTS};
+use crate::{Fit, index, store};
+
+impl HeapKind<'static> {
+    /// The kind that the bounds know for an index with its limits.
+    pub fn of(index: IndexKind, limits: index::Limits) -> Self {
+        let limits = Limits {
+            depth_percent: 100,
+            maximum_fit_percent: None,
+            coalescing: match limits.coalesce_up_to {
+                0 => Coalescing::Never,
+                usize::MAX => Coalescing::Always,
+                bytes => Coalescing::UpTo(bytes as u64),
+            },
+            splitting: match limits.split_down_to {
+                0 => Splitting::Always,
+                usize::MAX => Splitting::Never,
+                bytes => Splitting::Above(bytes as u64),
+            },
+        };
+        match index {
+            IndexKind::List {
+                fit,
+                order,
+                depth_percent,
+                max_fit_percent,
+            } => {
+                let limits = Limits {
+                    depth_percent: depth_percent.min(255) as u8,
+                    maximum_fit_percent: (max_fit_percent > 0).then_some(max_fit_percent.into()),
+                    ..limits
+                };
+                let order = match order {
+                    crate::Order::Address => Order::Address,
+                    crate::Order::Lifo => Order::Lifo,
+                    crate::Order::Fifo => Order::Fifo,
+                };
+                match fit {
+                    Fit::First => HeapKind::FirstFit { order, limits },
+                    Fit::Next => HeapKind::NextFit { order, limits },
+                    Fit::Best => HeapKind::BestFit { order, limits },
+                    Fit::Worst => HeapKind::WorstFit { order, limits },
+                    Fit::Exact => HeapKind::ExactFit { order, limits },
+                }
+            }
+            IndexKind::Classes {
+                second_level,
+                probes: 0,
+            } if limits == Limits::NONE => match second_level {
+                1 => HeapKind::HalfFit {
+                    power_of_two: false,
+                },
+                _ => HeapKind::Tlsf { second_level },
+            },
+            IndexKind::Classes {
+                second_level,
+                probes,
+            } => HeapKind::SegregatedFit {
+                per_doubling: second_level,
+                search: match probes {
+                    usize::MAX => ClassSearch::WholeClass,
+                    _ => ClassSearch::NextClass,
+                },
+                limits,
+            },
+            IndexKind::Kingsley => HeapKind::Kingsley { page: 0 },
+            IndexKind::Buddy { lowest } => HeapKind::Buddy {
+                choice: if lowest {
+                    BuddyChoice::LowestAddress
+                } else {
+                    BuddyChoice::Any
+                },
+                outside: None,
+            },
+        }
+    }
+}
+
+impl Geometry {
+    /// The geometry that a store keeps, with `heads` list heads in the managed memory.
+    pub fn of(geometry: &store::Geometry, heads: usize) -> Self {
+        let control = geometry.first_block(heads, geometry.granule) + geometry.sentinel;
+        Self {
+            granule: geometry.granule as u64,
+            record: geometry.header as u64,
+            minimum: geometry.minimum as u64,
+            control: control as u64,
+        }
+    }
+}
+
+/// The guarantee of a described heap. `geometry` is that of its general pools; object pools keep
+/// their records outside.
+///
+/// A single general pool has its own bound with formula; several pools have the sum. Dedicated
+/// free lists keep freed blocks out of merging, so each counts once more for all live bytes
+/// (`docs/guarantees.md#dedicated`).
+///
+/// # Errors
+/// As [`super::bound`].
+pub fn described(
+    description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+) -> Result<Bound, BoundError> {
+    let mut asked = *demand;
+    let lists = description.dedicated.len() as u64;
+    if lists > 0 {
+        asked.live = demand
+            .live
+            .checked_mul(lists + 1)
+            .ok_or(BoundError::Overflow)?;
+    }
+    let mut bound = match (description.objects.is_empty(), description.general.len()) {
+        (true, 1) => {
+            let general = description.general.iter().next();
+            let kind = general.map(|pool| HeapKind::of(pool.index, pool.limits));
+            super::bound(&kind.unwrap_or(HeapKind::Composite(&[])), geometry, &asked)?
+        }
+        _ => pools(description, geometry, demand, &asked)?,
+    };
+    if lists > 0 {
+        let unmerged = description
+            .general
+            .iter()
+            .any(|pool| pool.limits != index::Limits::NONE || pool.index == IndexKind::Kingsley);
+        let inexact = geometry.minimum > geometry.granule
+            || demand.alignment > geometry.granule
+            || demand.resized_in_place;
+        if inexact || unmerged {
+            bound.heap_bytes = None;
+            bound.used = None;
+            bound.others = Default::default();
+            bound.note = Some(
+                "no finite bound is proved: dedicated lists also keep blocks that no request of \
+                 their size brought about, without limit (docs/guarantees.md#dedicated)",
+            );
+        } else {
+            bound.note = Some("dedicated lists: M counts once more for each of them");
+        }
+        bound.necessary_bytes = super::necessary(geometry, demand)?;
+    }
+    Ok(bound)
+}
+
+/// Object pools and general pools, each with the requests that are routed to it.
+fn pools(
+    description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+    asked: &Demand,
+) -> Result<Bound, BoundError> {
+    let none = Part {
+        smallest: u64::MAX,
+        largest: 0,
+        live: None,
+        heap: HeapKind::Composite(&[]),
+        geometry: *geometry,
+    };
+    let mut parts = [none; OBJECTS + GENERAL];
+    let mut filled = parts.iter_mut();
+    let mut smallest = 1u64;
+    for pool in description.objects.iter() {
+        let Some(part) = filled.next() else { break };
+        *part = Part {
+            smallest,
+            largest: pool.size as u64,
+            // Dedicated lists stand in front of the general pools only.
+            live: Some(demand.live),
+            heap: HeapKind::ObjectPool {
+                slot: pool.size as u64,
+                slab: pool.slab as u64,
+            },
+            geometry: Geometry::outside(crate::objects::GRANULE as u64),
+        };
+        smallest = pool.size as u64 + 1;
+    }
+    for pool in description.general.iter() {
+        let Some(part) = filled.next() else { break };
+        *part = Part {
+            smallest,
+            largest: pool.up_to as u64,
+            live: None,
+            heap: HeapKind::of(pool.index, pool.limits),
+            geometry: *geometry,
+        };
+        smallest = smallest.max((pool.up_to as u64).saturating_add(1));
+    }
+    super::bound(&HeapKind::Composite(&parts), geometry, asked)
+}
