@@ -4,17 +4,12 @@ use std::mem::{ManuallyDrop, transmute};
 use std::ptr::NonNull;
 
 use metes_heap::index::Index;
-use metes_heap::index::list::ConstantList;
 use metes_heap::store::ledger::{ByHandle, Handle as Place, Ledger, Record};
-use metes_heap::store::tagged::{Memory, Tagged, TaggedBlock};
-use metes_heap::{Buddy, Geometry, HalfFit, Heap, ListFit, SegregatedFit, Tlsf};
+use metes_heap::store::tagged::{Memory, Tagged};
+use metes_heap::{Buddy, Geometry, HalfFit, Heap, SegregatedFit, Tlsf};
 
 use crate::peer::{ALIGN, FixedArena, Handle, Kind, Peer};
 use crate::peers::rust::OFFSET_BLOCKS;
-
-/// Fit and order of list heaps, by the positions that the library gives them.
-type FirstFit = ListFit<ConstantList<0, 2>, TaggedBlock>;
-type BestFit = ListFit<ConstantList<2, 2>, TaggedBlock>;
 
 /// Our heaps; the last argument says whether they claim constant time.
 pub(super) const HEAPS: &[Peer] = &[
@@ -24,8 +19,6 @@ pub(super) const HEAPS: &[Peer] = &[
     Peer::metes::<Inside<HalfFit, false>>("metes-half-fit", Kind::Arena, true),
     Peer::metes::<Inside<Buddy, false>>("metes-buddy", Kind::Arena, false),
     Peer::metes::<Inside<SegregatedFit, false>>("metes-segregated-fit", Kind::Arena, false),
-    Peer::metes::<Inside<FirstFit, false>>("metes-first-fit", Kind::Arena, false),
-    Peer::metes::<Inside<BestFit, false>>("metes-best-fit", Kind::Arena, false),
     Peer::metes::<Outside<Tlsf<32>>>("metes-tlsf:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<HalfFit>>("metes-half-fit:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<Buddy>>("metes-buddy:store=ledger", Kind::OutOfBand, false),
