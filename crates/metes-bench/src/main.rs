@@ -421,7 +421,7 @@ fn gate_command(
     let mut memory = Reservation::new().map_err(Error::Memory)?;
     let mut counts = Vec::new();
     for peer in peers.iter().filter(|peer| peer.constant_time) {
-        for workload in &workload::timed(2000) {
+        for workload in &workload::timed(1000) {
             counts.push(instructions::measure(
                 peer,
                 workload,

@@ -101,7 +101,7 @@ impl Player {
     }
 
     /// Handle of a slot, zero if empty.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "plain")))]
     pub(crate) fn handle(&self, slot: u32) -> Handle {
         self.handles[slot as usize]
     }

@@ -1,6 +1,8 @@
 //! The adapters: every heap must give disjoint, aligned blocks that keep their
 //! contents, through every function it is measured by.
 
+#![cfg(not(feature = "plain"))]
+
 use std::collections::BTreeMap;
 
 use crate::peer::{Kind, Session};
@@ -70,7 +72,6 @@ fn play(session: &Session, events: &[Event], slots: usize) {
     }
 }
 
-#[cfg(not(feature = "plain"))]
 #[test]
 fn blocks_are_disjoint_aligned_and_keep_their_contents() {
     let mut memory = Reservation::new().unwrap();
@@ -88,7 +89,6 @@ fn blocks_are_disjoint_aligned_and_keep_their_contents() {
     }
 }
 
-#[cfg(not(feature = "plain"))]
 #[test]
 fn offsets_are_disjoint() {
     let mut memory = Reservation::new().unwrap();

@@ -260,6 +260,7 @@ pub(crate) struct Offset(offset_allocator::Allocator<u32>);
 pub(crate) const OFFSET_BLOCKS: u32 = 128 * 1024;
 
 /// Where an offset handle points in the arena.
+#[cfg(all(test, not(feature = "plain")))]
 pub(crate) fn offset_of(handle: Handle) -> usize {
     allocation(handle).offset as usize
 }
