@@ -1,1 +1,314 @@
-//! x
+//! Metes for C: the functions of `metes.h`, which documents them.
+//!
+//! Invariants:
+//! - all state of a heap lies in the memory that the program gave;
+//! - no function of the malloc family is called (see `scratch`).
+
+mod heap;
+mod scratch;
+
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr;
+
+use heap::{ALIGN, State};
+
+#[global_allocator]
+static SCRATCH: scratch::Scratch = scratch::Scratch::new();
+
+/// `metes_error`.
+#[repr(C)]
+pub struct Error {
+    message: [c_char; 256],
+}
+
+/// `metes_statistics`.
+#[repr(C)]
+pub struct Statistics {
+    live: usize,
+    peak_live: usize,
+    blocks: usize,
+    peak_blocks: usize,
+    allocations: u64,
+    frees: u64,
+    resizes: u64,
+    failures: u64,
+    largest_free: usize,
+    free_blocks: usize,
+    free_bytes: usize,
+    footprint: usize,
+    record_bytes: usize,
+}
+
+/// `metes_block`.
+#[repr(C)]
+pub struct Block {
+    address: *const c_void,
+    size: usize,
+    requested: usize,
+    used: bool,
+}
+
+/// Writes why a call failed, as far as there is room.
+///
+/// # Safety
+/// `error` is null or valid for a write.
+unsafe fn tell(error: *mut Error, why: &str) {
+    if error.is_null() {
+        return;
+    }
+    let mut message = [0 as c_char; 256];
+    let mut end = why.len().min(message.len() - 1);
+    while !why.is_char_boundary(end) {
+        end -= 1;
+    }
+    for (to, &from) in message.iter_mut().zip(&why.as_bytes()[..end]) {
+        *to = from as c_char;
+    }
+    // SAFETY: the caller's contract.
+    unsafe { error.write(Error { message }) };
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// As `metes.h` says: memory of that length, a string, and an error or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_create(
+    memory: *mut c_void,
+    length: usize,
+    spec: *const c_char,
+    error: *mut Error,
+) -> *mut State {
+    // SAFETY: the caller's contract.
+    unsafe { metes_heap_create_spanning(memory, length, spec, 0, error) }
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// As [`metes_heap_create`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_create_spanning(
+    memory: *mut c_void,
+    length: usize,
+    spec: *const c_char,
+    largest_region: usize,
+    error: *mut Error,
+) -> *mut State {
+    if memory.is_null() || spec.is_null() {
+        // SAFETY: the caller's contract.
+        unsafe { tell(error, "memory and spec must not be NULL") };
+        return ptr::null_mut();
+    }
+    // SAFETY: a string, by the caller's contract.
+    let spec = unsafe { CStr::from_ptr(spec) };
+    let made = match spec.to_str() {
+        // SAFETY: the caller's contract.
+        Ok(spec) => unsafe { State::create(memory.cast(), length, spec, largest_region) },
+        Err(_) => Err("the spec is not UTF-8 text".to_owned()),
+    };
+    match made {
+        Ok(state) => state,
+        Err(why) => {
+            // SAFETY: the caller's contract.
+            unsafe { tell(error, &why) };
+            ptr::null_mut()
+        }
+    }
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap, `length` bytes from `memory` the caller's to give.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_add_region(
+    heap: *mut State,
+    memory: *mut c_void,
+    length: usize,
+    error: *mut Error,
+) -> bool {
+    let added = if memory.is_null() {
+        Err("memory must not be NULL".to_owned())
+    } else {
+        // SAFETY: the caller's contract.
+        unsafe { (*heap).add_region(memory.cast(), length) }
+    };
+    if let Err(why) = &added {
+        // SAFETY: the caller's contract.
+        unsafe { tell(error, why) };
+    }
+    added.is_ok()
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_allocate(heap: *mut State, size: usize) -> *mut c_void {
+    // SAFETY: the caller's contract.
+    unsafe { (*heap).allocate(size, ALIGN) }.cast()
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_allocate_aligned(
+    heap: *mut State,
+    align: usize,
+    size: usize,
+) -> *mut c_void {
+    if !align.is_power_of_two() {
+        return ptr::null_mut();
+    }
+    // SAFETY: the caller's contract.
+    unsafe { (*heap).allocate(size, align) }.cast()
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_allocate_zeroed(
+    heap: *mut State,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
+    let Some(size) = count.checked_mul(size) else {
+        return ptr::null_mut();
+    };
+    // SAFETY: the caller's contract; a new block of that size.
+    unsafe {
+        let block = (*heap).allocate(size, ALIGN);
+        if !block.is_null() {
+            ptr::write_bytes(block, 0, size);
+        }
+        block.cast()
+    }
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap, `block` null or a block of it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_resize(
+    heap: *mut State,
+    block: *mut c_void,
+    size: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's contract.
+    let heap = unsafe { &mut *heap };
+    if block.is_null() {
+        heap.allocate(size, ALIGN).cast()
+    } else {
+        heap.resize(block.cast(), size).cast()
+    }
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// As [`metes_heap_resize`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_free(heap: *mut State, block: *mut c_void) -> bool {
+    // SAFETY: the caller's contract.
+    block.is_null() || unsafe { (*heap).free(block.cast()) }
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// As [`metes_heap_resize`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_usable_size(heap: *const State, block: *const c_void) -> usize {
+    // SAFETY: the caller's contract.
+    unsafe { (*heap).usable_size(block.cast_mut().cast()) }
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap; `visit` does not change it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_walk(
+    heap: *const State,
+    visit: extern "C" fn(context: *mut c_void, block: *const Block) -> bool,
+    context: *mut c_void,
+) -> bool {
+    // SAFETY: the caller's contract.
+    unsafe { &*heap }.walk(|address, size, requested| {
+        let block = Block {
+            address: address.cast(),
+            size,
+            requested: requested.unwrap_or(0),
+            used: requested.is_some(),
+        };
+        visit(context, &block)
+    })
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap, `statistics` valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_statistics(heap: *const State, statistics: *mut Statistics) {
+    // SAFETY: the caller's contract.
+    let own = unsafe { &*heap }.statistics();
+    let copy = Statistics {
+        live: own.live,
+        peak_live: own.peak_live,
+        blocks: own.blocks,
+        peak_blocks: own.peak_blocks,
+        allocations: own.allocations,
+        frees: own.frees,
+        resizes: own.resizes,
+        failures: own.failures,
+        largest_free: own.largest_free,
+        free_blocks: own.free_blocks,
+        free_bytes: own.free_bytes,
+        footprint: own.footprint,
+        record_bytes: own.record_bytes,
+    };
+    // SAFETY: the caller's contract.
+    unsafe { statistics.write(copy) };
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is a heap, `error` null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_check(heap: *const State, error: *mut Error) -> bool {
+    // SAFETY: the caller's contract.
+    let checked = unsafe { &*heap }.check();
+    if let Err(why) = &checked {
+        // SAFETY: the caller's contract.
+        unsafe { tell(error, why) };
+    }
+    checked.is_ok()
+}
+
+/// See `metes.h`.
+///
+/// # Safety
+/// `heap` is null or a heap, which is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_destroy(heap: *mut State) {
+    if !heap.is_null() {
+        // SAFETY: the caller's contract.
+        unsafe { ptr::drop_in_place(heap) };
+    }
+}
+
+/// See `metes.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}

@@ -1,1 +1,244 @@
-//! Placeholder of the workspace layout.
+//! `heap.toml` and specs: heaps as people write them down.
+//!
+//! A [`Config`] is a [`metes_heap::Description`] with what surrounds it: the
+//! store, the arena, the memory levels. It is read from a `heap.toml`, from a
+//! *spec* such as `tlsf:second_level=8` or `best-fit:order=fifo,depth=50`, and
+//! written back as either.
+//!
+//! ```
+//! let config = metes_config::spec("best-fit:max_fit=150")?;
+//! assert_eq!(config.spec().as_deref(), Some("best-fit:max_fit=150"));
+//! let same = metes_config::parse(&config.to_toml(), "heap.toml")?;
+//! assert_eq!(same, config);
+//!
+//! let error = metes_config::parse("[heap]\nname = \"tslf\"\n", "heap.toml").unwrap_err();
+//! assert_eq!(
+//!     error.one_line(),
+//!     "heap.toml:2:8: there is no heap named `tslf` (did you mean `tlsf`?)",
+//! );
+//! # Ok::<(), metes_config::Error>(())
+//! ```
+//!
+//! Invariant: a `Config` that this crate returns holds a valid description.
+
+mod document;
+mod error;
+mod fields;
+mod names;
+mod quantity;
+mod spec;
+mod write;
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use metes_heap::description::{General, List};
+use metes_heap::{Description, Geometry};
+
+pub use error::{Error, Place};
+
+/// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
+pub const DEFAULT_SLAB: usize = 4096;
+
+/// The geometry that descriptions are verified against: boundary tags of 64-bit
+/// hosts, whose granule every other store's granule divides.
+pub(crate) const GEOMETRY: Geometry = Geometry::tagged(8);
+
+/// Where the records of blocks live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StoreKind {
+    /// Boundary tags inside the memory: what malloc uses.
+    #[default]
+    Tagged,
+    /// Outside the memory, found by handle.
+    Ledger,
+    /// Outside the memory, found by page index.
+    LedgerDirect,
+    /// Outside the memory, found by hash.
+    LedgerHashed,
+}
+
+pub(crate) const STORES: [(&str, StoreKind); 4] = [
+    ("tagged", StoreKind::Tagged),
+    ("ledger", StoreKind::Ledger),
+    ("ledger-direct", StoreKind::LedgerDirect),
+    ("ledger-hashed", StoreKind::LedgerHashed),
+];
+
+/// How a heap gets its memory from a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Arena {
+    /// Bytes by which it grows, a multiple of 4096.
+    pub increment: usize,
+    /// Bytes of address range reserved for each general pool; the most it can
+    /// grow to.
+    pub reserve: usize,
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Arena {
+            increment: 4096,
+            reserve: 1 << 36,
+        }
+    }
+}
+
+/// A level of the memory hierarchy. Pools refer to it by name or number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub size: usize,
+    /// Joule per read of a word.
+    pub read_energy: Option<f64>,
+    /// Joule per write of a word.
+    pub write_energy: Option<f64>,
+    /// Nanoseconds per access.
+    pub latency: Option<f64>,
+}
+
+/// A heap and what surrounds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The heap itself.
+    pub heap: Description,
+    /// Where its records live.
+    pub store: StoreKind,
+    /// How it gets memory from a host.
+    pub arena: Arena,
+    /// The memory levels that its pools lie in; none: one nameless level.
+    pub levels: Vec<Level>,
+}
+
+impl Config {
+    /// A heap in the default surroundings.
+    pub fn of(heap: Description) -> Self {
+        Config {
+            heap,
+            store: StoreKind::default(),
+            arena: Arena::default(),
+            levels: Vec::new(),
+        }
+    }
+
+    /// The configuration without parameters that have no effect (merge and
+    /// split limits of buddy and Kingsley heaps, which have their own).
+    pub fn normal(&self) -> Self {
+        let mut general = List::EMPTY;
+        for pool in self.heap.general.iter() {
+            let (index, limits) = names::normal(pool.index, pool.limits);
+            general.push(General {
+                index,
+                limits,
+                ..pool
+            });
+        }
+        let heap = Description {
+            general,
+            ..self.heap
+        };
+        Config {
+            heap,
+            ..self.clone()
+        }
+    }
+
+    /// The `heap.toml` that [`parse`] reads back as this configuration, in
+    /// [`normal`](Self::normal) form. Only what differs from a default is said.
+    pub fn to_toml(&self) -> String {
+        write::to_toml(self)
+    }
+
+    /// The spec that says everything about this configuration, if there is one.
+    pub fn spec(&self) -> Option<String> {
+        write::spec(self)
+    }
+
+    /// A name for people, such as `objects 16/32 + dedicated 72 + tlsf`; the
+    /// spec where there is one.
+    pub fn name(&self) -> String {
+        write::name(self)
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl FromStr for Config {
+    type Err = Error;
+
+    /// Reads a spec; see [`spec`].
+    fn from_str(text: &str) -> Result<Self, Error> {
+        spec(text)
+    }
+}
+
+/// Reads the text of a `heap.toml`; `source` is what errors call it.
+///
+/// # Errors
+/// [`Error`] points at the first thing that is wrong.
+pub fn parse(text: &str, source: &str) -> Result<Config, Error> {
+    document::parse(text, source)
+}
+
+/// Reads a spec.
+///
+/// # Errors
+/// [`Error`] points at the first thing that is wrong.
+pub fn spec(text: &str) -> Result<Config, Error> {
+    spec::parse(text, "heap")
+}
+
+/// Reads a `heap.toml` from a file.
+///
+/// # Errors
+/// [`Error`] when the file cannot be read, or points at what is wrong in it.
+pub fn load(path: impl AsRef<Path>) -> Result<Config, Error> {
+    let path = path.as_ref();
+    let name = path.display().to_string();
+    let unreadable = |why: String| Error {
+        message: format!("cannot read {name}: {why}"),
+        place: None,
+        help: None,
+    };
+    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        unreadable(format!("byte {at} is not UTF-8 text"))
+    })?;
+    parse(&text, &name)
+}
+
+/// Whether [`resolve`] takes the text for a path: it has a directory or ends
+/// in `.toml`.
+pub fn is_path(text: &str) -> bool {
+    text.ends_with(".toml")
+        || text
+            .split(':')
+            .next()
+            .is_some_and(|name| name.contains('/'))
+}
+
+/// Reads a spec or, where the text [is one](is_path), the `heap.toml` at a path.
+///
+/// # Errors
+/// As [`spec`] and [`load`].
+pub fn resolve(text: &str) -> Result<Config, Error> {
+    if is_path(text) {
+        load(text)
+    } else {
+        spec(text)
+    }
+}
+
+/// Every heap that can be built, by its usual name, with default parameters.
+pub fn named() -> Vec<(&'static str, Config)> {
+    let config = |name| Some((name, Config::of(Description::of(names::default_of(name)?))));
+    names::NAMES.into_iter().filter_map(config).collect()
+}

@@ -1,3 +1,4 @@
-//! Placeholder of the workspace layout.
+//! Replay of traces on heaps, search for the heap that suits a program, emission, report.
 
+pub mod emit;
 pub mod small_heaps;

@@ -19,10 +19,16 @@ fn main() {
     }
     let statistics = HEAP.statistics();
     println!("{} distinct words", words.len());
-    println!("{} bytes live in {} blocks", statistics.live, statistics.blocks);
+    println!(
+        "{} bytes live in {} blocks",
+        statistics.live, statistics.blocks
+    );
     println!("{} bytes live at the peak", statistics.peak_live);
     println!("{} bytes of records", statistics.record_bytes);
-    println!("{} bytes is the largest request that fits", statistics.largest_free);
+    println!(
+        "{} bytes is the largest request that fits",
+        statistics.largest_free
+    );
     HEAP.check().expect("the heap is sound");
 
     // Walking holds the heap's lock: count, and print afterwards.

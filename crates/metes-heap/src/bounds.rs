@@ -112,9 +112,11 @@ impl Bound {
 
     /// The source of the formula in use.
     pub fn citation(&self) -> &'static str {
-        self.used
-            .as_ref()
-            .map_or("docs/guarantees.md#not-guaranteed", |used| used.citation)
+        match (&self.used, self.heap_bytes) {
+            (Some(used), _) => used.citation,
+            (None, Some(_)) => "the bounds of the pools added up (docs/guarantees.md#pool)",
+            (None, None) => "docs/guarantees.md#not-guaranteed",
+        }
     }
 }
 

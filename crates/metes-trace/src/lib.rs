@@ -1,1 +1,29 @@
-//! Placeholder of the workspace layout.
+//! Allocation traces: what a program asked of its heap, event by event.
+//!
+//! - [`Trace`] holds the events of one process in memory, [`TraceBuilder`]
+//!   makes one and refuses what no program could have done;
+//! - [`read_parquet`] and [`write_parquet`] keep traces in files that any Arrow
+//!   tool opens; [`import_csv`] and [`export_csv`] exchange them as text;
+//! - [`profile`](profile()) condenses a trace into the figures that a heap is
+//!   chosen by;
+//! - [`record`](record()) runs an unmodified program under the recording
+//!   library and gives the traces of it and its children.
+//!
+//! Sizes are bytes, times nanoseconds. A block is named by its serial number,
+//! never by an address: block `k` is the one that the `k`-th allocation made.
+
+mod csv;
+mod error;
+mod event;
+mod parquet;
+pub mod profile;
+pub mod record;
+mod trace;
+
+pub use csv::{CsvExport, export_csv, import_csv, import_csv_file};
+pub use error::{Inconsistency, TraceError};
+pub use event::{Event, Op};
+pub use parquet::{SCHEMA_VERSION, read_parquet, write_parquet};
+pub use profile::{Profile, profile};
+pub use record::{RecordError, RecordOptions, Recording, record};
+pub use trace::{Provenance, Trace, TraceBuilder};

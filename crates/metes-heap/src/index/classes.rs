@@ -159,7 +159,7 @@ impl<P: ClassParameters> SizeClasses<P> {
     /// The class of blocks of `size` bytes.
     #[inline(always)]
     fn class<S: Store>(&self, store: &S, size: usize) -> usize {
-        let granules = size / store.geometry().granule;
+        let granules = store.geometry().granules(size);
         class_floor(granules, self.parameters.second_level_log2())
     }
 
@@ -169,11 +169,12 @@ impl<P: ClassParameters> SizeClasses<P> {
         let log2 = self.parameters.second_level_log2();
         let word = class >> log2;
         debug_assert!(word < WORDS);
-        // SAFETY: classes are those of sizes up to 2^63 (2^31) bytes: a need is
-        // an object rounded up to a granule, a block is not larger than a
-        // region, and a head's number is below the number of heads. The class
-        // of the largest, `((b - l) << l) + 2^l` at the most for b = 62 (30),
-        // shifted by `l`, is 63 (31) or less.
+        // SAFETY: classes are those of fewer than 2^63 (2^31) granules, or of
+        // exactly that many less one: a need is at most half the addresses, or
+        // all of them in granules of 8 and more (`Geometry::block_for`); a block
+        // is not larger than a region; a head's number is below the number of
+        // heads. The class of the most granules, `((b - l) << l) + 2^l` at the
+        // most for b = 62 (30), shifted by `l`, is 63 (31) or less.
         unsafe { core::hint::assert_unchecked(word < WORDS) };
         (word, (class as u32) & ((1 << log2) - 1))
     }
@@ -240,7 +241,7 @@ impl<P: ClassParameters> SizeClasses<P> {
 unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
         let log2 = self.parameters.second_level_log2();
-        let last = class_floor(span / geometry.granule, log2);
+        let last = class_floor(geometry.granules(span), log2);
         // The classes of an exponent are the bits of a word.
         (log2 <= u32::BITS.ilog2() && last >> log2 < WORDS).then_some(last + 1)
     }
@@ -283,7 +284,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         let log2 = self.parameters.second_level_log2();
-        let granules = need / store.geometry().granule;
+        let granules = store.geometry().granules(need);
         let probes = self.parameters.probes();
         if probes != 0 {
             let head = store.head(class_floor(granules, log2));

@@ -321,12 +321,19 @@ impl<'a, L: Lookup> Ledger<'a, L> {
 
     #[inline(always)]
     fn record(&self, block: LedgerBlock) -> &Record {
-        &self.records[block.index()]
+        debug_assert!(block.index() < self.records.len());
+        // SAFETY: only `take_spare` makes blocks, from indices that `new` put on
+        // the list of spares, and links hold blocks only; the ends of chains
+        // (`NONE`) are compared with, never followed: a region's blocks lie
+        // before a sentinel, and nobody asks what is after that.
+        unsafe { self.records.get_unchecked(block.index()) }
     }
 
     #[inline(always)]
     fn record_mut(&mut self, block: LedgerBlock) -> &mut Record {
-        &mut self.records[block.index()]
+        debug_assert!(block.index() < self.records.len());
+        // SAFETY: as `record`.
+        unsafe { self.records.get_unchecked_mut(block.index()) }
     }
 
     #[inline(always)]
@@ -478,7 +485,8 @@ impl<L: Lookup> Store for Ledger<'_, L> {
 
     #[inline(always)]
     fn set_header(&mut self, block: LedgerBlock, header: Header) {
-        self.record_mut(block).header = header.size << SIZE_SHIFT | header.flags();
+        // Flags lie below the size: a sum is one instruction less than a union.
+        self.record_mut(block).header = (header.size << SIZE_SHIFT) + header.flags();
     }
 
     #[inline(always)]
@@ -594,10 +602,11 @@ impl<L: Lookup> Store for Ledger<'_, L> {
     }
 
     fn place_offset(&self, place: L::Place) -> usize {
-        match self.lookup.find(place) {
-            Some((record, _)) => self.records[record as usize].offset + self.geometry.header,
-            None => usize::MAX,
-        }
+        let found = self
+            .lookup
+            .find(place)
+            .and_then(|(record, _)| self.records.get(record as usize));
+        found.map_or(usize::MAX, |record| record.offset + self.geometry.header)
     }
 
     #[inline(always)]

@@ -174,16 +174,26 @@ impl Geometry {
     /// overflow the address space. Constant time.
     #[inline(always)]
     pub const fn block_for(&self, size: usize) -> Option<usize> {
-        // No object is larger (and the sum below cannot wrap).
-        if size > isize::MAX as usize {
+        // Where granules are small, no object is larger than half the addresses,
+        // so that classes stay within their bitmap.
+        if self.granule < 8 && size > isize::MAX as usize {
             return None;
         }
-        let rounded = (size + self.header + self.granule - 1) & !(self.granule - 1);
+        let Some(raised) = size.checked_add(self.header + self.granule - 1) else {
+            return None;
+        };
+        let rounded = raised & !(self.granule - 1);
         Some(if rounded < self.minimum {
             self.minimum
         } else {
             rounded
         })
+    }
+
+    /// Whole granules in `size` bytes.
+    #[inline(always)]
+    pub const fn granules(&self, size: usize) -> usize {
+        size >> self.granule.trailing_zeros()
     }
 
     /// Offset of the first block in a region that also carries `heads` list

@@ -1,0 +1,242 @@
+//! A heap in memory that a C program gives: state, regions, checks.
+//!
+//! Invariant: the state lies at the (aligned) beginning of the memory, the
+//! first region behind it; every further region begins with a [`Note`], so that
+//! regions have addresses.
+
+use core::ptr::{self, NonNull};
+
+use metes_config::{Config, StoreKind};
+use metes_heap::index::Limits;
+use metes_heap::store::tagged::TaggedBlock;
+use metes_heap::{AnyIndex, Heap, IndexKind, Memory, State as BlockState, Tagged};
+
+const WORD: usize = size_of::<usize>();
+/// The alignment of every block.
+pub(crate) const ALIGN: usize = 2 * WORD;
+/// Larger buddy heaps are aligned to a page by the heap itself.
+const PAGE: usize = 4096;
+/// Longer specs are not read.
+const SPEC: usize = 512;
+
+/// Where a region begins; in the region itself.
+struct Note {
+    /// Where offsets count from.
+    base: *const u8,
+    next: *const Note,
+}
+
+/// The heap that C holds a pointer to.
+pub struct State {
+    heap: Heap<AnyIndex<TaggedBlock>, Tagged>,
+    /// The largest region that it was prepared for.
+    span: usize,
+    first: Note,
+}
+
+/// Room for a `T` at the beginning of memory; returns where it goes and where
+/// what follows begins, aligned to `align`.
+fn place<T>(
+    memory: *mut u8,
+    length: usize,
+    align: usize,
+) -> Result<(*mut T, *mut u8, usize), String> {
+    let begin = memory.align_offset(align_of::<T>().max(ALIGN));
+    let end = begin + size_of::<T>();
+    let rest = end + memory.wrapping_add(end).align_offset(align);
+    if rest >= length {
+        return Err(format!(
+            "the memory is too small by more than {} bytes",
+            rest - length
+        ));
+    }
+    Ok((
+        memory.wrapping_add(begin).cast(),
+        memory.wrapping_add(rest),
+        length - rest,
+    ))
+}
+
+impl State {
+    /// Makes a heap in memory.
+    ///
+    /// # Safety
+    /// `length` bytes from `memory` must be the heap's from now on.
+    pub(crate) unsafe fn create(
+        memory: *mut u8,
+        length: usize,
+        spec: &str,
+        span: usize,
+    ) -> Result<*mut State, String> {
+        let (index, limits) = read(spec)?;
+        // Where the heap would align its first block to a page, the page begins
+        // here already, so that offsets count from where the region begins.
+        let paged = matches!(index, IndexKind::Buddy { .. }) && span.max(length) >= 256 * PAGE;
+        let align = if paged { PAGE } else { ALIGN };
+        let (state, start, left) = place::<State>(memory, length, align)?;
+        let mut heap = Heap::new(AnyIndex::new(index, limits), Tagged::new());
+        let span = span.max(left);
+        heap.reserve_span(span);
+        // SAFETY: what is behind the state is the region's, by the caller's contract.
+        let region = unsafe { region(start, left) };
+        heap.add_region(region).map_err(|why| why.to_string())?;
+        let first = Note {
+            base: start,
+            next: ptr::null(),
+        };
+        // SAFETY: `place` found room for it, aligned, in the caller's memory.
+        unsafe { state.write(State { heap, span, first }) };
+        Ok(state)
+    }
+
+    /// Adds memory.
+    ///
+    /// # Safety
+    /// As [`create`](Self::create).
+    pub(crate) unsafe fn add_region(
+        &mut self,
+        memory: *mut u8,
+        length: usize,
+    ) -> Result<(), String> {
+        let (note, base, left) = place::<Note>(memory, length, ALIGN)?;
+        // SAFETY: what is behind the note is the region's, by the caller's contract.
+        let region = unsafe { region(base, left) };
+        self.heap
+            .add_region(region)
+            .map_err(|why| why.to_string())?;
+        let next = ptr::null();
+        // SAFETY: `place` found room for it in the caller's memory, which the
+        // heap does not touch in front of `base`.
+        unsafe { note.write(Note { base, next }) };
+        let mut last: *mut Note = &mut self.first;
+        // SAFETY: notes are written before they are linked, and stay.
+        unsafe {
+            while !(*last).next.is_null() {
+                last = (*last).next.cast_mut();
+            }
+            (*last).next = note;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
+        let align = align.max(ALIGN);
+        let place = self.heap.allocate(self.bounded(size, align), align);
+        place.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    /// A size, or one that every heap refuses where no region can have room for
+    /// it: indexes answer for the span that they were prepared for. A region
+    /// has at least five words of its own beside the blocks; with an alignment,
+    /// four more for the block in front.
+    fn bounded(&self, size: usize, align: usize) -> usize {
+        let (wanted, beside) = match align > ALIGN {
+            true => (size.saturating_add(align), 8 * WORD),
+            false => (size, 5 * WORD),
+        };
+        if wanted > self.span.saturating_sub(beside) {
+            return usize::MAX;
+        }
+        size.max(1)
+    }
+
+    /// The block at an address, unless it is seen to be none.
+    fn used(&self, block: *mut u8) -> Option<NonNull<u8>> {
+        const FREE_OR_RETAINED: usize = 5;
+        let place = NonNull::new(block)?;
+        let record = block.wrapping_sub(WORD);
+        if !block.addr().is_multiple_of(ALIGN) || !self.heap.store().contains(record) {
+            return None;
+        }
+        // SAFETY: an aligned word inside a region of this heap.
+        let header = unsafe { *record.cast::<usize>() };
+        (header & FREE_OR_RETAINED == 0).then_some(place)
+    }
+
+    pub(crate) fn free(&mut self, block: *mut u8) -> bool {
+        let Some(place) = self.used(block) else {
+            return false;
+        };
+        // SAFETY: a block in use, as far as can be told; the rest is the
+        // program's promise.
+        unsafe { self.heap.free(place) }.is_ok()
+    }
+
+    pub(crate) fn resize(&mut self, block: *mut u8, size: usize) -> *mut u8 {
+        let Some(place) = self.used(block) else {
+            return ptr::null_mut();
+        };
+        // SAFETY: as in `free`.
+        match unsafe { self.heap.resize(place, self.bounded(size, ALIGN), ALIGN) } {
+            Ok(Some(place)) => place.as_ptr(),
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Requested bytes: more would not survive a resize.
+    pub(crate) fn usable_size(&self, block: *mut u8) -> usize {
+        // SAFETY: as in `free`.
+        self.used(block)
+            .and_then(|place| unsafe { self.heap.requested(place) }.ok())
+            .unwrap_or(0)
+    }
+
+    /// Calls `visit` with address, size and, if used, requested bytes.
+    pub(crate) fn walk(
+        &self,
+        mut visit: impl FnMut(*const u8, usize, Option<usize>) -> bool,
+    ) -> bool {
+        let mut note: *const Note = &self.first;
+        let mut number = 0;
+        let mut going = true;
+        let walked = self.heap.walk(|info| {
+            while number < info.region && !note.is_null() {
+                // SAFETY: a note that was written, and stays.
+                note = unsafe { (*note).next };
+                number += 1;
+            }
+            if !going || note.is_null() {
+                return;
+            }
+            // SAFETY: as above.
+            let base = unsafe { (*note).base };
+            let requested = match info.state {
+                BlockState::Used(requested) => Some(requested),
+                BlockState::Free | BlockState::Retained => None,
+            };
+            going = visit(base.wrapping_add(info.offset + WORD), info.size, requested);
+        });
+        walked.is_ok()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.heap.check().map_err(|why| why.to_string())
+    }
+
+    pub(crate) fn statistics(&self) -> metes_heap::Statistics {
+        self.heap.statistics()
+    }
+}
+
+/// # Safety
+/// As [`State::create`].
+unsafe fn region(start: *mut u8, length: usize) -> Memory {
+    // SAFETY: the start lies in the caller's memory, so it is not null; the
+    // rest is the caller's contract.
+    unsafe { Memory::from_raw(NonNull::new_unchecked(start), length) }
+}
+
+/// The index that a spec names.
+fn read(spec: &str) -> Result<(IndexKind, Limits), String> {
+    if spec.len() > SPEC {
+        return Err(format!("a spec has at most {SPEC} characters"));
+    }
+    let Config { heap, store, .. } = metes_config::spec(spec).map_err(|error| error.one_line())?;
+    if store != StoreKind::Tagged {
+        return Err("a heap in given memory keeps its records there: leave out `store`".to_owned());
+    }
+    match heap.general.iter().next() {
+        Some(pool) => Ok((pool.index, pool.limits)),
+        None => Err("a heap needs a general pool".to_owned()),
+    }
+}

@@ -1,0 +1,395 @@
+//! `heap.toml` to a [`Config`].
+//!
+//! Invariant: what is returned passes [`Description::validate`]; whatever is
+//! refused is refused with the place of the key or value at fault.
+
+use std::ops::Range;
+
+use metes_heap::description::{DedicatedPool, GENERAL, General, List, ObjectPoolKind};
+use metes_heap::{Description, IndexKind};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Error, Source, suggest};
+use crate::fields::{Field, Fields, Value};
+use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
+
+type At = Range<usize>;
+type Item<'d, 'i> = (&'d DeTable<'i>, At);
+
+/// Reads a `heap.toml`; `name` is what errors call it.
+pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
+    let source = Source { name, text };
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().unwrap_or(0..0);
+        source.error(at, error.message().replace('\n', ", "), None)
+    })?;
+    let document = document.get_ref();
+    let sections = ["heap", "pool", "arena", "level"];
+    let stranger = document
+        .keys()
+        .filter(|key| !sections.contains(&key.get_ref().as_ref()))
+        .min_by_key(|key| key.span().start);
+    if let Some(key) = stranger {
+        let word = key.get_ref();
+        let help = suggest(word, sections);
+        let message = format!("a heap.toml has no section `{word}`");
+        return Err(source.error(key.span(), message, help));
+    }
+    let reader = Reader { source };
+    let levels = reader.levels(&reader.tables(document, "level")?)?;
+    let arena = match reader.table(document, "arena")? {
+        Some(table) => reader.arena(table)?,
+        None => Arena::default(),
+    };
+    let named = match reader.table(document, "heap")? {
+        Some(table) => Some(reader.heap(table)?),
+        None => None,
+    };
+    let pools = reader.tables(document, "pool")?;
+    let (store, general) = match named {
+        Some((store, general)) => (store, general),
+        None => (StoreKind::Tagged, None),
+    };
+    let heap = reader.pools(general, &pools, &levels)?;
+    Ok(Config {
+        heap,
+        store,
+        arena,
+        levels,
+    })
+}
+
+struct Reader<'a> {
+    source: Source<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// The table called `key`, if there is one.
+    fn table<'d, 'i>(
+        &self,
+        document: &'d DeTable<'i>,
+        key: &str,
+    ) -> Result<Option<Item<'d, 'i>>, Error> {
+        let Some(value) = document.get(key) else {
+            return Ok(None);
+        };
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(Some((table, value.span()))),
+            _ => Err(self.source.error(
+                value.span(),
+                format!("`{key}` must be a section: write `[{key}]` above its keys"),
+                None,
+            )),
+        }
+    }
+
+    /// The tables in the array called `key`.
+    fn tables<'d, 'i>(
+        &self,
+        document: &'d DeTable<'i>,
+        key: &str,
+    ) -> Result<Vec<Item<'d, 'i>>, Error> {
+        let message = format!("each {key} must be a section of its own: write `[[{key}]]`");
+        let Some(value) = document.get(key) else {
+            return Ok(Vec::new());
+        };
+        let DeValue::Array(array) = value.get_ref() else {
+            return Err(self.source.error(value.span(), message, None));
+        };
+        let item = |value: &'d Spanned<DeValue<'i>>| match value.get_ref() {
+            DeValue::Table(table) => Ok((table, value.span())),
+            _ => Err(self.source.error(value.span(), message.clone(), None)),
+        };
+        array.iter().map(item).collect()
+    }
+
+    fn fields(&self, (table, at): &Item<'_, '_>, what: &str) -> Fields<'a> {
+        let fields = table.iter().map(|(key, value)| Field {
+            key: key.get_ref().to_string(),
+            key_at: key.span(),
+            value: read_value(value.get_ref()),
+            at: value.span(),
+        });
+        Fields::new(self.source, what, at.clone(), fields.collect())
+    }
+
+    fn arena(&self, table: Item<'_, '_>) -> Result<Arena, Error> {
+        let mut fields = self.fields(&table, "the arena");
+        let mut arena = Arena::default();
+        if let Some((size, at)) = fields.size("increment", &[])? {
+            if size == 0 || !size.is_multiple_of(4096) || size > 1 << 30 {
+                let message = "`increment` must be a multiple of 4096 up to 1 GiB";
+                return Err(fields.error(at, message));
+            }
+            arena.increment = size;
+        }
+        if let Some((size, at)) = fields.size("reserve", &[])? {
+            if !(1 << 20..=1 << 36).contains(&size) {
+                let message = "`reserve` must be from 1 MiB to 64 GiB";
+                return Err(fields.error(at, message));
+            }
+            arena.reserve = size;
+        }
+        fields.finish()?;
+        Ok(arena)
+    }
+
+    fn levels(&self, tables: &[Item<'_, '_>]) -> Result<Vec<Level>, Error> {
+        let mut levels: Vec<Level> = Vec::new();
+        for table in tables {
+            let mut fields = self.fields(table, "a memory level");
+            let Some((name, at)) = fields.text("name")? else {
+                return Err(fields.missing("a memory level needs a `name`"));
+            };
+            if name.is_empty() || name.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(fields.error(at, "a level's name must not be empty or a number"));
+            }
+            if levels.iter().any(|level| level.name == name) {
+                return Err(fields.error(at, format!("there are two levels named `{name}`")));
+            }
+            let Some((size, size_at)) = fields.size("size", &[])? else {
+                return Err(fields.missing("a memory level needs a `size`"));
+            };
+            if size == 0 {
+                return Err(fields.error(size_at, "a memory level cannot be empty"));
+            }
+            let level = Level {
+                name,
+                size,
+                read_energy: fields.quantity("read_energy")?,
+                write_energy: fields.quantity("write_energy")?,
+                latency: fields.quantity("latency")?,
+            };
+            let table_at = fields.at();
+            fields.finish()?;
+            if levels.len() == 256 {
+                let message = "there can be at most 256 memory levels";
+                return Err(self.source.error(table_at, message, None));
+            }
+            levels.push(level);
+        }
+        Ok(levels)
+    }
+
+    /// `[heap]`: store, and the general pool if it is named there.
+    fn heap(&self, table: Item<'_, '_>) -> Result<(StoreKind, Option<(General, At)>), Error> {
+        let mut fields = self.fields(&table, "the heap");
+        let store = fields.choice("store", &STORES)?;
+        let general = match fields.text("name")? {
+            None => None,
+            Some((name, at)) => {
+                let (index, limits) = names::read(&name, at.clone(), &mut fields)?;
+                fields.call(format!("`{name}`"));
+                let pool = General {
+                    up_to: usize::MAX,
+                    index,
+                    limits,
+                    level: 0,
+                };
+                Some((pool, at))
+            }
+        };
+        fields.finish()?;
+        let store = store.map_or(StoreKind::Tagged, |(store, _)| store);
+        Ok((store, general))
+    }
+
+    fn pools(
+        &self,
+        named: Option<(General, At)>,
+        tables: &[Item<'_, '_>],
+        levels: &[Level],
+    ) -> Result<Description, Error> {
+        let mut pools = Pools::default();
+        let named_at = named.as_ref().map(|(_, at)| at.clone());
+        pools.general.extend(named);
+        for table in tables {
+            let mut fields = self.fields(table, "a pool");
+            let kinds = [
+                ("general", Kind::General),
+                ("dedicated", Kind::Dedicated),
+                ("object", Kind::Object),
+            ];
+            let Some((kind, _)) = fields.choice("kind", &kinds)? else {
+                let message = "a pool needs a `kind`: general, dedicated or object";
+                return Err(fields.missing(message));
+            };
+            let level = self.level(&mut fields, levels)?;
+            let at = fields.at();
+            match kind {
+                Kind::General if named_at.is_some() => {
+                    let message = "`[heap]` already names the heap that serves everything: \
+                                   leave out its `name`, or this pool";
+                    return Err(fields.error(at, message));
+                }
+                Kind::General => {
+                    fields.call("a general pool");
+                    let (index, limits) = names::read_keyed(&mut fields)?;
+                    let up_to = fields
+                        .size("up_to", &[])?
+                        .map_or(usize::MAX, |(size, _)| size);
+                    let pool = General {
+                        up_to,
+                        index,
+                        limits,
+                        level,
+                    };
+                    pools.general.push((pool, at));
+                }
+                Kind::Dedicated => {
+                    fields.call("a dedicated pool");
+                    let size = self.pool_size(&mut fields, "dedicated")?;
+                    pools.dedicated.push((DedicatedPool { size, level }, at));
+                }
+                Kind::Object => {
+                    fields.call("an object pool");
+                    let size = self.pool_size(&mut fields, "object")?;
+                    let slab = fields.size("slab", &[])?.map(|(size, _)| size);
+                    pools.slab = pools.slab.or(slab);
+                    pools.objects.push((
+                        ObjectPoolKind {
+                            size,
+                            slab: slab.unwrap_or(0),
+                            level,
+                        },
+                        at,
+                    ));
+                }
+            }
+            fields.finish()?;
+        }
+        pools.describe(&self.source)
+    }
+
+    fn pool_size(&self, fields: &mut Fields<'_>, kind: &str) -> Result<usize, Error> {
+        match fields.size("size", &[])? {
+            Some((size, _)) => Ok(size),
+            None => Err(fields.missing(&format!("a pool of kind `{kind}` needs a `size`"))),
+        }
+    }
+
+    /// The number of a level given by name or number.
+    fn level(&self, fields: &mut Fields<'_>, levels: &[Level]) -> Result<u8, Error> {
+        let Some((word, at)) = fields.word_or_number("level")? else {
+            return Ok(0);
+        };
+        let by_name = levels.iter().position(|level| level.name == word);
+        let number = by_name.or_else(|| word.parse().ok());
+        let most = if levels.is_empty() { 256 } else { levels.len() };
+        match number.filter(|&number| number < most) {
+            Some(number) => Ok(number as u8),
+            None => {
+                let names = levels.iter().map(|level| level.name.as_str());
+                let message = format!("there is no memory level `{word}`: add a `[[level]]`");
+                Err(fields.no_such(at, message, &word, names))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    General,
+    Dedicated,
+    Object,
+}
+
+/// Pools as read, each with its place.
+#[derive(Default)]
+struct Pools {
+    general: Vec<(General, At)>,
+    dedicated: Vec<(DedicatedPool, At)>,
+    /// A slab of zero bytes stands for one that is not said.
+    objects: Vec<(ObjectPoolKind, At)>,
+    /// The first slab that is said.
+    slab: Option<usize>,
+}
+
+impl Pools {
+    /// Sorts and verifies. Each kind is verified by growing prefixes, so that
+    /// the pool with which a description ceases to be valid is the one shown.
+    fn describe(mut self, source: &Source<'_>) -> Result<Description, Error> {
+        self.general.sort_by_key(|(pool, _)| pool.up_to);
+        self.dedicated.sort_by_key(|(pool, _)| pool.size);
+        self.objects.sort_by_key(|(pool, _)| pool.size);
+        let slab = self.slab.unwrap_or(DEFAULT_SLAB);
+        for (pool, _) in self.objects.iter_mut().filter(|(pool, _)| pool.slab == 0) {
+            pool.slab = slab;
+        }
+        let plain = Description::of(IndexKind::tlsf(32));
+        let dedicated = prefixes(source, &self.dedicated, "dedicated", |dedicated| {
+            let mut heap = plain;
+            heap.dedicated = dedicated;
+            heap
+        })?;
+        let objects = prefixes(source, &self.objects, "object", |objects| {
+            let mut heap = plain;
+            heap.objects = objects;
+            heap
+        })?;
+        let Some((last, at)) = self.general.last() else {
+            let message = "a heap needs a general pool: add `[heap]` with a `name`, \
+                           or a `[[pool]]` of kind \"general\"";
+            return Err(source.error(0..0, message, None));
+        };
+        if last.up_to != usize::MAX {
+            let message = "the last general pool must take every size: leave out its `up_to`";
+            return Err(source.error(at.clone(), message, None));
+        }
+        let general: List<General, GENERAL> =
+            prefixes(source, &self.general, "general", |general| {
+                // All but the last prefix lack a pool without bound.
+                let mut closed = general;
+                let bounded = general
+                    .iter()
+                    .last()
+                    .is_none_or(|pool| pool.up_to != usize::MAX);
+                if bounded && general.len() < GENERAL {
+                    closed.push(*last);
+                }
+                let mut heap = plain;
+                heap.general = closed;
+                heap
+            })?;
+        Ok(Description {
+            general,
+            dedicated,
+            objects,
+        })
+    }
+}
+
+fn prefixes<T: Copy, const N: usize>(
+    source: &Source<'_>,
+    pools: &[(T, At)],
+    kind: &str,
+    describe: impl Fn(List<T, N>) -> Description,
+) -> Result<List<T, N>, Error> {
+    let mut list = List::EMPTY;
+    for (pool, at) in pools {
+        if !list.push(*pool) {
+            let message = format!("there can be at most {N} {kind} pools");
+            return Err(source.error(at.clone(), message, None));
+        }
+        describe(list)
+            .validate(GEOMETRY.granule, GEOMETRY.header)
+            .map_err(|why| source.error(at.clone(), why.to_string(), None))?;
+    }
+    Ok(list)
+}
+
+fn read_value(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Value::Integer(number),
+            Err(_) => Value::Other("integer too large"),
+        },
+        DeValue::Float(number) => number
+            .as_str()
+            .parse()
+            .map_or(Value::Other("float"), Value::Float),
+        other => Value::Other(other.type_str()),
+    }
+}

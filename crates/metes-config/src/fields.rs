@@ -1,0 +1,237 @@
+//! Keys and values of one table, or of one spec, taken out one by one.
+//!
+//! Invariant: every key is either taken by the code that knows it or reported
+//! by [`Fields::finish`]; none is passed over in silence.
+
+use std::ops::Range;
+
+use crate::error::{Error, Source, suggest};
+use crate::quantity::{read_percent, read_size};
+
+/// A scalar, or the name of what stands in its place.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Integer(i128),
+    Float(f64),
+    Text(String),
+    Other(&'static str),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) key: String,
+    pub(crate) key_at: Range<usize>,
+    pub(crate) value: Value,
+    pub(crate) at: Range<usize>,
+}
+
+/// The fields of one table.
+pub(crate) struct Fields<'a> {
+    source: Source<'a>,
+    fields: Vec<Field>,
+    /// What the table is, for messages: "a dedicated pool".
+    what: String,
+    /// The table as a whole, for what is missing.
+    at: Range<usize>,
+    known: Vec<&'static str>,
+}
+
+/// A value and where it stands.
+pub(crate) type Found<T> = Result<Option<(T, Range<usize>)>, Error>;
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(
+        source: Source<'a>,
+        what: impl Into<String>,
+        at: Range<usize>,
+        fields: Vec<Field>,
+    ) -> Self {
+        Fields {
+            source,
+            fields,
+            what: what.into(),
+            at,
+            known: Vec::new(),
+        }
+    }
+
+    /// Says better what the table is, once that is known.
+    pub(crate) fn call(&mut self, what: impl Into<String>) {
+        self.what = what.into();
+    }
+
+    /// An error about a value.
+    pub(crate) fn error(&self, at: Range<usize>, message: impl Into<String>) -> Error {
+        self.source.error(at, message, None)
+    }
+
+    /// An error about a value that is none of the known words.
+    pub(crate) fn no_such<'k>(
+        &self,
+        at: Range<usize>,
+        message: impl Into<String>,
+        word: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) -> Error {
+        self.source.error(at, message, suggest(word, known))
+    }
+
+    /// An error about something that the table lacks.
+    pub(crate) fn missing(&self, message: &str) -> Error {
+        self.error(self.at.clone(), message)
+    }
+
+    /// Where the table begins.
+    pub(crate) fn at(&self) -> Range<usize> {
+        self.at.clone()
+    }
+
+    fn take(&mut self, key: &'static str) -> Option<Field> {
+        self.known.push(key);
+        let index = self.fields.iter().position(|field| field.key == key)?;
+        Some(self.fields.remove(index))
+    }
+
+    fn wrong(&self, field: &Field, wanted: &str) -> Error {
+        let got = match &field.value {
+            Value::Integer(number) => format!("the number {number}"),
+            Value::Float(number) => format!("the number {number}"),
+            Value::Text(text) => format!("`{text}`"),
+            Value::Other(kind) => format!("a value of type {kind}"),
+        };
+        self.error(
+            field.at.clone(),
+            format!("`{}` must be {wanted}, not {got}", field.key),
+        )
+    }
+
+    /// A word.
+    pub(crate) fn text(&mut self, key: &'static str) -> Found<String> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Field {
+                value: Value::Text(text),
+                at,
+                ..
+            }) => Ok(Some((text, at))),
+            Some(field) => Err(self.wrong(&field, "a string")),
+        }
+    }
+
+    /// One of some words, each standing for a value.
+    pub(crate) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> Found<T> {
+        let Some((word, at)) = self.text(key)? else {
+            return Ok(None);
+        };
+        match choices.iter().find(|(name, _)| *name == word) {
+            Some(&(_, value)) => Ok(Some((value, at))),
+            None => {
+                let names = choices.iter().map(|(name, _)| *name);
+                Err(self.no_such(at, format!("`{key}` cannot be `{word}`"), &word, names))
+            }
+        }
+    }
+
+    /// A size in bytes, or one of some words that stand for sizes.
+    pub(crate) fn size(&mut self, key: &'static str, words: &[(&str, usize)]) -> Found<usize> {
+        let Some(field) = self.take(key) else {
+            return Ok(None);
+        };
+        let size = match &field.value {
+            Value::Integer(number) => usize::try_from(*number)
+                .map_err(|_| self.wrong(&field, "a size in bytes that a machine word can hold"))?,
+            Value::Text(text) => match words.iter().find(|(word, _)| word == text) {
+                Some(&(_, size)) => size,
+                None => read_size(text).map_err(|why| self.error(field.at.clone(), why))?,
+            },
+            _ => return Err(self.wrong(&field, "a size: bytes, or a string as \"64 KiB\"")),
+        };
+        Ok(Some((size, field.at)))
+    }
+
+    /// A whole number between `least` and `most`.
+    pub(crate) fn number(&mut self, key: &'static str, least: u32, most: u32) -> Found<u32> {
+        let Some(field) = self.take(key) else {
+            return Ok(None);
+        };
+        let number = match &field.value {
+            Value::Integer(number) => u32::try_from(*number).ok(),
+            Value::Text(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        match number.filter(|number| (least..=most).contains(number)) {
+            Some(number) => Ok(Some((number, field.at))),
+            None => Err(self.wrong(&field, &format!("a whole number from {least} to {most}"))),
+        }
+    }
+
+    /// A percentage, at least `least` and at most `most`.
+    pub(crate) fn percent(&mut self, key: &'static str, least: u32, most: u32) -> Found<u32> {
+        let Some(field) = self.take(key) else {
+            return Ok(None);
+        };
+        let percent = match &field.value {
+            Value::Integer(number) => u32::try_from(*number).ok(),
+            Value::Text(text) => {
+                Some(read_percent(text).map_err(|why| self.error(field.at.clone(), why))?)
+            }
+            _ => None,
+        };
+        match percent.filter(|percent| (least..=most).contains(percent)) {
+            Some(percent) => Ok(Some((percent, field.at))),
+            None if most == u32::MAX => {
+                Err(self.wrong(&field, &format!("a percentage of at least {least}")))
+            }
+            None => Err(self.wrong(&field, &format!("a percentage from {least} to {most}"))),
+        }
+    }
+
+    /// A finite number that is not negative.
+    pub(crate) fn quantity(&mut self, key: &'static str) -> Result<Option<f64>, Error> {
+        let Some(field) = self.take(key) else {
+            return Ok(None);
+        };
+        let number = match field.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => f64::NAN,
+        };
+        if number.is_finite() && number >= 0.0 {
+            Ok(Some(number))
+        } else {
+            Err(self.wrong(&field, "a number that is not negative"))
+        }
+    }
+
+    /// A word, or a number in words.
+    pub(crate) fn word_or_number(&mut self, key: &'static str) -> Found<String> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Field {
+                value: Value::Text(text),
+                at,
+                ..
+            }) => Ok(Some((text, at))),
+            Some(Field {
+                value: Value::Integer(number),
+                at,
+                ..
+            }) => Ok(Some((number.to_string(), at))),
+            Some(field) => Err(self.wrong(&field, "a name or a number")),
+        }
+    }
+
+    /// Reports the first key that nothing has taken.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        let Some(field) = self.fields.iter().min_by_key(|field| field.key_at.start) else {
+            return Ok(());
+        };
+        let message = format!("{} has no key `{}`", self.what, field.key);
+        let help = suggest(&field.key, self.known.iter().copied());
+        Err(self.source.error(field.key_at.clone(), message, help))
+    }
+}

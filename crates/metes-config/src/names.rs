@@ -1,0 +1,250 @@
+//! The usual names of heaps and the parameters that each takes.
+//!
+//! Invariant: `read(name, parameters)` of what [`write`] returns is the same
+//! index with the same limits, for every index in [`normal`] form.
+
+use metes_heap::index::Limits;
+use metes_heap::{Fit, IndexKind, Order};
+
+use crate::error::Error;
+use crate::fields::Fields;
+use crate::quantity::spell_size;
+
+/// Heaps that can be built, in the order in which they are listed.
+pub(crate) const NAMES: [&str; 10] = [
+    "first-fit",
+    "next-fit",
+    "best-fit",
+    "worst-fit",
+    "exact-fit",
+    "segregated-fit",
+    "half-fit",
+    "tlsf",
+    "buddy",
+    "kingsley",
+];
+
+/// Heaps of the field that have a name here but no implementation yet.
+pub(crate) const NOT_BUILT: [&str; 3] = ["lea", "fragmented", "compact-fit"];
+
+const FITS: [(&str, Fit); 5] = [
+    ("first", Fit::First),
+    ("next", Fit::Next),
+    ("best", Fit::Best),
+    ("worst", Fit::Worst),
+    ("exact", Fit::Exact),
+];
+const ORDERS: [(&str, Order); 3] = [
+    ("lifo", Order::Lifo),
+    ("fifo", Order::Fifo),
+    ("address", Order::Address),
+];
+/// Default of TLSF.
+const SECOND_LEVEL: u32 = 32;
+const LARGEST_SECOND_LEVEL: u32 = 32;
+/// The word for probes without limit.
+const ALL: &str = "all";
+/// The word for a merge or a split that does not happen.
+const NEVER: &str = "never";
+
+/// The index and limits without those parameters that have no effect on them.
+pub(crate) fn normal(index: IndexKind, limits: Limits) -> (IndexKind, Limits) {
+    match index {
+        IndexKind::Buddy { .. } | IndexKind::Kingsley => (index, Limits::NONE),
+        _ => (index, limits),
+    }
+}
+
+/// What `name` is with default parameters.
+pub(crate) fn default_of(name: &str) -> Option<IndexKind> {
+    let fit = |fit| Some(IndexKind::list(fit, Order::Address));
+    match name {
+        "first-fit" => fit(Fit::First),
+        "next-fit" => fit(Fit::Next),
+        "best-fit" => fit(Fit::Best),
+        "worst-fit" => fit(Fit::Worst),
+        "exact-fit" => fit(Fit::Exact),
+        "segregated-fit" => Some(IndexKind::Classes {
+            second_level: 1,
+            probes: usize::MAX,
+        }),
+        "half-fit" => Some(IndexKind::tlsf(1)),
+        "tlsf" => Some(IndexKind::tlsf(SECOND_LEVEL)),
+        "buddy" => Some(IndexKind::Buddy { lowest: false }),
+        "kingsley" => Some(IndexKind::Kingsley),
+        _ => None,
+    }
+}
+
+/// The index named `name`, whose parameters are taken out of `fields`.
+pub(crate) fn read(
+    name: &str,
+    at: std::ops::Range<usize>,
+    fields: &mut Fields<'_>,
+) -> Result<(IndexKind, Limits), Error> {
+    let Some(mut index) = default_of(name) else {
+        return Err(unknown(name, at, fields));
+    };
+    match &mut index {
+        IndexKind::List {
+            order,
+            depth_percent,
+            max_fit_percent,
+            ..
+        } => {
+            replace(order, fields.choice("order", &ORDERS)?);
+            replace(depth_percent, fields.percent("depth", 1, 100)?);
+            replace(max_fit_percent, fields.percent("max_fit", 100, u32::MAX)?);
+        }
+        IndexKind::Classes {
+            second_level,
+            probes,
+        } => {
+            if name != "half-fit"
+                && let Some((number, at)) =
+                    fields.number("second_level", 1, LARGEST_SECOND_LEVEL)?
+            {
+                if !number.is_power_of_two() {
+                    return Err(fields.error(
+                        at,
+                        format!("`second_level` must be a power of two from 1 to {LARGEST_SECOND_LEVEL}, not {number}"),
+                    ));
+                }
+                *second_level = number;
+            }
+            if name == "segregated-fit" {
+                replace(probes, fields.size("probes", &[(ALL, usize::MAX)])?);
+            }
+        }
+        IndexKind::Buddy { lowest } => {
+            let orders = [("lifo", false), ("address", true)];
+            replace(lowest, fields.choice("order", &orders)?);
+            return Ok((index, Limits::NONE));
+        }
+        IndexKind::Kingsley => return Ok((index, Limits::NONE)),
+    }
+    let mut limits = Limits::NONE;
+    replace(
+        &mut limits.coalesce_up_to,
+        fields.size("coalesce_up_to", &[(NEVER, 0)])?,
+    );
+    replace(
+        &mut limits.split_down_to,
+        fields.size("split_down_to", &[(NEVER, usize::MAX)])?,
+    );
+    Ok((index, limits))
+}
+
+/// The index of a pool: `index = NAME`, or `fit = WORD` for a searched list.
+pub(crate) fn read_keyed(fields: &mut Fields<'_>) -> Result<(IndexKind, Limits), Error> {
+    let fit = fields.choice("fit", &FITS)?;
+    match (fields.text("index")?, fit) {
+        (Some((name, at)), None) if name == "list" => {
+            Err(fields.error(at, "a list needs a `fit`, as in `fit = \"best\"`"))
+        }
+        (Some((name, at)), Some(_)) if name != "list" => Err(fields.error(
+            at,
+            format!("`index = \"{name}\"` already says which block serves: leave out `fit`"),
+        )),
+        (_, Some((fit, at))) => {
+            let word = FITS.iter().find(|(_, own)| *own == fit);
+            let name = word.map_or(String::new(), |(word, _)| format!("{word}-fit"));
+            read(&name, at, fields)
+        }
+        (Some((name, at)), None) => read(&name, at, fields),
+        (None, None) => {
+            Err(fields.missing("a general pool needs an `index`, as in `index = \"tlsf\"`"))
+        }
+    }
+}
+
+fn replace<T>(own: &mut T, found: Option<(T, std::ops::Range<usize>)>) {
+    if let Some((value, _)) = found {
+        *own = value;
+    }
+}
+
+/// The error for a name that stands for no heap that can be built.
+pub(crate) fn unknown(name: &str, at: std::ops::Range<usize>, fields: &Fields<'_>) -> Error {
+    if NOT_BUILT.contains(&name) {
+        let message = format!("Metes knows `{name}` but does not build it yet");
+        let mut error = fields.error(at, message);
+        error.help = Some(format!("built are: {}", NAMES.join(", ")));
+        return error;
+    }
+    fields.no_such(at, format!("there is no heap named `{name}`"), name, NAMES)
+}
+
+/// The name of an index and those parameters that differ from its defaults.
+/// Parameter values are as in a spec: bare words, sizes with a unit.
+pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static str, String)>) {
+    let (index, limits) = normal(index, limits);
+    let mut parameters = Vec::new();
+    let name = match index {
+        IndexKind::List {
+            fit,
+            order,
+            depth_percent,
+            max_fit_percent,
+        } => {
+            if order != Order::Address {
+                parameters.push(("order", word_of(&ORDERS, order)));
+            }
+            if depth_percent != 100 {
+                parameters.push(("depth", depth_percent.to_string()));
+            }
+            if max_fit_percent != 0 {
+                parameters.push(("max_fit", max_fit_percent.to_string()));
+            }
+            format!("{}-fit", word_of(&FITS, fit))
+        }
+        IndexKind::Classes {
+            second_level: 1,
+            probes: 0,
+        } => "half-fit".to_owned(),
+        IndexKind::Classes {
+            second_level,
+            probes: 0,
+        } => {
+            if second_level != SECOND_LEVEL {
+                parameters.push(("second_level", second_level.to_string()));
+            }
+            "tlsf".to_owned()
+        }
+        IndexKind::Classes {
+            second_level,
+            probes,
+        } => {
+            if second_level != 1 {
+                parameters.push(("second_level", second_level.to_string()));
+            }
+            if probes != usize::MAX {
+                parameters.push(("probes", probes.to_string()));
+            }
+            "segregated-fit".to_owned()
+        }
+        IndexKind::Kingsley => "kingsley".to_owned(),
+        IndexKind::Buddy { lowest } => {
+            if lowest {
+                parameters.push(("order", "address".to_owned()));
+            }
+            "buddy".to_owned()
+        }
+    };
+    match limits.coalesce_up_to {
+        usize::MAX => {}
+        0 => parameters.push(("coalesce_up_to", NEVER.to_owned())),
+        size => parameters.push(("coalesce_up_to", spell_size(size))),
+    }
+    match limits.split_down_to {
+        0 => {}
+        usize::MAX => parameters.push(("split_down_to", NEVER.to_owned())),
+        size => parameters.push(("split_down_to", spell_size(size))),
+    }
+    (name, parameters)
+}
+
+fn word_of<T: Copy + PartialEq>(words: &[(&str, T)], value: T) -> String {
+    let word = words.iter().find(|(_, own)| *own == value);
+    word.map_or(String::new(), |(word, _)| (*word).to_owned())
+}

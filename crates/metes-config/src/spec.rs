@@ -1,0 +1,81 @@
+//! Specs: `tlsf`, `tlsf:second_level=8,store=ledger`, `best-fit:depth=50`.
+//!
+//! Invariant: [`parse`] accepts what [`write`](crate::write) calls a spec, and
+//! gives back the same heap.
+
+use std::ops::Range;
+
+use metes_heap::description::General;
+use metes_heap::{Description, IndexKind};
+
+use crate::error::{Error, Source};
+use crate::fields::{Field, Fields, Value};
+use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names};
+
+/// Reads a spec; `source` is what errors call the text.
+pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
+    let source = Source { name: source, text };
+    let (name, parameters) = match text.split_once(':') {
+        Some((name, parameters)) => (name, Some(parameters)),
+        None => (text, None),
+    };
+    let name_at = 0..name.len();
+    let mut items = Vec::new();
+    if let Some(parameters) = parameters {
+        let mut start = name.len() + 1;
+        for item in parameters.split(',') {
+            items.push(read_item(&source, item, start, &items)?);
+            start += item.len() + 1;
+        }
+    }
+    let mut fields = Fields::new(source, format!("`{name}`"), name_at.clone(), items);
+    let (index, limits) = names::read(name, name_at, &mut fields)?;
+    let heap = of(index, limits);
+    heap.validate(GEOMETRY.granule, GEOMETRY.header)
+        .map_err(|why| source.error(0..text.len(), why.to_string(), None))?;
+    let store = fields.choice("store", &STORES)?;
+    fields.finish()?;
+    Ok(Config {
+        heap,
+        store: store.map_or(StoreKind::Tagged, |(store, _)| store),
+        arena: Arena::default(),
+        levels: Vec::new(),
+    })
+}
+
+/// One general pool for everything.
+pub(crate) fn of(index: IndexKind, limits: metes_heap::Limits) -> Description {
+    let mut heap = Description::of(index);
+    let only = heap
+        .general
+        .iter()
+        .next()
+        .map(|pool| General { limits, ..pool });
+    if let Some(only) = only {
+        heap.general = metes_heap::description::List::from_slice(&[only]);
+    }
+    heap
+}
+
+fn read_item(
+    source: &Source<'_>,
+    item: &str,
+    start: usize,
+    before: &[Field],
+) -> Result<Field, Error> {
+    let at: Range<usize> = start..start + item.len();
+    let Some((key, value)) = item.split_once('=') else {
+        let message = format!("`{item}` is not a parameter: write `key=value`");
+        return Err(source.error(at, message, None));
+    };
+    if before.iter().any(|field| field.key == key) {
+        let message = format!("`{key}` is given twice");
+        return Err(source.error(at, message, None));
+    }
+    Ok(Field {
+        key: key.to_owned(),
+        key_at: start..start + key.len(),
+        value: Value::Text(value.to_owned()),
+        at: start + key.len() + 1..at.end,
+    })
+}

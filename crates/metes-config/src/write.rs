@@ -1,0 +1,205 @@
+//! A [`Config`] to `heap.toml`, to a spec, to a name.
+//!
+//! Invariant: reading what is written gives the same configuration, up to
+//! parameters without effect ([`Config::normal`]).
+
+use std::fmt::Write;
+
+use metes_heap::Description;
+use metes_heap::description::General;
+
+use crate::quantity::{spell_size, write_size};
+use crate::{Arena, Config, DEFAULT_SLAB, Level, STORES, StoreKind, names};
+
+/// Keys whose values are numbers in TOML; all others are strings.
+const NUMBERS: [&str; 4] = ["depth", "max_fit", "second_level", "probes"];
+
+pub(crate) fn to_toml(config: &Config) -> String {
+    let mut text = String::new();
+    let only = only_general(&config.heap).filter(|pool| pool.level == 0);
+    if only.is_some() || config.store != StoreKind::Tagged {
+        text.push_str("[heap]\n");
+        if let Some(pool) = only {
+            index(&mut text, "name", &pool);
+        }
+        if config.store != StoreKind::Tagged {
+            line(&mut text, "store", &quoted(store_word(config.store)));
+        }
+    }
+    let default = Arena::default();
+    if config.arena != default {
+        section(&mut text, "[arena]");
+        if config.arena.increment != default.increment {
+            line(&mut text, "increment", &write_size(config.arena.increment));
+        }
+        if config.arena.reserve != default.reserve {
+            line(&mut text, "reserve", &write_size(config.arena.reserve));
+        }
+    }
+    for level in &config.levels {
+        section(&mut text, "[[level]]");
+        write_level(&mut text, level);
+    }
+    for pool in config.heap.objects.iter() {
+        section(&mut text, "[[pool]]");
+        line(&mut text, "kind", "\"object\"");
+        line(&mut text, "size", &write_size(pool.size));
+        if pool.slab != DEFAULT_SLAB {
+            line(&mut text, "slab", &write_size(pool.slab));
+        }
+        in_level(&mut text, pool.level, config);
+    }
+    for pool in config.heap.dedicated.iter() {
+        section(&mut text, "[[pool]]");
+        line(&mut text, "kind", "\"dedicated\"");
+        line(&mut text, "size", &write_size(pool.size));
+        in_level(&mut text, pool.level, config);
+    }
+    if only.is_none() {
+        for pool in config.heap.general.iter() {
+            section(&mut text, "[[pool]]");
+            line(&mut text, "kind", "\"general\"");
+            if pool.up_to != usize::MAX {
+                line(&mut text, "up_to", &write_size(pool.up_to));
+            }
+            index(&mut text, "index", &pool);
+            in_level(&mut text, pool.level, config);
+        }
+    }
+    text
+}
+
+/// The only general pool, if there is but one.
+fn only_general(heap: &Description) -> Option<General> {
+    let mut pools = heap.general.iter();
+    let first = pools.next()?;
+    pools.next().is_none().then_some(first)
+}
+
+fn section(text: &mut String, title: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(title);
+    text.push('\n');
+}
+
+fn line(text: &mut String, key: &str, value: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{key} = {value}");
+}
+
+fn index(text: &mut String, key: &str, pool: &General) {
+    let (name, parameters) = names::write(pool.index, pool.limits);
+    line(text, key, &quoted(&name));
+    for (key, value) in parameters {
+        let bare = NUMBERS.contains(&key) && value.parse::<i64>().is_ok();
+        line(text, key, &if bare { value } else { quoted(&value) });
+    }
+}
+
+fn in_level(text: &mut String, level: u8, config: &Config) {
+    if level == 0 {
+        return;
+    }
+    match config.levels.get(usize::from(level)) {
+        Some(own) => line(text, "level", &quoted(&own.name)),
+        None => line(text, "level", &level.to_string()),
+    }
+}
+
+fn write_level(text: &mut String, level: &Level) {
+    line(text, "name", &quoted(&level.name));
+    line(text, "size", &write_size(level.size));
+    let quantities = [
+        ("read_energy", level.read_energy),
+        ("write_energy", level.write_energy),
+        ("latency", level.latency),
+    ];
+    for (key, value) in quantities {
+        if let Some(value) = value {
+            line(text, key, &format!("{value:?}"));
+        }
+    }
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn store_word(store: StoreKind) -> &'static str {
+    let word = STORES.iter().find(|(_, own)| *own == store);
+    word.map_or("tagged", |(word, _)| word)
+}
+
+/// The spec, where one says everything about the heap.
+pub(crate) fn spec(config: &Config) -> Option<String> {
+    let heap = &config.heap;
+    let pool = only_general(heap)?;
+    let plain = heap.dedicated.is_empty()
+        && heap.objects.is_empty()
+        && pool.level == 0
+        && pool.up_to == usize::MAX
+        && config.levels.is_empty()
+        && config.arena == Arena::default();
+    plain.then(|| spell(&pool, config.store))
+}
+
+fn spell(pool: &General, store: StoreKind) -> String {
+    let (mut text, mut parameters) = names::write(pool.index, pool.limits);
+    if store != StoreKind::Tagged {
+        parameters.push(("store", store_word(store).to_owned()));
+    }
+    for (number, (key, value)) in parameters.iter().enumerate() {
+        let separator = if number == 0 { ':' } else { ',' };
+        let value = value.replace(' ', "");
+        let _ = write!(text, "{separator}{key}={value}");
+    }
+    text
+}
+
+/// A name for people: the spec, with the pools in front of it.
+pub(crate) fn name(config: &Config) -> String {
+    let mut parts = Vec::new();
+    let sizes = |sizes: &mut dyn Iterator<Item = usize>| {
+        let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
+        sizes.join("/")
+    };
+    if !config.heap.objects.is_empty() {
+        let list = sizes(&mut config.heap.objects.iter().map(|pool| pool.size));
+        parts.push(format!("objects {list}"));
+    }
+    if !config.heap.dedicated.is_empty() {
+        let list = sizes(&mut config.heap.dedicated.iter().map(|pool| pool.size));
+        parts.push(format!("dedicated {list}"));
+    }
+    for pool in config.heap.general.iter() {
+        let last = pool.up_to == usize::MAX;
+        let store = if last {
+            config.store
+        } else {
+            StoreKind::Tagged
+        };
+        let spelt = spell(&pool, store);
+        parts.push(match last {
+            true => spelt,
+            false => format!("{spelt} up to {}", spell_size(pool.up_to)),
+        });
+    }
+    parts.join(" + ")
+}

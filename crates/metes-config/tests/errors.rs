@@ -1,0 +1,197 @@
+//! What is refused, and what the refusal says.
+
+use metes_config::{parse, spec};
+
+#[track_caller]
+fn refuses(text: &str, expected: &str) {
+    let error = parse(text, "heap.toml").expect_err("this must be refused");
+    assert_eq!(error.one_line(), expected);
+    // The place exists, and the long form shows it.
+    let place = error.place.as_ref().expect("a place");
+    assert_eq!(text.lines().nth(place.line - 1).unwrap_or(""), place.text);
+    assert!(error.to_string().contains('^'), "{error}");
+}
+
+#[track_caller]
+fn refuses_spec(text: &str, expected: &str) {
+    assert_eq!(
+        spec(text).expect_err("this must be refused").one_line(),
+        expected
+    );
+}
+
+#[test]
+fn the_line_is_shown() {
+    let text = "# mine\n[heap]\nname = \"tlsf\"\nsecond_levl = 32\n";
+    let error = parse(text, "my/heap.toml").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "my/heap.toml:4:1: `tlsf` has no key `second_levl`\n  \
+           |\n\
+         4 | second_levl = 32\n  \
+           | ^^^^^^^^^^^ did you mean `second_level`?"
+    );
+}
+
+#[test]
+fn unknown_words_are_refused_with_the_nearest() {
+    refuses(
+        "[heap]\nname = \"bestfit\"\n",
+        "heap.toml:2:8: there is no heap named `bestfit` (did you mean `best-fit`?)",
+    );
+    refuses(
+        "[haep]\nname = \"tlsf\"\n",
+        "heap.toml:1:2: a heap.toml has no section `haep` (did you mean `heap`?)",
+    );
+    refuses(
+        "[[pool]]\nkind = \"object\"\nsise = 16\n",
+        "heap.toml:1:1: a pool of kind `object` needs a `size`",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"object\"\nsize = 16\nslap = 512\n",
+        "heap.toml:6:1: an object pool has no key `slap` (did you mean `slab`?)",
+    );
+    refuses(
+        "[heap]\nname = \"first-fit\"\norder = \"fiffo\"\n",
+        "heap.toml:3:9: `order` cannot be `fiffo` (did you mean `fifo`?)",
+    );
+    refuses(
+        "[heap]\nname = \"kingsley\"\nsecond_level = 4\n",
+        "heap.toml:3:1: `kingsley` has no key `second_level` (known here: store, name)",
+    );
+}
+
+#[test]
+fn heaps_that_are_not_built_are_named_so() {
+    for name in ["lea", "fragmented", "compact-fit"] {
+        let error = spec(name).unwrap_err();
+        assert_eq!(
+            error.message,
+            format!("Metes knows `{name}` but does not build it yet")
+        );
+        assert!(error.help.unwrap().contains("tlsf"));
+    }
+}
+
+#[test]
+fn impossible_values_are_refused() {
+    refuses(
+        "[heap]\nname = \"tlsf\"\nsecond_level = 31\n",
+        "heap.toml:3:16: `second_level` must be a power of two from 1 to 32, not 31",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\nsecond_level = \"many\"\n",
+        "heap.toml:3:16: `second_level` must be a whole number from 1 to 32, not `many`",
+    );
+    refuses(
+        "[heap]\nname = \"best-fit\"\ndepth = 0\n",
+        "heap.toml:3:9: `depth` must be a percentage from 1 to 100, not the number 0",
+    );
+    refuses(
+        "[heap]\nname = \"best-fit\"\nmax_fit = 99\n",
+        "heap.toml:3:11: `max_fit` must be a percentage of at least 100, not the number 99",
+    );
+    refuses(
+        "[heap]\nname = \"best-fit\"\ncoalesce_up_to = \"4 kibi\"\n",
+        "heap.toml:3:18: `4 kibi` is not a size: write bytes as in `4096`, or a unit as in `64 KiB`",
+    );
+    refuses(
+        "[heap]\nname = \"best-fit\"\ncoalesce_up_to = -1\n",
+        "heap.toml:3:18: `coalesce_up_to` must be a size in bytes that a machine word can hold, \
+         not the number -1",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[arena]\nincrement = 1000\n",
+        "heap.toml:4:13: `increment` must be a multiple of 4096 up to 1 GiB",
+    );
+    refuses(
+        "heap = 3\n",
+        "heap.toml:1:8: `heap` must be a section: write `[heap]` above its keys",
+    );
+    refuses(
+        "pool = [1]\n",
+        "heap.toml:1:9: each pool must be a section of its own: write `[[pool]]`",
+    );
+}
+
+#[test]
+fn pools_that_make_no_heap_are_refused() {
+    refuses(
+        "",
+        "heap.toml:1:1: a heap needs a general pool: add `[heap]` with a `name`, or a `[[pool]]` \
+         of kind \"general\"",
+    );
+    refuses(
+        "[[pool]]\nkind = \"general\"\nindex = \"tlsf\"\nup_to = 512\n",
+        "heap.toml:1:1: the last general pool must take every size: leave out its `up_to`",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n\n[[pool]]\nkind = \"general\"\nindex = \"buddy\"\n",
+        "heap.toml:4:1: `[heap]` already names the heap that serves everything: leave out its \
+         `name`, or this pool",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"dedicated\"\nsize = 57\n\
+         [[pool]]\nkind = \"dedicated\"\nsize = 60\n",
+        "heap.toml:6:1: dedicated pools must have rising sizes that need different blocks",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"object\"\nsize = 17\n",
+        "heap.toml:3:1: object pools must have rising sizes, multiples of 16 up to \
+         1024, and from 2 to 256 slots a slab",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"object\"\nsize = 16\nlevel = \"sram\"\n\
+         [[level]]\nname = \"dram\"\nsize = \"1 GiB\"\n",
+        "heap.toml:6:9: there is no memory level `sram`: add a `[[level]]` (did you mean `dram`?)",
+    );
+    let many: String = (1..=17)
+        .map(|n| format!("[[pool]]\nkind = \"dedicated\"\nsize = {}\n", n * 16))
+        .collect();
+    refuses(
+        &format!("[heap]\nname = \"tlsf\"\n{many}"),
+        "heap.toml:51:1: there can be at most 16 dedicated pools",
+    );
+}
+
+#[test]
+fn specs_are_refused_at_the_column() {
+    refuses_spec(
+        "tlsf:secondlevel=8",
+        "heap:1:6: `tlsf` has no key `secondlevel` (did you mean `second_level`?)",
+    );
+    refuses_spec(
+        "tlsf:8",
+        "heap:1:6: `8` is not a parameter: write `key=value`",
+    );
+    refuses_spec(
+        "tlsf:",
+        "heap:1:6: `` is not a parameter: write `key=value`",
+    );
+    refuses_spec(
+        "best-fit:depth=50,depth=60",
+        "heap:1:19: `depth` is given twice",
+    );
+    refuses_spec(
+        "best-fit:depth=101",
+        "heap:1:16: `depth` must be a percentage from 1 to 100, not `101`",
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let error = metes_config::resolve("/no/such/heap.toml").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot read /no/such/heap.toml: "),
+        "{error}"
+    );
+    let error = metes_config::resolve("no-such").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("there is no heap named `no-such`"),
+        "{error}"
+    );
+}

@@ -1,0 +1,332 @@
+//! Whatever is written is read back; whatever is read never panics.
+
+use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
+use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
+use metes_heap::{Fit, IndexKind, Limits, Order};
+use proptest::prelude::*;
+
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![
+        Just(0),
+        Just(usize::MAX),
+        0..10_000usize,
+        (0..60u32).prop_map(|shift| 1 << shift),
+        any::<usize>(),
+    ]
+}
+
+fn index() -> impl Strategy<Value = IndexKind> {
+    let fit = prop_oneof![
+        Just(Fit::First),
+        Just(Fit::Next),
+        Just(Fit::Best),
+        Just(Fit::Worst),
+        Just(Fit::Exact)
+    ];
+    let order = prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)];
+    let max_fit = prop_oneof![Just(0), 100..=u32::MAX];
+    prop_oneof![
+        (fit, order, 1..=100u32, max_fit).prop_map(
+            |(fit, order, depth_percent, max_fit_percent)| IndexKind::List {
+                fit,
+                order,
+                depth_percent,
+                max_fit_percent,
+            }
+        ),
+        (0..=5u32, size()).prop_map(|(log2, probes)| IndexKind::Classes {
+            second_level: 1 << log2,
+            probes,
+        }),
+        Just(IndexKind::Kingsley),
+        any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
+    ]
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (size(), size()).prop_map(|(coalesce_up_to, split_down_to)| Limits {
+        coalesce_up_to,
+        split_down_to,
+    })
+}
+
+fn description(levels: u8) -> impl Strategy<Value = Description> {
+    let level = 0..levels;
+    let general = prop::collection::vec((1..100_000usize, index(), limits(), level.clone()), 1..=4);
+    let dedicated = prop::collection::btree_map(1..4000usize, level.clone(), 0..=16);
+    let objects = prop::collection::btree_map(1..=16usize, level, 0..=8);
+    let slab = 9..=12u32;
+    (general, dedicated, objects, slab).prop_map(|(mut general, dedicated, objects, slab)| {
+        general.sort_by_key(|pool| pool.0);
+        general.dedup_by_key(|pool| pool.0);
+        let last = general.len() - 1;
+        let general: Vec<General> = general
+            .into_iter()
+            .enumerate()
+            .map(|(number, (up_to, index, limits, level))| General {
+                up_to: if number == last { usize::MAX } else { up_to },
+                index,
+                limits,
+                level,
+            })
+            .collect();
+        let dedicated: Vec<DedicatedPool> = dedicated
+            .into_iter()
+            .map(|(size, level)| DedicatedPool {
+                size: size * 16,
+                level,
+            })
+            .collect();
+        let objects: Vec<ObjectPoolKind> = objects
+            .into_iter()
+            .map(|(size, level)| ObjectPoolKind {
+                size: size * 16,
+                slab: 1 << slab,
+                level,
+            })
+            .collect();
+        Description {
+            general: List::from_slice(&general),
+            dedicated: List::from_slice(&dedicated),
+            objects: List::from_slice(&objects),
+        }
+    })
+}
+
+fn levels() -> impl Strategy<Value = Vec<Level>> {
+    let quantity = || prop::option::of(0.0..1e3f64);
+    let level = (
+        "[a-z \"\\\\é]{0,6}",
+        1..usize::MAX,
+        quantity(),
+        quantity(),
+        quantity(),
+    );
+    prop::collection::vec(level, 0..4).prop_map(|levels| {
+        levels
+            .into_iter()
+            .enumerate()
+            .map(
+                |(number, (name, size, read_energy, write_energy, latency))| Level {
+                    name: format!("l{number}{name}"),
+                    size,
+                    read_energy,
+                    write_energy,
+                    latency,
+                },
+            )
+            .collect()
+    })
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let store = prop_oneof![
+        Just(StoreKind::Tagged),
+        Just(StoreKind::Ledger),
+        Just(StoreKind::LedgerDirect),
+        Just(StoreKind::LedgerHashed)
+    ];
+    let arena = (1..=64usize, 20..=36u32).prop_map(|(pages, log2)| Arena {
+        increment: pages * 4096,
+        reserve: 1 << log2,
+    });
+    levels()
+        .prop_flat_map(move |levels| {
+            let count = levels.len().max(1) as u8;
+            (
+                description(count),
+                store.clone(),
+                arena.clone(),
+                Just(levels),
+            )
+        })
+        .prop_map(|(heap, store, arena, levels)| Config {
+            heap,
+            store,
+            arena,
+            levels,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn a_valid_configuration_survives(config in config()) {
+        prop_assert_eq!(config.heap.validate(16, 8), Ok(()));
+        let text = config.to_toml();
+        let read = parse(&text, "heap.toml").map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        prop_assert_eq!(&read, &config.normal(), "{}", text);
+        if let Some(spelt) = config.spec() {
+            let read = spec(&spelt).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert_eq!(read, config.normal(), "{}", spelt);
+        }
+    }
+
+    #[test]
+    fn every_spec_of_one_pool_survives(index in index(), limits in limits()) {
+        let mut heap = Description::of(index);
+        let pool = heap.general.iter().next().unwrap();
+        heap.general = List::from_slice(&[General { limits, ..pool }]);
+        let config = Config::of(heap);
+        let spelt = config.spec().expect("one plain pool has a spec");
+        let read = spec(&spelt).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        prop_assert_eq!(read, config.normal(), "{}", spelt);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Err(error) = parse(&text, "heap.toml") {
+            let _ = (error.to_string(), error.one_line());
+        }
+        if let Err(error) = spec(&text) {
+            let _ = (error.to_string(), error.one_line());
+        }
+    }
+
+    #[test]
+    fn mutated_files_never_panic(
+        config in config(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3u8), 1..6),
+    ) {
+        let mut bytes = config.to_toml().into_bytes();
+        for (place, byte, edit) in edits {
+            if bytes.is_empty() {
+                break;
+            }
+            let place = place.index(bytes.len());
+            match edit {
+                0 => bytes[place] = byte,
+                1 => { bytes.remove(place); }
+                _ => bytes.insert(place, byte & 0x7f),
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        match parse(&text, "heap.toml") {
+            Ok(config) => prop_assert!(config.heap.validate(16, 8).is_ok()),
+            Err(error) => {
+                let _ = (error.to_string(), error.one_line());
+            }
+        }
+    }
+
+    #[test]
+    fn mutated_specs_never_panic(text in "[a-z_-]{0,8}:?([a-z_]{0,14}=?[a-zA-Z0-9 %é]{0,9},?){0,4}") {
+        match spec(&text) {
+            Ok(config) => prop_assert_eq!(config.heap.validate(16, 8), Ok(())),
+            Err(error) => {
+                let _ = (error.to_string(), error.one_line());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_named_heap_has_its_name() {
+    let named = named();
+    assert_eq!(named.len(), 10);
+    for (name, config) in named {
+        assert_eq!(config.spec().as_deref(), Some(name));
+        assert_eq!(config.name(), name);
+        assert_eq!(spec(name).unwrap(), config);
+        assert_eq!(parse(&config.to_toml(), "heap.toml").unwrap(), config);
+        assert_eq!(config.heap.validate(16, 8), Ok(()));
+    }
+}
+
+#[test]
+fn files_read_as_they_look() {
+    let text = r#"
+        [arena]
+        increment = "64 KiB"
+        reserve = "8 GiB"
+
+        [[level]]
+        name = "scratchpad"
+        size = "64 KiB"
+        read_energy = 1.2e-10
+        latency = 1
+
+        [[level]]
+        name = "dram"
+        size = "1 GiB"
+
+        [[pool]]
+        kind = "object"
+        size = 32
+        slab = "8 KiB"
+
+        [[pool]]
+        kind = "object"
+        size = 64
+
+        [[pool]]
+        kind = "dedicated"
+        size = 72
+
+        [[pool]]
+        kind = "general"
+        up_to = 512
+        fit = "best"
+        order = "fifo"
+        depth = "50 %"
+        max_fit = 150
+        coalesce_up_to = "never"
+
+        [[pool]]
+        kind = "general"
+        index = "tlsf"
+        second_level = 8
+        split_down_to = 64
+        level = "dram"
+    "#;
+    let config = parse(text, "heap.toml").unwrap();
+    assert_eq!(
+        config.arena,
+        Arena {
+            increment: 65536,
+            reserve: 8 << 30
+        }
+    );
+    assert_eq!(config.levels.len(), 2);
+    assert_eq!(config.levels[0].read_energy, Some(1.2e-10));
+    assert_eq!(config.levels[0].latency, Some(1.0));
+    let general: Vec<General> = config.heap.general.iter().collect();
+    assert_eq!(
+        general[0],
+        General {
+            up_to: 512,
+            index: IndexKind::List {
+                fit: Fit::Best,
+                order: Order::Fifo,
+                depth_percent: 50,
+                max_fit_percent: 150,
+            },
+            limits: Limits {
+                coalesce_up_to: 0,
+                split_down_to: 0
+            },
+            level: 0,
+        }
+    );
+    assert_eq!(general[1].index, IndexKind::tlsf(8));
+    assert_eq!(general[1].limits.split_down_to, 64);
+    assert_eq!(general[1].level, 1);
+    assert_eq!(
+        config.name(),
+        "objects 32/64 + dedicated 72 + \
+         best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 + \
+         tlsf:second_level=8,split_down_to=64"
+    );
+    assert_eq!(parse(&config.to_toml(), "heap.toml").unwrap(), config);
+}
+
+#[test]
+fn specs_read_as_they_look() {
+    let config = spec("best-fit:order=address,depth=50,max_fit=150").unwrap();
+    assert_eq!(config.spec().unwrap(), "best-fit:depth=50,max_fit=150");
+    let config = spec("tlsf:second_level=32,store=ledger").unwrap();
+    assert_eq!(config.store, StoreKind::Ledger);
+    assert_eq!(config.spec().unwrap(), "tlsf:store=ledger");
+}

@@ -1,0 +1,147 @@
+//! Emission: a described heap as source code, specialised to its constants.
+//!
+//! A directory of C (an allocator and a library that replaces malloc) and of
+//! Rust (a crate over `metes-heap`). What a description does not need is not
+//! emitted, and every parameter is a constant of the emitted code.
+//!
+//! Invariant: emitted code decides every placement as [`metes_heap::Composite`]
+//! decides it for the same description, byte for byte.
+
+use std::path::{Path, PathBuf};
+
+use metes_heap::Description;
+use metes_heap::description::Invalid;
+use metes_heap::store::Geometry;
+
+mod build;
+mod model;
+mod rust;
+
+pub use build::{BuildError, build_preload, build_preload_with};
+
+/// What accompanies the code.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The text of `heap.toml`, copied to the directory as it is.
+    pub heap_toml: String,
+    /// Where the crate `metes-heap` lies, when the emitted crate shall be built
+    /// against a checkout and not against the published version.
+    pub metes_heap: Option<PathBuf>,
+}
+
+/// One file of the emission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmittedFile {
+    /// Where it belongs, below the output directory.
+    pub path: PathBuf,
+    /// Its text.
+    pub contents: String,
+}
+
+/// Why nothing was emitted.
+#[derive(Debug, thiserror::Error)]
+pub enum EmitError {
+    /// The description is not a heap.
+    #[error("the heap cannot be emitted: {0}")]
+    Invalid(Invalid),
+    /// A template does not render: a fault of this crate.
+    #[error("the template of the emitted code is broken: {0}")]
+    Template(#[from] minijinja::Error),
+}
+
+/// The templates by the names under which they include one another.
+const TEMPLATES: [(&str, &str); 14] = [
+    ("heap.h.j2", include_str!("emit/templates/heap.h.j2")),
+    ("heap.c.j2", include_str!("emit/templates/heap.c.j2")),
+    ("blocks.c.j2", include_str!("emit/templates/blocks.c.j2")),
+    (
+        "index_list.c.j2",
+        include_str!("emit/templates/index_list.c.j2"),
+    ),
+    (
+        "index_classes.c.j2",
+        include_str!("emit/templates/index_classes.c.j2"),
+    ),
+    (
+        "index_kingsley.c.j2",
+        include_str!("emit/templates/index_kingsley.c.j2"),
+    ),
+    (
+        "index_buddy.c.j2",
+        include_str!("emit/templates/index_buddy.c.j2"),
+    ),
+    ("pool.c.j2", include_str!("emit/templates/pool.c.j2")),
+    ("objects.c.j2", include_str!("emit/templates/objects.c.j2")),
+    (
+        "composite.c.j2",
+        include_str!("emit/templates/composite.c.j2"),
+    ),
+    ("preload.c.j2", include_str!("emit/templates/preload.c.j2")),
+    ("lib.rs.j2", include_str!("emit/templates/lib.rs.j2")),
+    ("global.rs.j2", include_str!("emit/templates/global.rs.j2")),
+    ("README.md.j2", include_str!("emit/templates/README.md.j2")),
+];
+
+/// The heap as source code: `c/heap.h`, `c/heap.c`, `c/preload.c`, a crate in
+/// `rust/`, `heap.toml` and `README.md`.
+///
+/// # Errors
+/// [`EmitError::Invalid`] when the description is not a heap.
+pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedFile>, EmitError> {
+    let geometry = Geometry::tagged(8);
+    description
+        .validate(geometry.granule, geometry.header)
+        .map_err(EmitError::Invalid)?;
+    let mut environment = minijinja::Environment::new();
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    let context = model::context(description);
+    let render = |template: &str| -> Result<String, EmitError> {
+        let text = environment.get_template(template)?.render(&context)?;
+        Ok(tidy(&text))
+    };
+    let file = |path: &str, contents: String| EmittedFile {
+        path: path.into(),
+        contents,
+    };
+    Ok(vec![
+        file("c/heap.h", render("heap.h.j2")?),
+        file("c/heap.c", render("heap.c.j2")?),
+        file("c/preload.c", render("preload.c.j2")?),
+        file("rust/Cargo.toml", rust::manifest(options)),
+        file("rust/src/lib.rs", render("lib.rs.j2")?),
+        file("heap.toml", options.heap_toml.clone()),
+        file("README.md", render("README.md.j2")?),
+    ])
+}
+
+/// Writes emitted files below `directory`, which is created.
+///
+/// # Errors
+/// When a directory or file cannot be written.
+pub fn write(files: &[EmittedFile], directory: &Path) -> std::io::Result<()> {
+    for file in files {
+        let path = directory.join(&file.path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, &file.contents)?;
+    }
+    Ok(())
+}
+
+/// Takes out what templates leave behind: trailing blanks and runs of empty lines.
+fn tidy(text: &str) -> String {
+    let mut tidy = String::with_capacity(text.len());
+    let mut empty = 1;
+    for line in text.lines().map(str::trim_end) {
+        empty = if line.is_empty() { empty + 1 } else { 0 };
+        if empty <= 1 {
+            tidy.push_str(line);
+            tidy.push('\n');
+        }
+    }
+    tidy
+}

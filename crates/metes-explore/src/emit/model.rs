@@ -1,0 +1,215 @@
+//! What the templates know of a description.
+//!
+//! Invariant: every number a template prints comes from here, computed from
+//! the description; templates choose code, they do not calculate.
+
+use metes_heap::Description;
+use metes_heap::description::{General, IndexKind};
+use metes_heap::index::list::{Fit, Order};
+use metes_heap::store::Geometry;
+use minijinja::{Value, context};
+
+/// The values for all templates.
+pub(super) fn context(description: &Description) -> Value {
+    let count = description.general.len();
+    let pools: Vec<Value> = description
+        .general
+        .iter()
+        .enumerate()
+        .map(|(number, pool)| pool_context(description, &pool, number, count))
+        .collect();
+    let objects: Vec<Value> = description
+        .objects
+        .iter()
+        .map(|pool| context! { size => pool.size, level => pool.level })
+        .collect();
+    let slab = description.objects.iter().next().map(|pool| pool.slab);
+    let largest_object = description.objects.iter().map(|pool| pool.size).max();
+    let any =
+        |wanted: fn(&IndexKind) -> bool| description.general.iter().any(|pool| wanted(&pool.index));
+    let list = any(|index| matches!(index, IndexKind::List { .. }));
+    let classes = any(|index| matches!(index, IndexKind::Classes { .. }));
+    let buddy = any(|index| matches!(index, IndexKind::Buddy { .. }));
+    let kingsley = any(|index| matches!(index, IndexKind::Kingsley));
+    // Helpers of which a compiler would say that nobody calls them.
+    let lowest_bit = classes || !objects.is_empty();
+    let needs = context! {
+        lowest_bit => lowest_bit,
+        lowest_alone => lowest_bit || buddy,
+        highest_bit => lowest_bit || buddy || kingsley,
+        head_number => classes,
+    };
+    context! {
+        summary => summary(description),
+        pools => pools,
+        objects => objects,
+        slab => slab.unwrap_or(0),
+        largest_object => largest_object.unwrap_or(0),
+        classes => classes,
+        needs => needs,
+        kinds => context! { list => list, classes => classes, kingsley => kingsley, buddy => buddy },
+        dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
+    }
+}
+
+/// The heap in words, a line a pool.
+fn summary(description: &Description) -> Vec<String> {
+    let mut lines: Vec<String> = description
+        .objects
+        .iter()
+        .map(|pool| format!("slots of {} bytes in slabs of {}", pool.size, pool.slab))
+        .collect();
+    lines.extend(description.dedicated.iter().map(|pool| {
+        format!(
+            "a free list of their own for requests of {} bytes",
+            pool.size
+        )
+    }));
+    lines.extend(description.general.iter().map(|pool| pool_summary(&pool)));
+    lines
+}
+
+fn pool_summary(pool: &General) -> String {
+    let reach = match pool.up_to {
+        usize::MAX => "everything else".to_string(),
+        bytes => format!("requests up to {bytes} bytes"),
+    };
+    format!("{reach}: {}", index_summary(&pool.index))
+}
+
+fn index_summary(index: &IndexKind) -> String {
+    match *index {
+        IndexKind::List {
+            fit,
+            order,
+            depth_percent,
+            max_fit_percent,
+        } => {
+            let mut text = format!("{} fit, {} order", fit_name(fit), order_name(order));
+            if depth_percent < 100 {
+                text += &format!(", {depth_percent} % of the list searched");
+            }
+            if max_fit_percent > 0 {
+                text += &format!(", blocks up to {max_fit_percent} % of the need");
+            }
+            text
+        }
+        IndexKind::Classes {
+            second_level,
+            probes,
+        } => match (second_level, probes) {
+            (1, 0) => "half-fit".to_string(),
+            (_, 0) => format!("TLSF, {second_level} classes a power of two"),
+            (_, usize::MAX) => {
+                format!("segregated fit, {second_level} classes a power of two")
+            }
+            _ => format!("segregated fit, {second_level} classes a power of two, {probes} probes"),
+        },
+        IndexKind::Kingsley => "Kingsley, powers of two without merging".to_string(),
+        IndexKind::Buddy { lowest: false } => "binary buddy".to_string(),
+        IndexKind::Buddy { lowest: true } => "binary buddy, lowest address first".to_string(),
+    }
+}
+
+fn fit_name(fit: Fit) -> &'static str {
+    match fit {
+        Fit::First => "first",
+        Fit::Next => "next",
+        Fit::Best => "best",
+        Fit::Worst => "worst",
+        Fit::Exact => "exact",
+    }
+}
+
+fn order_name(order: Order) -> &'static str {
+    match order {
+        Order::Lifo => "lifo",
+        Order::Fifo => "fifo",
+        Order::Address => "address",
+    }
+}
+
+fn pool_context(description: &Description, pool: &General, number: usize, count: usize) -> Value {
+    let suffix = if count == 1 {
+        String::new()
+    } else {
+        number.to_string()
+    };
+    let halves = matches!(pool.index, IndexKind::Buddy { .. });
+    // Kingsley never merges and always splits, whatever the description's limits.
+    let (coalesce, split) = match pool.index {
+        IndexKind::Kingsley => (0, 0),
+        _ => (pool.limits.coalesce_up_to, pool.limits.split_down_to),
+    };
+    let common = context! {
+        prefix => format!("general{suffix}"),
+        upper => format!("GENERAL{suffix}"),
+        name => if count == 1 { "General pool".to_string() } else { format!("General pool {number}") },
+        article => if count == 1 { "the general pool".to_string() } else { format!("general pool {number}") },
+        summary => pool_summary(pool),
+        number => number,
+        up_to => pool.up_to,
+        halves => halves,
+        wilderness => matches!(pool.index, IndexKind::List { .. } | IndexKind::Kingsley),
+        merges_all => !halves && coalesce == usize::MAX,
+        coalesce => bytes(coalesce, "unlimited"),
+        split => bytes(split, "never"),
+        dedicated => !description.dedicated.is_empty(),
+        dedicated_64 => dedicated_blocks(description, &pool.index, 8),
+        dedicated_32 => dedicated_blocks(description, &pool.index, 4),
+    };
+    let index = match pool.index {
+        IndexKind::List {
+            fit,
+            order,
+            depth_percent,
+            max_fit_percent,
+        } => context! {
+            kind => "list",
+            fit => fit_name(fit),
+            order => order_name(order),
+            fit_variant => format!("{fit:?}"),
+            order_variant => format!("{order:?}"),
+            depth => depth_percent,
+            max_fit => max_fit_percent,
+        },
+        IndexKind::Classes {
+            second_level,
+            probes,
+        } => context! {
+            kind => "classes",
+            log2 => second_level.trailing_zeros(),
+            probes => bytes(probes, "unlimited"),
+        },
+        IndexKind::Kingsley => context! { kind => "kingsley" },
+        IndexKind::Buddy { lowest } => context! { kind => "buddy", lowest => lowest },
+    };
+    context! { ..index, ..common }
+}
+
+/// A number, or what its largest value stands for.
+fn bytes(number: usize, largest: &str) -> String {
+    match number {
+        usize::MAX => largest.to_string(),
+        number => number.to_string(),
+    }
+}
+
+/// The blocks that dedicated lists keep on a target with such words, each once.
+fn dedicated_blocks(description: &Description, index: &IndexKind, word: usize) -> Vec<usize> {
+    let geometry = Geometry::tagged(word);
+    let mut blocks = Vec::new();
+    for pool in description.dedicated.iter() {
+        let Some(block) = geometry.block_for(pool.size) else {
+            continue;
+        };
+        let block = match index {
+            IndexKind::Kingsley | IndexKind::Buddy { .. } => block.next_power_of_two(),
+            _ => block,
+        };
+        if !blocks.contains(&block) {
+            blocks.push(block);
+        }
+    }
+    blocks
+}

@@ -1,0 +1,107 @@
+//! The emitted C as an object: no warnings, nothing but code and constants.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::sample;
+use crate::support::{STRICT, emitted, succeed};
+
+fn compile(compiler: &str, directory: &Path, flags: &[&str]) {
+    succeed(
+        Command::new(compiler)
+            .args(STRICT)
+            .args(["-O2", "-c", "-o"])
+            .arg(directory.join("heap.o"))
+            .args(flags)
+            .arg(directory.join("c/heap.c")),
+    );
+}
+
+/// Symbols of the object by the letter that `nm` gives their section.
+fn symbols(directory: &Path) -> Vec<(char, String)> {
+    let output = succeed(
+        Command::new("nm")
+            .arg("--format=posix")
+            .arg(directory.join("heap.o")),
+    );
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let mut words = line.split_whitespace();
+            let name = words.next().unwrap().to_string();
+            (words.next().unwrap().chars().next().unwrap(), name)
+        })
+        .collect()
+}
+
+fn text_bytes(directory: &Path) -> usize {
+    let output = succeed(Command::new("size").arg(directory.join("heap.o")));
+    let table = String::from_utf8(output.stdout).unwrap();
+    let row = table.lines().nth(1).expect("size prints a row an object");
+    row.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn no_compiler_warns_at_any_width() {
+    for (name, description) in sample::named() {
+        let directory = emitted(&description);
+        // gcc at the host's width is the next test's.
+        compile("gcc", directory.path(), &["-ffreestanding", "-m32"]);
+        compile("clang", directory.path(), &[]);
+        // The library differs with object pools only.
+        if !["tlsf", "everything"].contains(&name) {
+            continue;
+        }
+        compile("clang", directory.path(), &["-ffreestanding", "-m32"]);
+        for compiler in ["gcc", "clang"] {
+            succeed(
+                Command::new(compiler)
+                    .args(STRICT)
+                    .args(["-O2", "-fPIC", "-c", "-o"])
+                    .arg(directory.path().join("preload.o"))
+                    .arg(directory.path().join("c/preload.c")),
+            );
+        }
+    }
+}
+
+#[test]
+fn parameters_are_folded_into_the_code() {
+    for (name, description) in sample::named() {
+        let directory = emitted(&description);
+        compile("gcc", directory.path(), &[]);
+        for (section, symbol) in symbols(directory.path()) {
+            let known = match section {
+                // Code; of what is defined elsewhere, memory functions only.
+                'T' | 't' => true,
+                'U' => ["memcpy", "memset", "_GLOBAL_OFFSET_TABLE_"].contains(&symbol.as_str()),
+                // No data: neither parameters nor state live in the object.
+                _ => false,
+            };
+            assert!(known, "{name}: {section} {symbol}");
+        }
+        println!("{name}: {} bytes of code", text_bytes(directory.path()));
+    }
+}
+
+#[test]
+fn what_a_heap_does_not_need_is_not_emitted() {
+    let (_, tlsf) = sample::named().remove(0);
+    let directory = emitted(&tlsf);
+    let code = std::fs::read_to_string(directory.path().join("c/heap.c")).unwrap();
+    for absent in ["objects_", "_dedicated", "wilderness =", "rover"] {
+        assert!(!code.contains(absent), "{absent} in a plain TLSF");
+    }
+    // Neither a variable nor a division: the second level is a constant shift.
+    compile("gcc", directory.path(), &[]);
+    let objdump = succeed(
+        Command::new("objdump")
+            .args(["-d", "--no-show-raw-insn"])
+            .arg(directory.path().join("heap.o")),
+    );
+    let listing = String::from_utf8(objdump.stdout).unwrap();
+    let body = listing.split("<heap_allocate>:").nth(1).unwrap();
+    let body = body.split("\n\n").next().unwrap();
+    assert!(!body.contains("div"), "{body}");
+}

@@ -1,0 +1,14 @@
+//! Emitted heaps against the heaps that they were emitted from.
+//!
+//! Needs `cc` (gcc), `clang`, `nm`, and for real programs `sqlite3`, `perl`
+//! and `python3`. `METES_EMIT_CASES=N` draws more descriptions.
+
+mod code;
+mod crates;
+mod decisions;
+mod narrow;
+mod prediction;
+mod programs;
+mod reference;
+mod sample;
+mod support;

@@ -1,0 +1,221 @@
+//! Descriptions and operation sequences drawn from a seed.
+//!
+//! Invariant: a seed determines what is drawn, on every machine.
+
+use metes_heap::description::{DedicatedPool, Description, General, IndexKind, ObjectPoolKind};
+use metes_heap::{Fit, Limits, Order};
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ word >> 31
+    }
+
+    /// A number below `bound`.
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+}
+
+/// What is done to a heap; `id` names a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operation {
+    Allocate {
+        id: usize,
+        size: usize,
+        align: usize,
+    },
+    Free {
+        id: usize,
+    },
+    Resize {
+        id: usize,
+        size: usize,
+        align: usize,
+    },
+}
+
+/// So many operations on at most a few hundred blocks; at most one block an id.
+pub(crate) fn operations(seed: u64, count: usize) -> Vec<Operation> {
+    let mut random = Random::new(seed);
+    let favourites: Vec<usize> = (0..4).map(|_| 1 + random.below(700)).collect();
+    let mut live: Vec<usize> = Vec::new();
+    let mut operations = Vec::with_capacity(count);
+    for id in 0..count {
+        // The number of blocks swings, so that the heap fills and drains.
+        let full = if id / 500 % 2 == 0 { 300 } else { 40 };
+        let align = match random.below(20) {
+            0 => 1 << random.below(14),
+            1 => 64,
+            _ => random.one_of(&[1, 8, 16]),
+        };
+        let size = size(&mut random, &favourites);
+        if live.len() > full || (!live.is_empty() && random.below(5) < 2) {
+            let id = live.swap_remove(random.below(live.len()));
+            operations.push(Operation::Free { id });
+        } else if !live.is_empty() && random.below(6) == 0 {
+            let id = random.one_of(&live);
+            operations.push(Operation::Resize { id, size, align });
+        } else {
+            live.push(id);
+            operations.push(Operation::Allocate { id, size, align });
+        }
+    }
+    operations
+}
+
+fn size(random: &mut Random, favourites: &[usize]) -> usize {
+    match random.below(100) {
+        0..40 => random.one_of(favourites),
+        40..75 => random.below(300),
+        75..94 => random.below(6_000),
+        94..99 => random.below(120_000),
+        // More than there is, and more than there can be.
+        _ => random.one_of(&[0, 3 << 20, 1 << 40, usize::MAX / 2, usize::MAX]),
+    }
+}
+
+/// One description of each kind of index, and of each way to join them.
+pub(crate) fn named() -> Vec<(&'static str, Description)> {
+    let list = |fit, order, depth_percent, max_fit_percent| IndexKind::List {
+        fit,
+        order,
+        depth_percent,
+        max_fit_percent,
+    };
+    let mut dedicated = Description::of(IndexKind::tlsf(16));
+    for size in [24, 100, 120] {
+        dedicated.dedicated.push(DedicatedPool { size, level: 0 });
+    }
+    let mut everything = Description::of(IndexKind::tlsf(32));
+    everything.general = metes_heap::description::List::EMPTY;
+    for (up_to, index) in [
+        (256, IndexKind::Kingsley),
+        (4096, list(Fit::Best, Order::Lifo, 100, 0)),
+        (usize::MAX, IndexKind::tlsf(32)),
+    ] {
+        everything.general.push(General {
+            up_to,
+            index,
+            limits: Limits::NONE,
+            level: 0,
+        });
+    }
+    for size in [200, 1000] {
+        everything.dedicated.push(DedicatedPool { size, level: 0 });
+    }
+    for size in [32, 48, 128] {
+        everything.objects.push(ObjectPoolKind {
+            size,
+            slab: 4096,
+            level: 0,
+        });
+    }
+    let probing = IndexKind::Classes {
+        second_level: 1,
+        probes: usize::MAX,
+    };
+    vec![
+        ("tlsf", Description::of(IndexKind::tlsf(32))),
+        ("half-fit", Description::of(IndexKind::tlsf(1))),
+        ("segregated-fit", Description::of(probing)),
+        (
+            "next-fit",
+            Description::of(list(Fit::Next, Order::Address, 50, 150)),
+        ),
+        ("buddy", Description::of(IndexKind::Buddy { lowest: false })),
+        (
+            "lowest-buddy",
+            Description::of(IndexKind::Buddy { lowest: true }),
+        ),
+        ("dedicated", dedicated),
+        ("everything", everything),
+    ]
+}
+
+/// Those of the named descriptions, in their order.
+pub(crate) fn some(names: &[&str]) -> Vec<(&'static str, Description)> {
+    let mut chosen = named();
+    chosen.retain(|(name, _)| names.contains(name));
+    assert_eq!(chosen.len(), names.len(), "all of {names:?} exist");
+    chosen
+}
+
+/// A description drawn from a seed, valid.
+pub(crate) fn description(seed: u64) -> Description {
+    let mut random = Random::new(seed);
+    loop {
+        let drawn = draw(&mut random);
+        if drawn.validate(16, 8).is_ok() {
+            return drawn;
+        }
+    }
+}
+
+fn draw(random: &mut Random) -> Description {
+    let mut drawn = Description::of(IndexKind::Kingsley);
+    drawn.general = metes_heap::description::List::EMPTY;
+    let pools = 1 + random.below(3);
+    let mut up_to = 0;
+    for pool in 0..pools {
+        up_to += 1 + random.below(2_000);
+        drawn.general.push(General {
+            up_to: if pool + 1 == pools { usize::MAX } else { up_to },
+            index: index(random),
+            limits: Limits {
+                coalesce_up_to: random.one_of(&[usize::MAX, usize::MAX, 0, 8_192]),
+                split_down_to: random.one_of(&[0, 0, 100, usize::MAX]),
+            },
+            level: 0,
+        });
+    }
+    let mut size = 0;
+    for _ in 0..random.below(4) {
+        size += 1 + random.below(300);
+        drawn.dedicated.push(DedicatedPool { size, level: 0 });
+    }
+    let slab = random.one_of(&[2_048, 4_096, 16_384]);
+    let mut size = 0;
+    for _ in 0..random.below(4) {
+        size += 16 * (1 + random.below(20));
+        drawn.objects.push(ObjectPoolKind {
+            size,
+            slab,
+            level: 0,
+        });
+    }
+    drawn
+}
+
+fn index(random: &mut Random) -> IndexKind {
+    match random.below(8) {
+        0..4 => IndexKind::List {
+            fit: random.one_of(&[Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact]),
+            order: random.one_of(&[Order::Lifo, Order::Fifo, Order::Address]),
+            depth_percent: random.one_of(&[100, 100, 1, 30]),
+            max_fit_percent: random.one_of(&[0, 0, 100, 130]),
+        },
+        4 | 5 => IndexKind::Classes {
+            second_level: 1 << random.below(6),
+            probes: random.one_of(&[0, 0, 3, usize::MAX]),
+        },
+        6 => IndexKind::Kingsley,
+        _ => IndexKind::Buddy {
+            lowest: random.below(2) == 0,
+        },
+    }
+}

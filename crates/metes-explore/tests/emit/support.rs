@@ -1,0 +1,118 @@
+//! Emission to a directory of its own, compilation, the driver.
+//!
+//! Invariant: a tool that is missing fails the test that needs it, by name.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use metes_explore::emit::{self, Options};
+use metes_heap::description::Description;
+use tempfile::TempDir;
+
+use crate::sample::Operation;
+
+/// Most bytes of each range of memory: small, so that some requests fail.
+pub(crate) const ARENA: usize = 4 << 20;
+
+/// What a strict build must bear.
+pub(crate) const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// The emission of a heap, in a directory that is removed with it.
+pub(crate) fn emitted(description: &Description) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let metes_heap = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap");
+    let options = Options {
+        heap_toml: "# The description as the caller gave it.\n".to_string(),
+        metes_heap: Some(metes_heap),
+    };
+    let files = emit::emit(description, &options).unwrap();
+    emit::write(&files, directory.path()).unwrap();
+    directory
+}
+
+/// Runs a tool that the test cannot do without.
+pub(crate) fn run_tool(command: &mut Command) -> Output {
+    match command.output() {
+        Ok(output) => output,
+        Err(cause) => panic!(
+            "{:?} is needed by this test: {cause}",
+            command.get_program()
+        ),
+    }
+}
+
+/// Runs a tool and demands success.
+pub(crate) fn succeed(command: &mut Command) -> Output {
+    let output = run_tool(command);
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Builds the driver of an emission with further flags.
+pub(crate) fn build_driver(directory: &Path, flags: &[&str]) -> PathBuf {
+    build_program(directory, "driver", flags)
+}
+
+/// Builds one of the C programs beside this file with an emitted heap.
+pub(crate) fn build_program(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = directory.join(name);
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emit");
+    let driver = sources.join(name).with_extension("c");
+    succeed(
+        Command::new("cc")
+            .args(STRICT)
+            .args([
+                "-D_POSIX_C_SOURCE=200809L",
+                &format!("-DDRIVER_ARENA={ARENA}"),
+            ])
+            .args(flags)
+            .arg("-I")
+            .arg(directory.join("c"))
+            .arg("-o")
+            .arg(&program)
+            .arg(driver)
+            .arg(directory.join("c/heap.c")),
+    );
+    program
+}
+
+/// What the driver prints for the operations.
+pub(crate) fn drive(program: &Path, operations: &[Operation]) -> Vec<String> {
+    let mut input = String::new();
+    for operation in operations {
+        match *operation {
+            Operation::Allocate { id, size, align } => writeln!(input, "a {id} {size} {align}"),
+            Operation::Free { id } => writeln!(input, "f {id}"),
+            Operation::Resize { id, size, align } => writeln!(input, "r {id} {size} {align}"),
+        }
+        .unwrap();
+    }
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Written beside the reading, or both pipes would fill.
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    let written = writer.join().unwrap();
+    assert!(
+        output.status.success() && written.is_ok(),
+        "the driver failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(str::to_string)
+        .collect()
+}

@@ -1,0 +1,112 @@
+//! Resizing: in place when the block's capacity or a free neighbour allows, else
+//! by moving.
+
+use super::{Heap, NoSource, Source};
+use crate::index::Index;
+use crate::store::{BadFree, Header, Store};
+
+impl<I: Index<S>, S: Store> Heap<I, S> {
+    /// Resizes a block: in place when its own capacity or a free neighbour
+    /// allows, else by moving it. `None` leaves the block as it was.
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// As [`free`](Self::free); on success by moving, the old place is freed.
+    pub unsafe fn resize(
+        &mut self,
+        place: S::Place,
+        size: usize,
+        align: usize,
+    ) -> Result<Option<S::Place>, BadFree> {
+        // SAFETY: the caller's contract; `NoSource` never grows.
+        unsafe { self.resize_from(place, size, align, &mut NoSource) }
+    }
+
+    /// Resizes, and takes memory from `source` when the heap has none left.
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// As [`free`](Self::free) and [`allocate_from`](Self::allocate_from).
+    pub unsafe fn resize_from(
+        &mut self,
+        place: S::Place,
+        size: usize,
+        align: usize,
+        source: &mut impl Source,
+    ) -> Result<Option<S::Place>, BadFree> {
+        let block = self.store.resolve(place)?;
+        let requested = self.store.requested(block);
+        let moved = match self.resize_in_place(block, size, align) {
+            Some(place) => Some(place),
+            None => match self.find(size, align, source) {
+                Some(new) => {
+                    self.store.copy(place, new, requested.min(size));
+                    self.give_back(block);
+                    Some(new)
+                }
+                None => None,
+            },
+        };
+        if S::STATISTICS {
+            match moved {
+                Some(_) => self.counters.resized(requested, size),
+                None => self.counters.failed(),
+            }
+        }
+        Ok(moved)
+    }
+
+    fn resize_in_place(&mut self, block: S::Block, size: usize, align: usize) -> Option<S::Place> {
+        let need = self.need(size)?;
+        if !align.is_power_of_two() || self.store.misalignment(block, align) != 0 {
+            return None;
+        }
+        let header = self.store.header(block);
+        let mut room = header.size;
+        if need > room {
+            if self.index.halves() {
+                return None;
+            }
+            let after = self.store.after(block, room);
+            let other = self.store.header(after);
+            let limit = self.index.limits().coalesce_up_to;
+            if !other.free() || room + other.size < need || room + other.size > limit {
+                return None;
+            }
+            self.index.remove(&mut self.store, after, other.size);
+            self.store.join(block, after);
+            room += other.size;
+            // As if the whole had been free: the cut below sets the marks.
+            let after = self.store.after(block, room);
+            self.store.mark_previous_free(after);
+            let flags = header.flags() & Header::PREVIOUS_FREE;
+            self.store.set_header(block, Header::new(room, flags));
+            return Some(self.cut(block, room, need, size, flags));
+        }
+        if self.index.halves() {
+            while room / 2 >= need {
+                let Some(second) = self.store.carve(block, room / 2) else {
+                    break;
+                };
+                room /= 2;
+                self.store.set_header(second, Header::new(room, 0));
+                self.release(second, Header::new(room, 0));
+            }
+        } else {
+            let limits = self.index.limits();
+            let least = self.store.geometry().minimum.max(limits.split_down_to);
+            if room - need >= least
+                && let Some(rest) = self.store.carve(block, need)
+            {
+                self.release(rest, Header::new(room - need, 0));
+                room = need;
+            }
+        }
+        let flags = header.flags() & Header::PREVIOUS_FREE;
+        Some(self.store.occupy(block, Header::new(room, flags), size))
+    }
+}

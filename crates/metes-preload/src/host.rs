@@ -1,0 +1,447 @@
+//! The heap of the process.
+//!
+//! Invariant: it is made once, by the first thread that needs it, and used
+//! under its lock only; every block given out lies in the arena.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use metes_config::{Config, StoreKind};
+use metes_heap::store::tagged::TaggedBlock;
+use metes_heap::{
+    AnyPool, BadFree, Composite, Description, Heap, IndexKind, Memory, ObjectPools, Slab, Spot,
+    Statistics, Tagged, Tlsf,
+};
+
+use crate::arena::{Arena, map};
+use crate::lock::{Held, Lock};
+use crate::process::{read, reason, refuse, variable};
+use crate::report::{Digest, Event, Report};
+
+/// Blocks as large as the word's address space are prepared for, whatever is
+/// really reserved, so that offsets do not depend on it.
+const SPAN: usize = 1 << 36;
+/// Most slabs of object pools.
+const SLABS: usize = 1 << 20;
+/// Slabs below which object pools are given up.
+const FEWEST_SLABS: usize = 1 << 10;
+/// Zeroing at least so many bytes is left to the kernel.
+const LARGE: usize = 1 << 20;
+const PAGE: usize = 4096;
+/// The alignment of every block.
+pub(crate) const ALIGN: usize = 16;
+
+/// The pools of the heap. The default heap is compiled for its parameters; it
+/// decides what the general form decides.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, and nothing may be allocated"
+)]
+enum Pools {
+    Default(Composite<'static, Tlsf<DEFAULT>, Tagged, 1>),
+    Any(Composite<'static, AnyPool<TaggedBlock>, Tagged>),
+}
+
+/// Second level of the default heap.
+const DEFAULT: usize = 32;
+
+macro_rules! each {
+    ($pools:expr, $own:ident => $call:expr) => {
+        match $pools {
+            Pools::Default($own) => $call,
+            Pools::Any($own) => $call,
+        }
+    };
+}
+
+impl Pools {
+    fn describe(heap: &Description, objects: ObjectPools<'static>) -> Self {
+        let only = Description::of(IndexKind::tlsf(DEFAULT as u32));
+        if heap.general == only.general && heap.dedicated.is_empty() {
+            let general = Heap::new(Tlsf::new(), Tagged::new());
+            return Pools::Default(Composite::new([Some(general)], [usize::MAX], objects));
+        }
+        Pools::Any(Composite::describe(heap, |_| Tagged::new(), objects))
+    }
+
+    /// Gives general pool `number` its first region; `open` makes so many bytes
+    /// at the beginning of its range usable. False if there is no memory.
+    fn begin(
+        &mut self,
+        number: usize,
+        increment: usize,
+        start: *mut u8,
+        open: impl FnOnce(usize) -> bool,
+    ) -> bool {
+        each!(self, pools => {
+            let Some(general) = pools.general(number) else {
+                return true;
+            };
+            general.reserve_span(SPAN);
+            let first = general.smallest_region().checked_next_multiple_of(increment);
+            let (Some(start), Some(first)) = (NonNull::new(start), first) else {
+                return false;
+            };
+            if !open(first) {
+                return false;
+            }
+            // SAFETY: `first` bytes from the start of a range of the arena were
+            // just opened, for this pool alone.
+            let memory = unsafe { Memory::from_raw(start, first) };
+            general.add_region(memory).is_ok()
+        })
+    }
+}
+
+struct Shared {
+    lock: Lock,
+    ready: AtomicBool,
+    host: UnsafeCell<MaybeUninit<Host>>,
+}
+
+// SAFETY: `host` is written once before `ready` is set, and then used by the
+// holder of the lock only.
+unsafe impl Sync for Shared {}
+
+static SHARED: Shared = Shared {
+    lock: Lock::new(),
+    ready: AtomicBool::new(false),
+    host: UnsafeCell::new(MaybeUninit::uninit()),
+};
+
+/// The heap, locked.
+pub(crate) struct Locked<'a> {
+    pub(crate) host: &'a mut Host,
+    _held: Held<'a>,
+}
+
+/// Locks the heap; makes it first, if this is its first use.
+#[inline(always)]
+pub(crate) fn lock() -> Locked<'static> {
+    let held = SHARED.lock.hold();
+    if !SHARED.ready.load(Ordering::Relaxed) {
+        begin();
+    }
+    Locked {
+        // SAFETY: `ready` says that it is written, the lock that it is ours;
+        // the lock orders both after the writing.
+        host: unsafe { (*SHARED.host.get()).assume_init_mut() },
+        _held: held,
+    }
+}
+
+/// Locks the heap if nobody holds it, and it was made.
+pub(crate) fn try_lock() -> Option<Locked<'static>> {
+    let held = SHARED.lock.try_hold()?;
+    if !SHARED.ready.load(Ordering::Relaxed) {
+        return None;
+    }
+    Some(Locked {
+        // SAFETY: as in `lock`.
+        host: unsafe { (*SHARED.host.get()).assume_init_mut() },
+        _held: held,
+    })
+}
+
+#[cold]
+fn begin() {
+    let host = Host::of_environment();
+    // SAFETY: the lock is held, and nothing refers to what is not ready.
+    unsafe { (*SHARED.host.get()).write(host) };
+    SHARED.ready.store(true, Ordering::Relaxed);
+}
+
+pub(crate) extern "C" fn before_fork() {
+    SHARED.lock.before_fork();
+}
+
+pub(crate) extern "C" fn after_fork() {
+    SHARED.lock.after_fork();
+}
+
+pub(crate) extern "C" fn after_fork_in_child() {
+    SHARED.lock.after_fork_in_child();
+}
+
+/// The heap and what it keeps beside.
+pub(crate) struct Host {
+    pools: Pools,
+    arena: Arena,
+    /// Number of the range of slabs.
+    slabs: usize,
+    pub(crate) report: Option<Report>,
+}
+
+/// A size, or one that every heap refuses where it is larger than the arena:
+/// indexes answer for the span that they were prepared for.
+#[inline(always)]
+fn bounded(size: usize, align: usize) -> usize {
+    if size.saturating_add(align) > SPAN - PAGE {
+        return usize::MAX;
+    }
+    size.max(1)
+}
+
+/// Why a block was not resized.
+pub(crate) enum Refused {
+    /// There is no memory; the block is as it was.
+    NoMemory,
+    /// It is no block of this heap.
+    Bad(BadFree),
+}
+
+impl Host {
+    fn of_environment() -> Self {
+        let config = match variable("METES_HEAP") {
+            None => metes_config::spec("tlsf"),
+            Some(text) => {
+                let Ok(text) = String::from_utf8(text) else {
+                    refuse("METES_HEAP is not UTF-8 text");
+                };
+                if metes_config::is_path(&text) {
+                    metes_config::parse(&read_text(&text), &text)
+                } else {
+                    metes_config::spec(&text)
+                }
+            }
+        };
+        let config = match config {
+            Ok(config) => config,
+            Err(error) => refuse(&format!("METES_HEAP: {}", error.one_line())),
+        };
+        if config.store != StoreKind::Tagged {
+            let name = config.name();
+            refuse(&format!(
+                "METES_HEAP: {name} keeps its records outside the memory, which malloc cannot: \
+                 leave out the `store`"
+            ));
+        }
+        let report = variable("METES_REPORT").filter(|pattern| !pattern.is_empty());
+        Self::new(&config, report.map(Report::new))
+    }
+
+    fn new(config: &Config, report: Option<Report>) -> Self {
+        let heap = &config.heap;
+        let slabs = heap.general.len();
+        let increment = config.arena.increment;
+        let Some(mut arena) = Arena::reserve(slabs + 1, config.arena.reserve, increment) else {
+            refuse("no address space is left for a heap: raise the limit (ulimit -v)");
+        };
+        let objects = match heap.objects.iter().next() {
+            None => ObjectPools::none(),
+            Some(pool) => match records((arena.limit(slabs) / pool.slab).min(SLABS)) {
+                Some((table, slack)) => ObjectPools::new(&heap.objects, table, slack),
+                None => refuse("no address space is left for the records of object pools"),
+            },
+        };
+        let mut pools = Pools::describe(heap, objects);
+        for number in 0..slabs {
+            let start = arena.start(number);
+            if !pools.begin(number, increment, start, |bytes| arena.begin(number, bytes)) {
+                refuse("no memory is left to begin a heap with");
+            }
+        }
+        Host {
+            pools,
+            arena,
+            slabs,
+            report,
+        }
+    }
+
+    /// The block at an address, or why there is none. Cheap: it reads the
+    /// header that the heap is about to read.
+    #[inline(always)]
+    fn spot(&self, address: *mut u8) -> Result<Spot<NonNull<u8>>, BadFree> {
+        let (number, offset) = self.arena.locate(address).ok_or(BadFree::Foreign)?;
+        if number == self.slabs {
+            return Ok(Spot::Slot(offset));
+        }
+        let place = NonNull::new(address).ok_or(BadFree::Foreign)?;
+        if !address.addr().is_multiple_of(ALIGN) || offset < ALIGN {
+            return Err(BadFree::Foreign);
+        }
+        // SAFETY: inside an open range and aligned, and not at its beginning.
+        let header = unsafe { *address.wrapping_sub(8).cast::<usize>() };
+        const FREE_OR_RETAINED: usize = 5;
+        const SIZE: usize = 0x0000_ffff_ffff_fff0;
+        if header & FREE_OR_RETAINED != 0 {
+            return Err(BadFree::NotInUse);
+        }
+        let size = header & SIZE;
+        if size < 32 || size > self.arena.extent(number) - (offset - 8) {
+            return Err(BadFree::Foreign);
+        }
+        Ok(Spot::Block(number, place))
+    }
+
+    fn address(&self, spot: Spot<NonNull<u8>>) -> *mut u8 {
+        match spot {
+            Spot::Block(_, place) => place.as_ptr(),
+            Spot::Slot(offset) => self.arena.start(self.slabs).wrapping_add(offset),
+        }
+    }
+
+    /// An address as every run of the same heap gives it.
+    fn offset(&self, address: *mut u8) -> u64 {
+        match self.arena.locate(address) {
+            Some((number, offset)) if number == self.slabs => (1 << 60) + offset as u64,
+            Some((number, offset)) => ((number as u64) << 44) + offset as u64,
+            None => u64::MAX,
+        }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, event: Event, address: *mut u8, size: usize) {
+        if self.report.is_some() {
+            let offset = self.offset(address);
+            if let Some(report) = &mut self.report {
+                report.digest.note(event, offset, size as u64);
+            }
+        }
+    }
+
+    /// Allocates at least one byte; null when there is no memory.
+    #[inline(always)]
+    pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
+        let size = bounded(size, align);
+        // SAFETY: the arena is the source of every pool.
+        let spot = unsafe {
+            each!(&mut self.pools, pools => pools.allocate(size, align, &mut self.arena))
+        };
+        let Some(spot) = spot else {
+            return ptr::null_mut();
+        };
+        let address = self.address(spot);
+        self.note(Event::Allocate, address, size);
+        address
+    }
+
+    /// Frees a block; its requested bytes.
+    #[inline(always)]
+    pub(crate) fn free(&mut self, address: *mut u8) -> Result<(), BadFree> {
+        let spot = self.spot(address)?;
+        // SAFETY: the program frees a block of this heap, as far as can be told.
+        unsafe { each!(&mut self.pools, pools => pools.free(spot)) }?;
+        self.note(Event::Free, address, 0);
+        Ok(())
+    }
+
+    /// Resizes a block to at least one byte.
+    pub(crate) fn resize(&mut self, address: *mut u8, size: usize) -> Result<*mut u8, Refused> {
+        let size = bounded(size, ALIGN);
+        let spot = self.spot(address).map_err(Refused::Bad)?;
+        let slabs = self.arena.start(self.slabs);
+        let copy = |from: Spot<NonNull<u8>>, to: Spot<NonNull<u8>>, bytes: usize| {
+            let [from, to] = [from, to].map(|spot| match spot {
+                Spot::Block(_, place) => place.as_ptr(),
+                Spot::Slot(offset) => slabs.wrapping_add(offset),
+            });
+            // SAFETY: two distinct blocks in use, each of at least that many bytes.
+            unsafe { ptr::copy_nonoverlapping(from, to, bytes) };
+        };
+        // SAFETY: as for `allocate` and `free`.
+        let moved = unsafe {
+            each!(&mut self.pools, pools => pools.resize(spot, size, ALIGN, &mut self.arena, copy))
+                .map_err(Refused::Bad)?
+        };
+        let new = self.address(moved.ok_or(Refused::NoMemory)?);
+        self.note(Event::Resize, new, size);
+        Ok(new)
+    }
+
+    /// The bytes that the program may use: those that it has requested, so that
+    /// what it does with them does not depend on the heap.
+    pub(crate) fn usable_size(&mut self, address: *mut u8) -> Result<usize, BadFree> {
+        let spot = self.spot(address)?;
+        // SAFETY: the program asks about a block of this heap, as far as can be told.
+        unsafe { each!(&mut self.pools, pools => pools.requested(spot)) }
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        each!(&self.pools, pools => pools.statistics())
+    }
+
+    /// What the program's events amounted to, if that is kept.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        self.report.as_ref().map(|report| report.digest)
+    }
+}
+
+fn read_text(path: &str) -> String {
+    let Ok(name) = std::ffi::CString::new(path) else {
+        refuse("METES_HEAP is a path with a zero byte");
+    };
+    let bytes = match read(&name) {
+        Ok(bytes) => bytes,
+        Err(errno) => refuse(&format!(
+            "METES_HEAP: cannot read {path}: {}",
+            reason(errno)
+        )),
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => refuse(&format!("METES_HEAP: {path} is not UTF-8 text")),
+    }
+}
+
+/// Tables for the records of slabs: `slabs` of them, or as many as the system
+/// grants address space for.
+fn records(mut slabs: usize) -> Option<(&'static mut [Slab], &'static mut [u16])> {
+    use metes_heap::objects::SLOTS;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    while slabs >= FEWEST_SLABS {
+        let table = map(slabs * size_of::<Slab>(), access);
+        let slack = map(slabs * SLOTS * size_of::<u16>(), access);
+        if let (Some(table), Some(slack)) = (table, slack) {
+            // SAFETY: fresh mappings of these lengths, aligned to a page, that
+            // stay; zero bytes are valid for both types.
+            return Some(unsafe {
+                (
+                    core::slice::from_raw_parts_mut(table.cast(), slabs),
+                    core::slice::from_raw_parts_mut(slack.cast(), slabs * SLOTS),
+                )
+            });
+        }
+        slabs /= 2;
+    }
+    None
+}
+
+/// Fills a new block with zeros.
+///
+/// # Safety
+/// `size` bytes from `address` must be the caller's alone.
+#[inline(always)]
+pub(crate) unsafe fn clear(address: *mut u8, size: usize) {
+    if size >= LARGE {
+        // SAFETY: the caller's contract.
+        unsafe { clear_pages(address, size) };
+    } else {
+        // SAFETY: the caller's contract.
+        unsafe { ptr::write_bytes(address, 0, size) };
+    }
+}
+
+/// As [`clear`], but gives whole pages back to the kernel, which has them
+/// zeroed when they are used again, if ever.
+#[cold]
+unsafe fn clear_pages(address: *mut u8, size: usize) {
+    let first = address.addr().next_multiple_of(PAGE) - address.addr();
+    let last = (address.addr() + size) / PAGE * PAGE - address.addr();
+    let errno = crate::process::errno();
+    let pages = address.wrapping_add(first);
+    // SAFETY: whole pages of a private anonymous mapping, inside the block.
+    let dropped = unsafe { libc::madvise(pages.cast(), last - first, libc::MADV_DONTNEED) };
+    crate::process::set_errno(errno);
+    // SAFETY: the caller's contract; locked memory is refused, and cleared here.
+    unsafe {
+        if dropped != 0 {
+            ptr::write_bytes(pages, 0, last - first);
+        }
+        ptr::write_bytes(address, 0, first);
+        ptr::write_bytes(address.wrapping_add(last), 0, size - last);
+    }
+}

@@ -1,0 +1,196 @@
+//! The lock around the heap: a short spin, then a futex.
+//!
+//! Invariants:
+//! - while the process has one thread the lock is marked, not fought for (glibc
+//!   says so in `__libc_single_threaded`, which cannot change while one thread
+//!   is inside);
+//! - `fork` happens with the lock held by the forking thread, so that the child
+//!   finds a heap that nobody was changing; other fork handlers of that thread
+//!   may allocate meanwhile, and pass.
+
+use core::ffi::c_char;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+/// Held, and somebody may be waiting.
+const WAITED_FOR: u32 = 2;
+/// Tries before waiting: about the time that an operation of the heap takes.
+const SPINS: usize = 100;
+
+unsafe extern "C" {
+    /// glibc (2.32): not zero while the process has but one thread.
+    static __libc_single_threaded: c_char;
+}
+
+pub(crate) struct Lock {
+    state: AtomicU32,
+    /// The thread that is forking, zero if none.
+    forking: AtomicUsize,
+}
+
+/// Holding the lock.
+pub(crate) struct Held<'a> {
+    lock: &'a Lock,
+    how: How,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// By the only thread, which only marked it.
+    Alone,
+    /// Taken from others.
+    Taken,
+    /// As the thread that forks, which gives it back after the fork.
+    Forking,
+}
+
+fn this_thread() -> usize {
+    // SAFETY: has no precondition.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// Whether the process has but one thread.
+#[inline(always)]
+fn alone() -> bool {
+    // SAFETY: a variable of glibc that is written when threads are created and
+    // joined, which does not happen during this read: either this is the only
+    // thread, or the value is already zero and stays so while others run.
+    // Volatile, as others do write it over time.
+    unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
+}
+
+impl Lock {
+    pub(crate) const fn new() -> Self {
+        Lock {
+            state: AtomicU32::new(FREE),
+            forking: AtomicUsize::new(0),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn hold(&self) -> Held<'_> {
+        let how = if alone() {
+            self.state.store(HELD, Ordering::Relaxed);
+            How::Alone
+        } else if self.take() {
+            How::Taken
+        } else {
+            How::Forking
+        };
+        Held { lock: self, how }
+    }
+
+    /// Holds it if it is free now: also for a signal handler that may have
+    /// interrupted its own thread inside.
+    pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
+        let free = self
+            .state
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        let how = How::Taken;
+        free.is_ok().then_some(Held { lock: self, how })
+    }
+
+    /// `false` if this thread holds it already, as the one that forks.
+    #[inline(always)]
+    fn take(&self) -> bool {
+        let free = self
+            .state
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        free.is_ok() || self.take_slowly()
+    }
+
+    #[cold]
+    fn take_slowly(&self) -> bool {
+        if self.forking.load(Ordering::Relaxed) == this_thread() {
+            return false;
+        }
+        for _ in 0..SPINS {
+            if self.state.load(Ordering::Relaxed) == FREE
+                && self
+                    .state
+                    .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+            {
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        // SAFETY: the address of this thread's errno; a wait must not change it.
+        let errno = unsafe { *libc::__errno_location() };
+        while self.state.swap(WAITED_FOR, Ordering::Acquire) != FREE {
+            // SAFETY: waits on a word that lives as long as the process.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    self.state.as_ptr(),
+                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                    WAITED_FOR,
+                    core::ptr::null::<libc::timespec>(),
+                );
+            }
+        }
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = errno };
+        true
+    }
+
+    #[inline(always)]
+    fn give(&self) {
+        if self.state.swap(FREE, Ordering::Release) == WAITED_FOR {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // SAFETY: wakes waiters on a word that lives as long as the process;
+        // errno is only written on failure, which this call cannot have.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.state.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                1,
+            );
+        }
+    }
+
+    /// Before a fork: takes the lock for the thread that forks. The only thread
+    /// of a process need not, and must not: it may fork in a signal handler that
+    /// interrupted it inside.
+    pub(crate) fn before_fork(&self) {
+        if !alone() {
+            self.take();
+            self.forking.store(this_thread(), Ordering::Relaxed);
+        }
+    }
+
+    /// After a fork, in the parent.
+    pub(crate) fn after_fork(&self) {
+        if self.forking.load(Ordering::Relaxed) == this_thread() {
+            self.forking.store(0, Ordering::Relaxed);
+            self.give();
+        }
+    }
+
+    /// After a fork, in the child, whose only thread is the one that forked:
+    /// those that waited for the lock exist no more.
+    pub(crate) fn after_fork_in_child(&self) {
+        if self.forking.load(Ordering::Relaxed) != 0 {
+            self.forking.store(0, Ordering::Relaxed);
+            self.state.store(FREE, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        match self.how {
+            How::Alone => self.lock.state.store(FREE, Ordering::Relaxed),
+            How::Taken => self.lock.give(),
+            How::Forking => {}
+        }
+    }
+}

@@ -1,0 +1,38 @@
+/* Frees what must not be freed. Usage: misuse KIND */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int global[64];
+
+int main(int count, char **arguments) {
+    const char *kind = count > 1 ? arguments[1] : "";
+    char *block = malloc(1000), *other = malloc(40), *small = malloc(24);
+    memset(block, 0, 1000);
+    void *volatile wrong = NULL;
+    if (strcmp(kind, "twice") == 0) {
+        free(block);
+        wrong = block;
+    } else if (strcmp(kind, "small-twice") == 0) {
+        free(small);
+        wrong = small;
+    } else if (strcmp(kind, "global") == 0) {
+        wrong = &global[16];
+    } else if (strcmp(kind, "stack") == 0) {
+        wrong = &kind;
+    } else if (strcmp(kind, "inside") == 0) {
+        wrong = block + 64;
+    } else if (strcmp(kind, "misaligned") == 0) {
+        wrong = block + 8;
+    } else if (strcmp(kind, "realloc") == 0) {
+        free(block);
+        wrong = realloc(*(void *volatile *)&block, 2000);
+    } else {
+        fprintf(stderr, "misuse: what is %s?\n", kind);
+        return 3;
+    }
+    free(wrong);
+    free(other);
+    puts("not noticed");
+    return 0;
+}

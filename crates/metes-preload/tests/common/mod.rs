@@ -1,0 +1,167 @@
+//! Builds the library, and runs programs with and without it.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A heap with pools of every kind.
+pub(crate) const COMPOSITE: &str = r#"
+[[pool]]
+kind = "object"
+size = 16
+[[pool]]
+kind = "object"
+size = 32
+[[pool]]
+kind = "object"
+size = 48
+[[pool]]
+kind = "object"
+size = 112
+[[pool]]
+kind = "dedicated"
+size = 1024
+[[pool]]
+kind = "dedicated"
+size = 4096
+[[pool]]
+kind = "general"
+index = "segregated-fit"
+second_level = 4
+probes = 8
+up_to = 8192
+coalesce_up_to = "64 KiB"
+[[pool]]
+kind = "general"
+index = "tlsf"
+second_level = 8
+"#;
+
+/// The library, built once by the first test that needs it.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").expect("cargo runs this test");
+        let built = Command::new(cargo)
+            .args([
+                "build",
+                "--release",
+                "--quiet",
+                "--package",
+                "metes-preload",
+            ])
+            .args(["--message-format", "json"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("cargo can be run");
+        assert!(built.status.success(), "the library does not build");
+        let messages = String::from_utf8(built.stdout).expect("cargo writes text");
+        let name = "libmetes_preload.so\"";
+        let end = messages.rfind(name).expect("cargo names the library") + name.len() - 1;
+        let start = messages[..end]
+            .rfind('"')
+            .expect("a string has a beginning")
+            + 1;
+        PathBuf::from(&messages[start..end])
+    })
+}
+
+/// Every named heap, and one with all kinds of pools, as METES_HEAP takes them.
+pub(crate) fn heaps() -> &'static [String] {
+    static HEAPS: OnceLock<Vec<String>> = OnceLock::new();
+    HEAPS.get_or_init(|| {
+        let mut heaps: Vec<String> = metes_config::named()
+            .into_iter()
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("composite-{}.toml", std::process::id()));
+        std::fs::write(&path, COMPOSITE).expect("the temporary directory is writable");
+        heaps.push(path.display().to_string());
+        heaps
+    })
+}
+
+/// Whether a heap searches lists, so that large inputs would take long.
+pub(crate) fn is_slow(heap: &str) -> bool {
+    [
+        "first-fit",
+        "next-fit",
+        "best-fit",
+        "worst-fit",
+        "exact-fit",
+    ]
+    .contains(&heap)
+}
+
+/// A new empty directory.
+pub(crate) fn directory(name: &str) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("{name}-{}-{number}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the temporary directory is writable");
+    path
+}
+
+/// Preloads the library into a command, with the given heap.
+pub(crate) fn preload<'c>(command: &'c mut Command, heap: &str) -> &'c mut Command {
+    command
+        .env("LD_PRELOAD", library())
+        .env("METES_HEAP", heap)
+        .env_remove("METES_REPORT")
+}
+
+/// Runs a command to its end.
+#[track_caller]
+pub(crate) fn run(command: &mut Command) -> Output {
+    match command.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => panic!("{command:?} cannot be run: {error} (is it installed?)"),
+    }
+}
+
+/// Runs a command to its end, which must be a success.
+#[track_caller]
+pub(crate) fn succeed(command: &mut Command) -> Output {
+    let output = run(command);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Compiles a C program of this directory; `flags` go to the compiler.
+#[track_caller]
+pub(crate) fn compile(source: &str, flags: &[&str]) -> PathBuf {
+    let directory = directory("compiled");
+    let output = directory.join(source).with_extension("");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/c")
+        .join(source);
+    succeed(
+        Command::new("gcc")
+            .args([
+                "-std=gnu11",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-fno-builtin",
+                "-pthread",
+                "-Wno-use-after-free",
+            ])
+            .arg(&source)
+            .arg("-o")
+            .arg(&output)
+            .args(flags),
+    );
+    output
+}

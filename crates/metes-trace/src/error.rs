@@ -1,0 +1,192 @@
+//! What can be wrong with a trace. Each message names the cause, where it is,
+//! and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::event::Op;
+
+/// Why an event cannot follow those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistency {
+    /// A free, resize or access of a block that never was.
+    #[error("{} of block {block}, which was never allocated", .op.name())]
+    UnknownBlock {
+        /// What was to be done.
+        op: Op,
+        /// The block as the input names it.
+        block: u64,
+    },
+    /// A free of a block already freed.
+    #[error("block {block} is freed a second time")]
+    DoubleFree {
+        /// The block as the input names it.
+        block: u64,
+    },
+    /// A resize or access of a block already freed.
+    #[error("{} of block {block}, which is already freed", .op.name())]
+    DeadBlock {
+        /// What was to be done.
+        op: Op,
+        /// The block as the input names it.
+        block: u64,
+    },
+    /// An allocation of a block that is live.
+    #[error("block {block} is allocated while it is live")]
+    LiveBlock {
+        /// The block as the input names it.
+        block: u64,
+    },
+    /// Serial numbers must count the allocations.
+    #[error("allocation of block {block} where serial number {expected} is due")]
+    NotDense {
+        /// The block found.
+        block: u64,
+        /// The serial number due.
+        expected: u64,
+    },
+    /// Larger than any object can be.
+    #[error("size {size} is larger than any object can be ({})", isize::MAX)]
+    SizeTooLarge {
+        /// The size found.
+        size: u64,
+    },
+    /// Alignments are powers of two.
+    #[error("alignment {align} is no power of two")]
+    BadAlign {
+        /// The alignment found.
+        align: u32,
+    },
+    /// Sequence numbers count the rows.
+    #[error("sequence number {seq} where {expected} is due")]
+    BadSequence {
+        /// The number found.
+        seq: u64,
+        /// The number due.
+        expected: u64,
+    },
+    /// More than 2^32 - 1 blocks.
+    #[error("more than 4294967295 blocks")]
+    TooManyBlocks,
+}
+
+/// Why a trace cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be opened, read or written.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// `read` or `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Not a Parquet file at all, or one cut off.
+    #[error(
+        "{} is no whole Parquet file ({reason}): it is cut off, damaged or of another kind; \
+         record it again, or import text with `metes trace import`", .path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the reader said.
+        reason: String,
+    },
+    /// A Parquet file of another schema.
+    #[error(
+        "{} is Parquet but no trace: {reason}; a trace has the columns seq, time_ns, thread, op, \
+         block, size, align, reads, writes, site", .path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Which column is missing or of which type.
+        reason: String,
+    },
+    /// A trace of a schema version that this build does not know.
+    #[error(
+        "{} has trace schema version {found}, this build reads version {supported}: use the \
+         version of Metes that wrote it, or record it again", .path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+        /// The version that this build reads.
+        supported: u32,
+    },
+    /// A row that cannot follow those before it.
+    #[error(
+        "{}, row {row}: {cause}; if rows were filtered or sorted by another tool, bring the \
+         trace in with `metes trace import`, which numbers blocks anew", .path.display()
+    )]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 0.
+        row: u64,
+        /// What is wrong with it.
+        cause: RowError,
+    },
+    /// A line of text that is no event, or cannot follow those before it.
+    #[error("{}, line {line}: {cause}", .path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        cause: LineError,
+    },
+    /// No event at all.
+    #[error("{} holds no event: a trace needs at least one", .path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// What is wrong with a row of a Parquet trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    /// See [`Inconsistency`].
+    #[error(transparent)]
+    Inconsistent(#[from] Inconsistency),
+    /// An operation that is none of the four.
+    #[error("unknown op {0:?}")]
+    UnknownOp(String),
+    /// A null, or a number outside its column's range.
+    #[error("no valid value in column {0}")]
+    BadValue(&'static str),
+}
+
+/// What is wrong with a line of a text trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// See [`Inconsistency`].
+    #[error(transparent)]
+    Inconsistent(#[from] Inconsistency),
+    /// The first field is none of a, f, r.
+    #[error("unknown op {0:?}; a (allocate), f (free) and r (resize) are known")]
+    UnknownOp(String),
+    /// Too few fields.
+    #[error("field {0} is missing; a line is op,block,size[,align[,thread]]")]
+    Missing(&'static str),
+    /// Too many fields.
+    #[error("more than 5 fields; a line is op,block,size[,align[,thread]]")]
+    TooMany,
+    /// A field that should be a number.
+    #[error("field {field} is {text:?}, not a whole number in its range")]
+    NotANumber {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        text: String,
+    },
+    /// Longer than any event.
+    #[error("longer than {0} bytes, so no event; is this a text file?")]
+    TooLong(usize),
+}

@@ -1,0 +1,116 @@
+//! Why a program cannot be recorded. Each message names the cause and what to
+//! do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What keeps the dynamic loader from loading the recorder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// No dynamic loader takes part.
+    #[error(
+        "it is statically linked, so no library can be loaded before it: link it dynamically, or \
+         bring a trace of its own in with `metes trace import`"
+    )]
+    Static,
+    /// Runs with rights other than the caller's.
+    #[error(
+        "it runs with the rights of another user or group ({0}), for which the loader ignores \
+         preloaded libraries: record a copy without those rights, or record as that user"
+    )]
+    Privileged(&'static str),
+    /// Another word size or processor.
+    #[error("it is made for another kind of processor than this Metes: use a Metes of that kind")]
+    Machine,
+    /// Another C library.
+    #[error(
+        "it uses the C library musl, and the recorder works on top of glibc: build the program \
+         against glibc"
+    )]
+    Musl,
+    /// Neither ELF nor a script.
+    #[error("it is neither an ELF program nor a script that begins with #!")]
+    Format,
+}
+
+/// Why a program cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// An empty command.
+    #[error("no command to record; give one after --")]
+    NoCommand,
+    /// No such program.
+    #[error("program {program} is not found{}; check its name", .searched)]
+    NotFound {
+        /// As it was given.
+        program: String,
+        /// Where it was looked for.
+        searched: &'static str,
+    },
+    /// There, but no program.
+    #[error("{} cannot be run: {reason}", .path.display())]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// Cannot be recorded by preloading.
+    #[error("{} cannot be recorded: {obstacle}", .path.display())]
+    CannotPreload {
+        /// The file that would be loaded: the program or its interpreter.
+        path: PathBuf,
+        /// What is in the way.
+        obstacle: Obstacle,
+    },
+    /// The recording library is not there.
+    #[error(
+        "recording library {} cannot be read: {source}; build it with `cargo build --release \
+         -p metes-record`", .path.display()
+    )]
+    Library {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No place for the raw files.
+    #[error("cannot use directory {} for the recording: {reason}; set TMPDIR", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The system did not start the program.
+    #[error("cannot run {}: {source}", .path.display())]
+    Run {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No process recorded anything.
+    #[error(
+        "{} made no request that could be recorded: it uses no malloc, brings its own, or clears \
+         LD_PRELOAD; recording also needs Linux 4.14 and leave to write files (ulimit -f)", .program.display()
+    )]
+    NothingRecorded {
+        /// The program.
+        program: PathBuf,
+    },
+    /// A raw file cannot be understood.
+    #[error("raw recording {}: {reason}; record again", .path.display())]
+    Raw {
+        /// The raw file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// [`super::Choice`] names none of the processes.
+    #[error("no recorded process fits; there are {there_are}")]
+    NoSuchProcess {
+        /// Those there are.
+        there_are: String,
+    },
+}

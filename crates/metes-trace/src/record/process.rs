@@ -1,0 +1,180 @@
+//! The recorded processes, each with its raw file.
+//!
+//! Invariant: a raw file is read only when its trace is asked for: a build may
+//! have thousands of processes.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use super::error::RecordError;
+use super::layout::{HEADER_BYTES, Header, MAGIC, VERSION};
+use super::raw::{self, Clock};
+use super::run::Run;
+use crate::trace::{Provenance, Trace};
+
+/// A process that recorded something.
+#[derive(Clone, Debug)]
+pub struct ProcessTrace {
+    /// Number of the process.
+    pub pid: u32,
+    /// Number of its parent.
+    pub parent: u32,
+    /// The executable.
+    pub program: PathBuf,
+    /// Its arguments; a very long line is cut.
+    pub command: Vec<String>,
+    /// It came from `fork` and ran on in its parent's program and heap.
+    pub forked: bool,
+    /// Words of raw recording: some 1.5 for an event.
+    pub raw_words: u64,
+    /// Events that found no place (disk full, file size limit, no access to
+    /// the directory).
+    pub lost: u64,
+    path: PathBuf,
+    clock: Clock,
+}
+
+/// A trace out of a raw file, and what did not fit into it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The trace.
+    pub trace: Trace,
+    /// Frees of blocks from before the recording; in a forked process, of
+    /// blocks it inherited. They are not in the trace.
+    pub unknown_frees: u64,
+    /// Resizes of such blocks; in the trace they are allocations.
+    pub unknown_resizes: u64,
+    /// Records that were begun and not finished when the process died.
+    pub unfinished: u64,
+}
+
+impl ProcessTrace {
+    /// File name of the executable.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.program
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or("")
+    }
+
+    /// Reads the trace. O(events). The raw file lives as long as the
+    /// [`Recording`](super::Recording).
+    ///
+    /// # Errors
+    /// [`RecordError::Raw`] if the file is damaged.
+    pub fn load(&self) -> Result<Loaded, RecordError> {
+        let error = |reason: String| RecordError::Raw {
+            path: self.path.clone(),
+            reason,
+        };
+        let file = File::open(&self.path).map_err(|source| error(source.to_string()))?;
+        let provenance = Provenance {
+            command: self.command.clone(),
+            recorder: "preload".to_owned(),
+            host: host(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            forked: self.forked,
+            lost_events: self.lost,
+            timed: true,
+            ..Provenance::default()
+        };
+        raw::load(file, self.raw_words, self.clock, provenance).map_err(error)
+    }
+}
+
+/// The processes recorded in `directory`, in the order in which they began.
+pub(super) fn find(directory: &Path, run: &Run) -> Result<Vec<ProcessTrace>, RecordError> {
+    let bad = |error: std::io::Error| RecordError::Directory {
+        path: directory.to_owned(),
+        reason: error.to_string(),
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(bad)? {
+        let path = entry.map_err(bad)?.path();
+        if path.extension().is_some_and(|extension| extension == "raw")
+            && let Some((start, process)) = read_header(&path, run)?
+        {
+            found.push((start, process));
+        }
+    }
+    found.sort_by_key(|(start, process)| (*start, process.pid));
+    Ok(found.into_iter().map(|(_, process)| process).collect())
+}
+
+/// The process of a raw file and when it began; None if it died before its
+/// first record.
+fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, RecordError> {
+    let error = |reason: String| RecordError::Raw {
+        path: path.to_owned(),
+        reason,
+    };
+    let mut file = File::open(path).map_err(|source| error(source.to_string()))?;
+    // SAFETY: all-zero bytes are a valid header.
+    let mut header: Box<Header> = Box::new(unsafe { std::mem::zeroed() });
+    let place: *mut Header = &raw mut *header;
+    // SAFETY: `place` is valid for the bytes of a header, borrowed once; the
+    // structure has integers only, so any bytes are a valid value.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(place.cast::<u8>(), size_of::<Header>()) };
+    if file.read_exact(bytes).is_err() || header.magic == 0 {
+        return Ok(None);
+    }
+    if header.magic != MAGIC || header.version != VERSION {
+        return Err(error("it is of another version of the recorder".to_owned()));
+    }
+    let length = file
+        .metadata()
+        .map_err(|source| error(source.to_string()))?
+        .len();
+    // A cursor beyond the file is one of a process that found no more room.
+    let room = length.saturating_sub(HEADER_BYTES as u64) / 8;
+    let words = header.cursor.load(Ordering::Relaxed).min(room);
+    let cut = |bytes: &[u8], length: u32| bytes[..bytes.len().min(length as usize)].to_vec();
+    let arguments = cut(&header.command, header.command_length);
+    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
+    let program = cut(&header.program, header.program_length);
+    let process = ProcessTrace {
+        pid: header.pid,
+        parent: header.parent,
+        program: PathBuf::from(String::from_utf8_lossy(&program).into_owned()),
+        command: arguments
+            .split(|&byte| byte == 0)
+            .map(|argument| String::from_utf8_lossy(argument).into_owned())
+            .collect(),
+        forked: header.forked != 0,
+        raw_words: words,
+        lost: header.lost.load(Ordering::Relaxed),
+        path: path.to_owned(),
+        clock: Clock {
+            start: header.clock_start,
+            shift: header.clock_shift,
+            elapsed_ticks: run.ticks.saturating_sub(header.clock_start),
+            elapsed_ns: run.monotonic.saturating_sub(header.monotonic_start),
+        },
+    };
+    Ok(Some((header.monotonic_start, process)))
+}
+
+/// System and processor.
+fn host() -> String {
+    // SAFETY: all-zero bytes are a valid value of this plain structure.
+    let mut name: libc::utsname = unsafe { std::mem::zeroed() };
+    // SAFETY: a valid place for the answer.
+    unsafe { libc::uname(&raw mut name) };
+    let text = |field: &[libc::c_char]| {
+        let bytes = field
+            .iter()
+            .map(|&c| c as u8)
+            .take_while(|&byte| byte != 0)
+            .collect();
+        String::from_utf8(bytes).unwrap_or_default()
+    };
+    format!(
+        "{} {} {}",
+        text(&name.sysname),
+        text(&name.release),
+        text(&name.machine)
+    )
+}

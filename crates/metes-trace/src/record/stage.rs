@@ -1,0 +1,132 @@
+//! The place of a run under a preloaded library: a private directory with a
+//! link to the library, and the environment that leads there.
+//!
+//! Programs copy their environment into their heap, some string by string. So
+//! that runs under different libraries make the same requests, every stage
+//! gives a program variables of the same names and lengths: `LD_PRELOAD` with
+//! a link of fixed name in a directory of fixed length, and the recorder's
+//! directory, whether or not the library reads it.
+//!
+//! Invariant: the directory is readable by its owner only, and gone when the
+//! stage is dropped.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::error::RecordError;
+use super::layout::DIRECTORY_VARIABLE;
+
+/// Room that shared memory must have to be used, bytes.
+const PLENTY: u64 = 4 << 30;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Stage {
+    directory: PathBuf,
+    preload: PathBuf,
+}
+
+impl Stage {
+    /// A stage for `library`, in `parent` or where temporary files go.
+    ///
+    /// # Errors
+    /// [`RecordError::Library`], [`RecordError::Directory`].
+    pub fn new(library: &Path, parent: Option<&Path>) -> Result<Stage, RecordError> {
+        let library = std::fs::canonicalize(library)
+            .and_then(|path| std::fs::File::open(&path).map(|_| path))
+            .map_err(|source| RecordError::Library {
+                path: library.to_owned(),
+                source,
+            })?;
+        let parent = parent.map_or_else(usual_parent, Path::to_owned);
+        let bad = |reason: String| RecordError::Directory {
+            path: parent.clone(),
+            reason,
+        };
+        let parent_full = std::fs::canonicalize(&parent).map_err(|error| bad(error.to_string()))?;
+        if parent_full
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .any(|byte| b" :\n\t".contains(byte))
+        {
+            return Err(bad(
+                "LD_PRELOAD cannot name a path with spaces or colons".to_owned()
+            ));
+        }
+        let template = parent_full.join("metes-XXXXXX");
+        let template = CString::new(template.into_os_string().into_vec())
+            .map_err(|_| bad("its name holds a zero byte".to_owned()))?;
+        let mut template = template.into_bytes_with_nul();
+        // SAFETY: a C string that mkdtemp may write to.
+        let made = unsafe { libc::mkdtemp(template.as_mut_ptr().cast()) };
+        if made.is_null() {
+            return Err(bad(std::io::Error::last_os_error().to_string()));
+        }
+        template.pop();
+        let directory = PathBuf::from(OsString::from_vec(template));
+        let stage = Stage {
+            preload: directory.join("preload.so"),
+            directory,
+        };
+        std::os::unix::fs::symlink(&library, &stage.preload)
+            .map_err(|error| bad(error.to_string()))?;
+        Ok(stage)
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The variables to set for the program: `LD_PRELOAD`, keeping what this
+    /// process has in it, and the recorder's directory.
+    #[must_use]
+    pub fn environment(&self) -> [(OsString, OsString); 2] {
+        let mut preload = self.preload.clone().into_os_string();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(OsStr::new(":"));
+            preload.push(others);
+        }
+        [
+            ("LD_PRELOAD".into(), preload),
+            (
+                DIRECTORY_VARIABLE.into(),
+                self.directory.clone().into_os_string(),
+            ),
+        ]
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Only our own files are in it; what cannot be removed is for the
+        // system's cleaning of temporary files.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn usual_parent() -> PathBuf {
+    let shared = Path::new("/dev/shm");
+    if std::env::var_os("TMPDIR").is_none() && has_plenty(shared) {
+        return shared.to_owned();
+    }
+    std::env::temp_dir()
+}
+
+fn has_plenty(path: &Path) -> bool {
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: all-zero bytes are a valid value of this plain structure.
+    let mut space: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `name` is a C string, `space` a place for the answer; `access`
+    // only looks.
+    unsafe {
+        libc::statvfs(name.as_ptr(), &raw mut space) == 0
+            && libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) == 0
+            && space.f_bavail.saturating_mul(space.f_frsize) >= PLENTY
+    }
+}

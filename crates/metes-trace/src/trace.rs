@@ -1,0 +1,376 @@
+//! A trace in memory: columns, 26 bytes an event.
+//!
+//! Invariant: every trace is consistent. Block `k` is made by the `k`-th
+//! allocation, and is resized, accessed and freed only while it is live; sizes
+//! fit `isize`, alignments are powers of two. [`TraceBuilder`] alone makes
+//! traces, so who iterates over one need not check again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Inconsistency;
+use crate::event::{Event, Op};
+
+/// Where a trace comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provenance {
+    /// The command line; empty if not known.
+    pub command: Vec<String>,
+    /// What recorded or imported it.
+    pub recorder: String,
+    /// System and processor it was recorded on.
+    pub host: String,
+    /// Version of Metes that made the trace.
+    pub version: String,
+    /// Threads that made requests. With more than one, the order of events
+    /// differs from run to run.
+    pub threads: u32,
+    /// The process came from `fork` and inherited a heap not in the trace.
+    pub forked: bool,
+    /// Frees and resizes of blocks that the trace does not know.
+    pub unknown_blocks: u64,
+    /// Events that could not be recorded.
+    pub lost_events: u64,
+    /// Whether `time_ns` holds times.
+    pub timed: bool,
+}
+
+/// What a light recording leaves zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Detail {
+    reads: u64,
+    writes: u64,
+    site: u64,
+}
+
+/// The events of one process in their order, and where they come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Where the trace comes from.
+    pub provenance: Provenance,
+    ops: Vec<Op>,
+    blocks: Vec<u32>,
+    sizes: Vec<u64>,
+    /// 0 for none, else one more than log2.
+    aligns: Vec<u8>,
+    threads: Vec<u32>,
+    times: Vec<u64>,
+    /// Empty while all are zero.
+    details: Vec<Detail>,
+    block_count: u32,
+}
+
+impl Trace {
+    /// Number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// True if there is no event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    /// Number of blocks: serial numbers are below it.
+    #[must_use]
+    pub fn block_count(&self) -> usize {
+        self.block_count as usize
+    }
+
+    /// What happened, event by event.
+    #[must_use]
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The block of each event.
+    #[must_use]
+    pub fn blocks(&self) -> &[u32] {
+        &self.blocks
+    }
+
+    /// The size of each event, bytes; 0 for a free.
+    #[must_use]
+    pub fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    /// The thread of each event.
+    #[must_use]
+    pub fn threads(&self) -> &[u32] {
+        &self.threads
+    }
+
+    /// The time of each event, nanoseconds.
+    #[must_use]
+    pub fn times(&self) -> &[u64] {
+        &self.times
+    }
+
+    /// The alignment of event `index`, bytes; 0 for a free. O(1).
+    #[must_use]
+    pub fn align(&self, index: usize) -> u32 {
+        self.aligns.get(index).map_or(0, |&code| align_of(code))
+    }
+
+    /// True if some event has reads, writes or a site.
+    #[must_use]
+    pub fn is_detailed(&self) -> bool {
+        !self.details.is_empty()
+    }
+
+    /// Event `index`; None past the end. O(1).
+    #[must_use]
+    pub fn event(&self, index: usize) -> Option<Event> {
+        let detail = self.details.get(index).copied().unwrap_or_default();
+        Some(Event {
+            seq: index as u64,
+            op: *self.ops.get(index)?,
+            block: u64::from(*self.blocks.get(index)?),
+            size: *self.sizes.get(index)?,
+            align: self.align(index),
+            thread: *self.threads.get(index)?,
+            time_ns: *self.times.get(index)?,
+            reads: detail.reads,
+            writes: detail.writes,
+            site: detail.site,
+        })
+    }
+
+    /// All events in order.
+    pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
+        (0..self.len()).map_while(|index| self.event(index))
+    }
+}
+
+fn align_of(code: u8) -> u32 {
+    if code == 0 { 0 } else { 1 << (code - 1) }
+}
+
+/// Makes a trace event by event, and refuses each that could not have happened.
+///
+/// ```
+/// use metes_trace::{Provenance, TraceBuilder};
+/// let mut builder = TraceBuilder::new();
+/// let block = builder.alloc(0, 0, 100, 16)?;
+/// builder.free(10, 0, block)?;
+/// assert!(builder.free(11, 0, block).is_err());
+/// assert_eq!(builder.finish(Provenance::default()).len(), 2);
+/// # Ok::<(), metes_trace::Inconsistency>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct TraceBuilder {
+    trace: Trace,
+    /// By serial number.
+    live: Vec<bool>,
+}
+
+impl TraceBuilder {
+    /// An empty trace.
+    #[must_use]
+    pub fn new() -> TraceBuilder {
+        TraceBuilder::default()
+    }
+
+    /// Events so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.trace.len()
+    }
+
+    /// True before the first event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.trace.is_empty()
+    }
+
+    /// Adds an allocation; the serial number of the new block.
+    ///
+    /// # Errors
+    /// If size or alignment are impossible, or serial numbers used up.
+    pub fn alloc(
+        &mut self,
+        time_ns: u64,
+        thread: u32,
+        size: u64,
+        align: u32,
+    ) -> Result<u64, Inconsistency> {
+        let block = self.live.len() as u64;
+        self.push(Event {
+            align,
+            size,
+            ..bare(self.next(), Op::Alloc, block, time_ns, thread)
+        })?;
+        Ok(block)
+    }
+
+    /// Adds a free of a live block.
+    ///
+    /// # Errors
+    /// If the block is not live.
+    pub fn free(&mut self, time_ns: u64, thread: u32, block: u64) -> Result<(), Inconsistency> {
+        self.push(bare(self.next(), Op::Free, block, time_ns, thread))
+    }
+
+    /// Adds a resize of a live block to `size` bytes.
+    ///
+    /// # Errors
+    /// If the block is not live or the size impossible.
+    pub fn resize(
+        &mut self,
+        time_ns: u64,
+        thread: u32,
+        block: u64,
+        size: u64,
+        align: u32,
+    ) -> Result<(), Inconsistency> {
+        self.push(Event {
+            align,
+            size,
+            ..bare(self.next(), Op::Resize, block, time_ns, thread)
+        })
+    }
+
+    fn next(&self) -> u64 {
+        self.trace.len() as u64
+    }
+
+    /// Adds `event`, which must carry the next sequence number and, if it is an
+    /// allocation, the next serial number. Size and alignment of a free and
+    /// alignment of an access are not kept. Amortised O(1).
+    ///
+    /// # Errors
+    /// If the event cannot follow those before it; the trace is unchanged then.
+    pub fn push(&mut self, event: Event) -> Result<(), Inconsistency> {
+        let Event {
+            seq,
+            op,
+            block,
+            size,
+            align,
+            ..
+        } = event;
+        if seq != self.next() {
+            return Err(Inconsistency::BadSequence {
+                seq,
+                expected: self.next(),
+            });
+        }
+        if op != Op::Free && size > isize::MAX as u64 {
+            return Err(Inconsistency::SizeTooLarge { size });
+        }
+        let aligned = matches!(op, Op::Alloc | Op::Resize);
+        if aligned && !align.is_power_of_two() {
+            return Err(Inconsistency::BadAlign { align });
+        }
+        let known = self.live.len() as u64;
+        if op == Op::Alloc {
+            if block < known {
+                return Err(if self.is_live(block) {
+                    Inconsistency::LiveBlock { block }
+                } else {
+                    Inconsistency::NotDense {
+                        block,
+                        expected: known,
+                    }
+                });
+            }
+            if block != known {
+                return Err(Inconsistency::NotDense {
+                    block,
+                    expected: known,
+                });
+            }
+            self.trace.block_count = self
+                .trace
+                .block_count
+                .checked_add(1)
+                .ok_or(Inconsistency::TooManyBlocks)?;
+            self.live.push(true);
+        } else {
+            if block >= known {
+                return Err(Inconsistency::UnknownBlock { op, block });
+            }
+            if !self.is_live(block) {
+                return Err(match op {
+                    Op::Free => Inconsistency::DoubleFree { block },
+                    _ => Inconsistency::DeadBlock { op, block },
+                });
+            }
+            if op == Op::Free {
+                self.live[block as usize] = false;
+            }
+        }
+        self.keep(event);
+        Ok(())
+    }
+
+    fn is_live(&self, block: u64) -> bool {
+        self.live.get(block as usize).copied().unwrap_or(false)
+    }
+
+    fn keep(&mut self, event: Event) {
+        let trace = &mut self.trace;
+        let Event {
+            reads,
+            writes,
+            site,
+            ..
+        } = event;
+        let detail = Detail {
+            reads,
+            writes,
+            site,
+        };
+        if !trace.details.is_empty() {
+            trace.details.push(detail);
+        } else if detail != Detail::default() {
+            trace.details.resize(trace.ops.len(), Detail::default());
+            trace.details.push(detail);
+        }
+        trace.ops.push(event.op);
+        // Below `block_count`, which is a u32.
+        trace.blocks.push(event.block as u32);
+        trace
+            .sizes
+            .push(if event.op == Op::Free { 0 } else { event.size });
+        trace.aligns.push(match event.op {
+            Op::Alloc | Op::Resize => event.align.trailing_zeros() as u8 + 1,
+            Op::Free | Op::Access => 0,
+        });
+        trace.threads.push(event.thread);
+        trace.times.push(event.time_ns);
+    }
+
+    /// The trace, with unused room given back.
+    #[must_use]
+    pub fn finish(self, provenance: Provenance) -> Trace {
+        let mut trace = self.trace;
+        trace.provenance = provenance;
+        trace.ops.shrink_to_fit();
+        trace.blocks.shrink_to_fit();
+        trace.sizes.shrink_to_fit();
+        trace.aligns.shrink_to_fit();
+        trace.threads.shrink_to_fit();
+        trace.times.shrink_to_fit();
+        trace.details.shrink_to_fit();
+        trace
+    }
+}
+
+fn bare(seq: u64, op: Op, block: u64, time_ns: u64, thread: u32) -> Event {
+    Event {
+        seq,
+        time_ns,
+        thread,
+        op,
+        block,
+        size: 0,
+        align: 0,
+        reads: 0,
+        writes: 0,
+        site: 0,
+    }
+}
