@@ -1,0 +1,135 @@
+//! Our own heaps, each behind [`FixedArena`]: one line a heap in [`HEAPS`].
+
+use std::mem::{ManuallyDrop, transmute};
+use std::ptr::NonNull;
+
+use metes_heap::index::Index;
+use metes_heap::store::ledger::{ByHandle, Handle as Place, Ledger, Record};
+use metes_heap::store::tagged::{Memory, Tagged};
+use metes_heap::{Buddy, Geometry, HalfFit, Heap, SegregatedFit, Tlsf};
+
+use crate::peer::{ALIGN, FixedArena, Handle, Kind, Peer};
+use crate::peers::rust::OFFSET_BLOCKS;
+
+/// Our heaps; the last argument says whether they claim constant time.
+pub(super) const HEAPS: &[Peer] = &[
+    Peer::metes::<Inside<Tlsf<32>, false>>("metes-tlsf", Kind::Arena, true),
+    Peer::metes::<Inside<Tlsf<32>, true>>("metes-tlsf:statistics=yes", Kind::Arena, true),
+    Peer::metes::<Inside<Tlsf<8>, false>>("metes-tlsf:second_level=8", Kind::Arena, true),
+    Peer::metes::<Inside<HalfFit, false>>("metes-half-fit", Kind::Arena, true),
+    Peer::metes::<Inside<Buddy, false>>("metes-buddy", Kind::Arena, false),
+    Peer::metes::<Inside<SegregatedFit, false>>("metes-segregated-fit", Kind::Arena, false),
+    Peer::metes::<Outside<Tlsf<32>>>("metes-tlsf:store=ledger", Kind::OutOfBand, true),
+    Peer::metes::<Outside<HalfFit>>("metes-half-fit:store=ledger", Kind::OutOfBand, true),
+    Peer::metes::<Outside<Buddy>>("metes-buddy:store=ledger", Kind::OutOfBand, false),
+];
+
+/// Records inside the arena.
+struct Inside<I, const STATISTICS: bool>(Heap<I, Tagged<STATISTICS>>);
+
+impl<I: Index<Tagged<STATISTICS>> + Default, const STATISTICS: bool> FixedArena
+    for Inside<I, STATISTICS>
+{
+    const RECORD: usize = Geometry::tagged(size_of::<usize>()).header;
+
+    unsafe fn new(base: *mut u8, length: usize) -> Option<Self> {
+        let mut heap = Heap::new(I::default(), Tagged::new());
+        // SAFETY: the arena is ours alone while the heap lives.
+        let memory = unsafe { Memory::from_raw(NonNull::new(base)?, length) };
+        heap.add_region(memory).ok()?;
+        Some(Inside(heap))
+    }
+
+    #[inline(always)]
+    fn allocate(&mut self, size: usize, align: usize) -> Handle {
+        self.0
+            .allocate(size, align)
+            .map_or(0, |place| place.as_ptr().expose_provenance())
+    }
+
+    #[inline(always)]
+    unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
+        // SAFETY: the trait's contract.
+        let _ = unsafe { self.0.free(place(handle)) };
+    }
+
+    #[inline(always)]
+    unsafe fn resize(&mut self, handle: Handle, _: usize, new: usize, align: usize) -> Handle {
+        // SAFETY: the trait's contract.
+        match unsafe { self.0.resize(place(handle), new, align) } {
+            Ok(Some(place)) => place.as_ptr().expose_provenance(),
+            Ok(None) | Err(_) => 0,
+        }
+    }
+}
+
+#[inline]
+fn place(handle: Handle) -> NonNull<u8> {
+    // SAFETY: handles of live blocks are never zero.
+    unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(handle)) }
+}
+
+/// Records outside the arena, found by handle, as many as offset-allocator gets.
+struct Outside<I> {
+    heap: ManuallyDrop<Heap<I, Ledger<'static, ByHandle>>>,
+    records: *mut [Record],
+}
+
+impl<I> Drop for Outside<I> {
+    fn drop(&mut self) {
+        // SAFETY: both are dropped once, the heap, which borrows the records, first.
+        unsafe {
+            ManuallyDrop::drop(&mut self.heap);
+            drop(Box::from_raw(self.records));
+        }
+    }
+}
+
+// A place is odd in its generation while it is live, hence never zero.
+const _: () = assert!(size_of::<Place>() == size_of::<Handle>());
+
+impl<I: Index<Ledger<'static, ByHandle>> + Default> FixedArena for Outside<I> {
+    const RECORD: usize = 0;
+
+    unsafe fn new(_: *mut u8, length: usize) -> Option<Self> {
+        let records = vec![Record::SPARE; OFFSET_BLOCKS as usize].into_boxed_slice();
+        let records = Box::into_raw(records);
+        // SAFETY: the box is not freed before the heap is dropped.
+        let borrowed = unsafe { &mut *records };
+        let ledger = Ledger::new(borrowed, ByHandle, Geometry::out_of_band(ALIGN));
+        let mut outside = Outside {
+            heap: ManuallyDrop::new(Heap::new(I::default(), ledger)),
+            records,
+        };
+        outside.heap.add_region(length).ok()?;
+        Some(outside)
+    }
+
+    #[inline(always)]
+    fn allocate(&mut self, size: usize, align: usize) -> Handle {
+        match self.heap.allocate(size, align) {
+            // SAFETY: same size, plain data.
+            Some(place) => unsafe { transmute::<Place, Handle>(place) },
+            None => 0,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
+        // SAFETY: same size, plain data; a ledger refuses what is not its own.
+        let _ = unsafe { self.heap.free(transmute::<Handle, Place>(handle)) };
+    }
+
+    #[inline(always)]
+    unsafe fn resize(&mut self, handle: Handle, _: usize, new: usize, align: usize) -> Handle {
+        // SAFETY: same size, plain data; a ledger refuses what is not its own.
+        match unsafe {
+            self.heap
+                .resize(transmute::<Handle, Place>(handle), new, align)
+        } {
+            // SAFETY: as above.
+            Ok(Some(place)) => unsafe { transmute::<Place, Handle>(place) },
+            Ok(None) | Err(_) => 0,
+        }
+    }
+}

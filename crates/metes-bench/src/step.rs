@@ -1,0 +1,204 @@
+//! Exact instruction counts by single-stepping: the trap flag of EFLAGS is set
+//! just before a call, the processor traps after every instruction, and the
+//! handler counts until the call has returned.
+//!
+//! Counted are the `call`, every instruction of the function and its `ret`. A
+//! repeated string instruction traps once an iteration but counts once, as an
+//! instruction. System calls count as one instruction: the kernel is not stepped.
+//!
+//! Invariant: the trap flag is set only between the `popfq` in [`Stepper::call`]
+//! and the first trap at `STOP`; one thread steps at a time (the lock).
+
+use std::arch::asm;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::player::Call;
+
+/// Where the stepped call returns to.
+static STOP: AtomicUsize = AtomicUsize::new(0);
+/// Instructions of the call so far.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+/// Address of the instruction about to run at the last trap.
+static LAST: AtomicUsize = AtomicUsize::new(0);
+/// Where the addresses of executed instructions go, if wanted.
+static PATH: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
+/// Room there.
+static PATH_ROOM: AtomicU64 = AtomicU64::new(0);
+
+/// Only one thread may step.
+static STEPPING: Mutex<()> = Mutex::new(());
+
+const TRAP_FLAG: i64 = 0x100;
+
+/// The right to step, with the trap handler installed.
+pub(crate) struct Stepper {
+    previous: libc::sigaction,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Stepper {
+    /// Installs the handler; waits for another stepper to finish.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let alone = STEPPING.lock().unwrap_or_else(PoisonError::into_inner);
+        let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = on_trap;
+        // SAFETY: sigaction is plain data for which zero is valid.
+        let (mut action, mut previous): (libc::sigaction, libc::sigaction) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        // SAFETY: the handler touches only atomics and its own context.
+        if unsafe { libc::sigaction(libc::SIGTRAP, &action, &mut previous) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(Stepper {
+            previous,
+            _alone: alone,
+        })
+    }
+
+    /// Makes a call, returning its result and its instructions.
+    ///
+    /// # Safety
+    /// As for [`Call::invoke`].
+    pub(crate) unsafe fn call(&mut self, call: Call) -> (usize, u64) {
+        COUNT.store(0, Relaxed);
+        LAST.store(0, Relaxed);
+        let [a, b, c, d, e] = call.arguments;
+        let result: usize;
+        // SAFETY: without `nostack` the stack is aligned for a call and the red
+        // zone is free; all registers a C function may change are declared. The
+        // handler clears the trap flag at label 2.
+        unsafe {
+            asm!(
+                "lea r11, [rip + 2f]",
+                "mov [r10], r11",
+                "pushfq",
+                "or qword ptr [rsp], 0x100",
+                "popfq",
+                "call rax",
+                "2:",
+                in("r10") &raw const STOP,
+                inout("rax") call.function => result,
+                inout("rdi") a => _,
+                inout("rsi") b => _,
+                inout("rdx") c => _,
+                inout("rcx") d => _,
+                inout("r8") e => _,
+                clobber_abi("C"),
+            );
+        }
+        (result, COUNT.load(Relaxed))
+    }
+
+    /// As [`Stepper::call`], writing down the address of every instruction run,
+    /// up to `room`.
+    ///
+    /// # Safety
+    /// As for [`Call::invoke`].
+    pub(crate) unsafe fn call_with_path(
+        &mut self,
+        call: Call,
+        room: usize,
+    ) -> (usize, u64, Vec<usize>) {
+        let mut path = vec![0_usize; room];
+        PATH_ROOM.store(room as u64, Relaxed);
+        PATH.store(path.as_mut_ptr(), Relaxed);
+        // SAFETY: the caller's promise.
+        let (result, count) = unsafe { self.call(call) };
+        PATH.store(std::ptr::null_mut(), Relaxed);
+        path.truncate(count.min(room as u64) as usize);
+        // Traps give the address of the instruction to come: shift by one, the
+        // first being the function's entry and the last the return address.
+        path.pop();
+        (result, count, path)
+    }
+}
+
+impl Drop for Stepper {
+    fn drop(&mut self) {
+        // SAFETY: restores what `new` replaced.
+        unsafe { libc::sigaction(libc::SIGTRAP, &self.previous, std::ptr::null_mut()) };
+    }
+}
+
+extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes the interrupted context to SA_SIGINFO handlers;
+    // it is ours to change until we return.
+    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    let next = registers[libc::REG_RIP as usize] as usize;
+    if next == STOP.load(Relaxed) {
+        registers[libc::REG_EFL as usize] &= !TRAP_FLAG;
+    }
+    if LAST.swap(next, Relaxed) == next && is_repeat(next) {
+        return;
+    }
+    let count = COUNT.load(Relaxed);
+    COUNT.store(count + 1, Relaxed);
+    let path = PATH.load(Relaxed);
+    if !path.is_null() && count < PATH_ROOM.load(Relaxed) {
+        // SAFETY: `path` has PATH_ROOM places and count is below that.
+        unsafe { path.add(count as usize).write(next) };
+    }
+}
+
+/// Whether a repeated string instruction is at `address`.
+fn is_repeat(address: usize) -> bool {
+    // SAFETY: the processor is about to execute this byte, so it is readable
+    // in every mapping that the harness runs code from.
+    matches!(unsafe { (address as *const u8).read() }, 0xF2 | 0xF3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::arch::naked_asm;
+
+    #[unsafe(naked)]
+    extern "C" fn four() -> usize {
+        naked_asm!("mov eax, 7", "nop", "nop", "ret")
+    }
+
+    #[unsafe(naked)]
+    unsafe extern "C" fn fill(place: *mut u8, bytes: usize) {
+        naked_asm!("mov ecx, esi", "xor eax, eax", "rep stosb", "ret")
+    }
+
+    fn count(function: usize, arguments: [usize; 5]) -> (usize, u64) {
+        let mut stepper = Stepper::new().unwrap();
+        // SAFETY: test functions with matching arguments.
+        unsafe {
+            stepper.call(Call {
+                function,
+                arguments,
+            })
+        }
+    }
+
+    #[test]
+    fn counts_call_body_and_return() {
+        assert_eq!(count(four as *const () as usize, [0; 5]), (7, 5));
+    }
+
+    #[test]
+    fn a_repeated_instruction_is_one() {
+        let mut bytes = [1_u8; 100];
+        let place = bytes.as_mut_ptr().expose_provenance();
+        let (_, count) = count(fill as *const () as usize, [place, 100, 0, 0, 0]);
+        assert_eq!((count, bytes), (5, [0; 100]));
+    }
+
+    #[test]
+    fn the_path_names_every_instruction() {
+        let entry = four as *const () as usize;
+        let mut stepper = Stepper::new().unwrap();
+        let call = Call {
+            function: entry,
+            arguments: [0; 5],
+        };
+        // SAFETY: a function without arguments.
+        let (_, count, path) = unsafe { stepper.call_with_path(call, 100) };
+        assert_eq!(count, 5);
+        assert_eq!(path, [entry, entry + 5, entry + 6, entry + 7]);
+    }
+}
