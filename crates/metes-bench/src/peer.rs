@@ -53,7 +53,10 @@ pub(crate) trait FixedArena: Sized {
     ///
     /// # Safety
     /// As for [`FixedArena::free`] with `old` the present size.
-    #[cfg_attr(feature = "plain", allow(dead_code, reason = "left out of plain builds"))]
+    #[cfg_attr(
+        feature = "plain",
+        allow(dead_code, reason = "left out of plain builds")
+    )]
     unsafe fn resize(&mut self, handle: Handle, old: usize, new: usize, align: usize) -> Handle {
         let moved = self.allocate(new, align);
         if moved != 0 {
