@@ -1,2 +1,69 @@
-//! x
-fn main() {}
+//! The `metes` command: parses the command line, calls the verb, renders what
+//! went wrong.
+//!
+//! Invariant: this crate orchestrates and presents; whatever is computed is
+//! computed by the libraries. With `--json` stdout holds exactly one document.
+
+mod arguments;
+mod capture;
+mod emitted;
+mod error;
+mod heap;
+mod interrupt;
+mod launch;
+mod libraries;
+mod output;
+mod page;
+mod progress;
+mod quantity;
+mod search;
+mod tracefile;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Verb};
+use error::Failure;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors; clap knows the stream of each.
+            let status = if error.use_stderr() {
+                error::BAD_INPUT
+            } else {
+                0
+            };
+            let _ = error.print();
+            return ExitCode::from(status);
+        }
+    };
+    let json = arguments.json;
+    match run(arguments.verb, json) {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            error::render(&failure);
+            ExitCode::from(error::BAD_INPUT)
+        }
+    }
+}
+
+/// The exit status, or why there was bad input.
+fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
+    match verb {
+        Verb::Tune(arguments) => verbs::tune::run(&arguments, json),
+        Verb::Record(arguments) => verbs::record::run(&arguments, json),
+        Verb::Profile(arguments) => verbs::profile::run(&arguments, json),
+        Verb::Replay(arguments) => verbs::replay::run(&arguments, json),
+        Verb::Explore(arguments) => verbs::explore::run(&arguments, json),
+        Verb::Bounds(arguments) => verbs::bounds::run(&arguments, json),
+        Verb::Emit(arguments) => verbs::emit::run(&arguments, json),
+        Verb::Run(arguments) => verbs::run::run(&arguments, json),
+        Verb::Report(arguments) => verbs::report::run(&arguments, json),
+        Verb::Trace(arguments) => verbs::trace::run(&arguments, json),
+        Verb::Reproduce(arguments) => verbs::reproduce::run(&arguments, json),
+    }
+}

@@ -14,6 +14,10 @@ use metes_heap::description::GENERAL;
 
 /// Strides are aligned to this, so that offsets decide the alignment of blocks.
 const ALIGN: usize = 2 << 20;
+/// Where the arena is asked for: far from the program's own mappings, which then
+/// lie as they would without it, so that programs that sort or hash by address
+/// make the same requests. A wish only.
+const PLACE: *mut u8 = ptr::without_provenance_mut(1 << 44);
 /// The least that is opened at once.
 const AHEAD: usize = 1 << 20;
 const PAGE: usize = 4096;
@@ -177,7 +181,7 @@ fn address_space() -> Option<usize> {
 /// Reserves address space without access and without a claim to memory.
 fn map_aligned(length: usize) -> Option<*mut u8> {
     let whole = length.checked_add(ALIGN)?;
-    let mapped = map(whole, libc::PROT_NONE)?;
+    let mapped = map_near(PLACE, whole, libc::PROT_NONE)?;
     let base = mapped.wrapping_add(mapped.addr().wrapping_neg() & (ALIGN - 1));
     let before = base.addr() - mapped.addr();
     let after = ALIGN - before;
@@ -192,10 +196,16 @@ fn map_aligned(length: usize) -> Option<*mut u8> {
 
 /// A private anonymous mapping without a claim to memory.
 pub(crate) fn map(length: usize, protection: i32) -> Option<*mut u8> {
-    // SAFETY: an anonymous mapping at a place of the kernel's choice.
+    map_near(ptr::null_mut(), length, protection)
+}
+
+/// As [`map`], at `place` if it is free.
+fn map_near(place: *mut u8, length: usize, protection: i32) -> Option<*mut u8> {
+    // SAFETY: an anonymous mapping; without MAP_FIXED the place is a wish, and
+    // nothing that is mapped there is replaced.
     let mapped = unsafe {
         libc::mmap(
-            ptr::null_mut(),
+            place.cast(),
             length,
             protection,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,

@@ -36,7 +36,15 @@ impl<I, const POOLS: usize> Dedicated<I, POOLS> {
 
     #[inline(always)]
     fn pool(&self, size: usize) -> Option<usize> {
-        self.sizes.iter().position(|&own| own == size)
+        for (pool, &own) in self.sizes.iter().enumerate() {
+            if own == size {
+                return Some(pool);
+            }
+            if own == 0 {
+                break;
+            }
+        }
+        None
     }
 }
 

@@ -1,0 +1,112 @@
+//! What can go wrong, and how it is said.
+//!
+//! Invariant: an error names the cause and, where there is one, the remedy; it
+//! is rendered here and nowhere else, to stderr, and the exit status is 2.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+
+/// Exit status when the thing checked does not hold.
+pub(crate) const DOES_NOT_HOLD: u8 = 1;
+/// Exit status of bad input.
+pub(crate) const BAD_INPUT: u8 = 2;
+
+/// Why a verb could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A heap that is not described well.
+    #[error("{0}")]
+    Heap(metes_config::Error),
+    #[error("{0}")]
+    Record(#[from] metes_trace::RecordError),
+    #[error("{0}")]
+    Trace(#[from] metes_trace::TraceError),
+    #[error("{0}")]
+    Output(#[from] metes_explore::OutputError),
+    #[error("{0}")]
+    Bound(metes_heap::bounds::BoundError),
+    #[error("{0}")]
+    Emit(#[from] metes_explore::emit::EmitError),
+    #[error("{0}")]
+    Build(#[from] metes_explore::emit::BuildError),
+    /// A file or directory that the system does not give.
+    #[error("cannot {action} {}: {source}{}", .path.display(), remedy(.source))]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("program {program} was ended by {signal}; {kept}")]
+    Died {
+        program: String,
+        signal: String,
+        kept: String,
+    },
+    /// Anything else: one sentence with cause and remedy.
+    #[error("{0}")]
+    Input(String),
+}
+
+impl Failure {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Failure {
+        Failure::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn input(text: impl Into<String>) -> Failure {
+        Failure::Input(text.into())
+    }
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; check the path",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; choose a place that you may write to"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "; something that is no directory has this name, choose another"
+        }
+        io::ErrorKind::StorageFull => "; free some space or choose another disk",
+        _ => "",
+    }
+}
+
+/// Says what went wrong.
+pub(crate) fn render(failure: &Failure) {
+    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    let mut stderr = anstream::stderr().lock();
+    // A closed stderr leaves nobody to tell.
+    let _ = io::Write::write_fmt(&mut stderr, format_args!("{red}metes:{red:#} {failure}\n"));
+}
+
+/// The name of a signal, as in `SIGSEGV (11)`.
+pub(crate) fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        other => return format!("signal {other}"),
+    };
+    format!("{name} ({signal})")
+}

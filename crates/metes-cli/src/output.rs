@@ -1,0 +1,157 @@
+//! What goes to stdout.
+//!
+//! Invariant: a reader that goes away (`metes … | head`) ends the printing, not
+//! the work, and is no error.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::error::Failure;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = Style::new()
+    .bold()
+    .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+pub(crate) const POOR: Style = Style::new()
+    .bold()
+    .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// Prints text; colours are left out where stdout is no terminal.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    finish(
+        anstream::stdout()
+            .lock()
+            .write_all(text.as_bytes())
+            .and_then(|()| io::stdout().flush()),
+    )
+}
+
+/// Prints the one JSON document.
+pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(document).map_err(|error| {
+        Failure::input(format!("the result cannot be written as JSON: {error}"))
+    })?;
+    text.push('\n');
+    let mut stdout = io::stdout().lock();
+    finish(
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush()),
+    )
+}
+
+fn finish(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::io("write to", Path::new("standard output"), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A remark to the side, on stderr.
+pub(crate) fn note(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = writeln!(stderr, "{DIM}metes:{DIM:#} {text}");
+}
+
+/// A table with aligned columns: the first to the left, all others to the right.
+pub(crate) struct Table {
+    rows: Vec<(Style, Vec<String>)>,
+}
+
+impl Table {
+    pub(crate) fn new(head: &[&str]) -> Table {
+        let head = head.iter().map(|text| (*text).to_owned()).collect();
+        Table {
+            rows: vec![(DIM, head)],
+        }
+    }
+
+    pub(crate) fn row(&mut self, style: Style, cells: Vec<String>) {
+        self.rows.push((style, cells));
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns = self
+            .rows
+            .iter()
+            .map(|(_, cells)| cells.len())
+            .max()
+            .unwrap_or(0);
+        let width = |column: usize| {
+            let lengths = self.rows.iter().filter_map(|(_, cells)| cells.get(column));
+            lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (style, cells) in &self.rows {
+            let mut line = String::new();
+            for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+                let width = *width;
+                line += &match column {
+                    0 => format!("  {cell:<width$}"),
+                    _ => format!("  {cell:>width$}"),
+                };
+            }
+            writeln!(f, "{style}{}{style:#}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a file whole or not at all: beside its place first, then renamed.
+pub(crate) fn write_file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    replace_file(path, |temporary| std::fs::write(temporary, contents))
+        .map_err(|error| Failure::io("write", path, error))
+}
+
+/// Has `make` write a file beside `path`, and renames it to `path` when that
+/// succeeded; what was there before stays otherwise.
+pub(crate) fn replace_file<E: From<io::Error>>(
+    path: &Path,
+    make: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if path.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
+    }
+    let temporary = tempfile::Builder::new()
+        .prefix(".metes-")
+        .tempfile_in(directory)?
+        .into_temp_path();
+    make(&temporary)?;
+    share(&temporary)?;
+    temporary
+        .persist(path)
+        .map_err(|error| E::from(error.error))
+}
+
+/// The rights that a newly made file has, instead of those of a temporary one.
+fn share(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    // SAFETY: sets and restores a number of this process; no other thread of
+    // this program makes files meanwhile.
+    let mask = unsafe {
+        let mask = libc::umask(0o022);
+        libc::umask(mask);
+        mask
+    };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666 & !mask))
+}
+
+/// Makes a directory for results, and makes sure that files can be made in it.
+pub(crate) fn directory(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(path).map_err(|error| Failure::io("make directory", path, error))?;
+    tempfile::tempfile_in(path)
+        .map(drop)
+        .map_err(|error| Failure::io("write to directory", path, error))
+}

@@ -1,0 +1,128 @@
+//! The report: its document and its page on disk.
+//!
+//! Invariant: the document is written beside the page, so that the page can be
+//! rendered again; both are replaced whole.
+
+use std::path::{Path, PathBuf};
+
+use metes_explore::report::{Document, Material};
+use metes_explore::{Choice, Compared, Events, catalogue, compare, write_json, write_whole};
+use metes_trace::{Profile, Trace};
+use serde_json::Value;
+
+use crate::error::Failure;
+use crate::search::Searched;
+
+/// File name of the document.
+const DOCUMENT: &str = "report.json";
+/// File name of the page.
+const PAGE: &str = "report.html";
+
+/// What a report is of.
+pub(crate) struct Content<'a> {
+    trace: &'a Trace,
+    searched: &'a Searched,
+    profile: Profile,
+    /// The named heaps and the chosen one.
+    pub(crate) compared: Vec<Compared>,
+    choice: Option<&'a Choice>,
+}
+
+impl<'a> Content<'a> {
+    /// Replays the named heaps and the chosen one once more, with all there is
+    /// to know about each.
+    pub(crate) fn new(
+        trace: &'a Trace,
+        events: &Events,
+        searched: &'a Searched,
+        choice: Option<&'a Choice>,
+    ) -> Content<'a> {
+        let named = catalogue().into_iter();
+        let mut heaps: Vec<_> = named
+            .map(|named| (named.name.to_owned(), named.description))
+            .collect();
+        if let Some(Choice { outcome, .. }) = choice
+            && heaps
+                .iter()
+                .all(|(_, description)| *description != outcome.description)
+        {
+            heaps.push((outcome.heap.clone(), outcome.description));
+        }
+        Content {
+            trace,
+            searched,
+            profile: metes_trace::profile(trace),
+            compared: compare(&heaps, events, &searched.options),
+            choice,
+        }
+    }
+
+    /// The document so far; what was measured is filled in by the caller.
+    pub(crate) fn document(&self, deterministic: Option<bool>) -> Document {
+        Document::new(&Material {
+            trace: self.trace,
+            profile: &self.profile,
+            deterministic,
+            exploration: &self.searched.found,
+            budget: &self.searched.budget,
+            options: &self.searched.options,
+            compared: &self.compared,
+            choice: self.choice,
+        })
+    }
+}
+
+/// Writes document and page below `directory`; the path of the page.
+pub(crate) fn write(directory: &Path, document: &Document) -> Result<PathBuf, Failure> {
+    let page = document
+        .page()
+        .map_err(|error| Failure::input(format!("the report cannot be rendered: {error}")))?;
+    write_json(&directory.join(DOCUMENT), document)?;
+    let path = directory.join(PAGE);
+    write_whole(&path, page.as_bytes())?;
+    Ok(path)
+}
+
+/// Renders the page from the document of an earlier run.
+pub(crate) fn render_again(directory: &Path) -> Result<PathBuf, Failure> {
+    let path = directory.join(DOCUMENT);
+    let text = std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, error))?;
+    let version = serde_json::from_str::<Value>(&text).map(|document| document["version"].clone());
+    let wrong = match version {
+        Ok(version) if version == 1 => None,
+        Ok(_) => Some("it is no report document of version 1".to_owned()),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(wrong) = wrong {
+        return Err(Failure::input(format!(
+            "{} cannot be rendered: {wrong}; run `metes tune` or `metes explore` again",
+            path.display()
+        )));
+    }
+    let page = directory.join(PAGE);
+    write_whole(&page, filled(&text).as_bytes())?;
+    Ok(page)
+}
+
+/// The scripts of the page, in the order that `ui/README.md` gives.
+const SCRIPTS: [&str; 11] = [
+    include_str!("../../../ui/report-base.js"),
+    include_str!("../../../ui/report-scale.js"),
+    include_str!("../../../ui/report-data.js"),
+    include_str!("../../../ui/report-scatter.js"),
+    include_str!("../../../ui/report-filter.js"),
+    include_str!("../../../ui/report-table.js"),
+    include_str!("../../../ui/report-curves.js"),
+    include_str!("../../../ui/report-verdict.js"),
+    include_str!("../../../ui/report-profile.js"),
+    include_str!("../../../ui/report-export.js"),
+    include_str!("../../../ui/report-main.js"),
+];
+
+/// The page around a document that is text already.
+fn filled(json: &str) -> String {
+    include_str!("../../../ui/report.html")
+        .replacen("/*METES_STYLE*/", include_str!("../../../ui/report.css"), 1)
+        .replacen("/*METES_SCRIPT*/", &SCRIPTS.join("\n"), 1)
+        .replacen("/*METES_DATA*/null", &json.replace('<', "\\u003c"), 1)
+}

@@ -1,0 +1,13 @@
+//! One module a verb: what it reads, which library does the work, what it shows.
+
+pub(crate) mod bounds;
+pub(crate) mod emit;
+pub(crate) mod explore;
+pub(crate) mod profile;
+pub(crate) mod record;
+pub(crate) mod replay;
+pub(crate) mod report;
+pub(crate) mod reproduce;
+pub(crate) mod run;
+pub(crate) mod trace;
+pub(crate) mod tune;

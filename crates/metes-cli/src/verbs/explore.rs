@@ -1,0 +1,105 @@
+//! `metes explore`.
+
+use metes_explore::Exploration;
+use serde_json::json;
+
+use crate::arguments::{Explore, Space};
+use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::output::{self, BOLD, Table};
+use crate::page::{self, Content};
+use crate::quantity::{bytes, grouped, ratio};
+use crate::{progress, search, tracefile};
+
+pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
+    let trace = tracefile::read(&arguments.trace)?;
+    let events = tracefile::events(&trace)?;
+    output::directory(&arguments.output)?;
+    let configurations = match arguments.space {
+        Space::Named => Some(0),
+        _ => arguments.configurations,
+    };
+    let searched = search::run(&events, arguments.budget, configurations, &arguments.output)?;
+    let found = &searched.found;
+    let front = match arguments.space {
+        Space::ConstantTime => &found.constant_time,
+        _ => &found.pareto,
+    };
+    let outcomes = search::outcomes(front, &arguments.output)?;
+    let wheel = progress::spinner("comparing heaps");
+    let content = Content::new(&trace, &events, &searched, None);
+    wheel.finish_and_clear();
+    let report = page::write(&arguments.output, &content.document(None))?;
+    if json {
+        output::json(&json!({
+            "configurations": found.configurations,
+            "distinct": found.distinct,
+            "space": found.space,
+            "pareto": outcomes,
+            "seconds": found.seconds,
+            "interrupted": found.interrupted,
+            "events_per_second": found.events_per_second,
+            "report": report,
+        }))?;
+    } else {
+        let mut text = summary(found);
+        text += &format!("\n{}\n", unbeaten(front, events.peak_live()));
+        text += &format!(
+            "report {}\nheaps  {}\n",
+            report.display(),
+            arguments.output.join("pareto").display()
+        );
+        output::text(&text)?;
+    }
+    if front.is_empty() {
+        output::note("no heap serves every request of this trace");
+        return Ok(DOES_NOT_HOLD);
+    }
+    Ok(0)
+}
+
+fn summary(found: &Exploration) -> String {
+    format!(
+        "{BOLD}{} heaps{BOLD:#} of {} tried in {:.1} s{}; {} different outcomes, {} unbeaten\n",
+        grouped(found.configurations),
+        grouped(found.space),
+        found.seconds,
+        if found.interrupted {
+            ", interrupted"
+        } else {
+            ""
+        },
+        grouped(found.distinct),
+        grouped(found.pareto.len() as u64)
+    )
+}
+
+/// The heaps that nothing beats, by rising footprint.
+fn unbeaten(front: &[metes_explore::Outcome], peak_live: u64) -> Table {
+    /// Rows shown; the report has all.
+    const ROWS: usize = 20;
+    /// Characters of a heap's name; its file says the rest.
+    const NAME: usize = 48;
+    let mut table = Table::new(&["heap", "file", "footprint", "× live", "cycles", "maximum"]);
+    for (index, outcome) in front.iter().take(ROWS).enumerate() {
+        let mut name: String = outcome.heap.chars().take(NAME).collect();
+        if name.len() < outcome.heap.len() {
+            name += "…";
+        }
+        table.row(
+            anstyle::Style::new(),
+            vec![
+                name,
+                search::file_name(index),
+                bytes(outcome.footprint),
+                ratio(outcome.footprint, peak_live),
+                format!("{:.1}", outcome.cycles_mean),
+                grouped(outcome.cycles_max),
+            ],
+        );
+    }
+    if front.len() > ROWS {
+        let more = format!("{} more", front.len() - ROWS);
+        table.row(output::DIM, vec![more]);
+    }
+    table
+}

@@ -1,0 +1,160 @@
+//! `metes record`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use metes_trace::record::Ending;
+use metes_trace::{RecordOptions, Recording, Trace, record, write_parquet};
+use serde_json::{Value, json};
+
+use crate::arguments::Record;
+use crate::capture;
+use crate::error::{Failure, signal_name};
+use crate::quantity::{bytes, grouped};
+use crate::{libraries, output};
+
+/// Fewer children than this get a file each; of more the largest do.
+const MOST_FILES: usize = 64;
+
+pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
+    // Before the program runs, not after.
+    writable(&arguments.output)?;
+    let options = RecordOptions::new(libraries::recorder()?);
+    let aside = if json {
+        Some(capture::stdout_to_stderr()?)
+    } else {
+        None
+    };
+    let recording = record(&arguments.command, &options);
+    drop(aside);
+    let recording = recording?;
+    let files = write(&recording, &arguments.output)?;
+    if let Ending::Signal(signal) = recording.ending {
+        return Err(died(&arguments.command, signal, &arguments.output));
+    }
+    if json {
+        output::json(&json!({
+            "trace": arguments.output,
+            "events": recording.main.len(),
+            "processes": files,
+            "status": recording.ending.shell_status(),
+            "seconds": recording.wall_seconds,
+            "cpu_seconds": recording.cpu_seconds,
+        }))?;
+    } else {
+        // The program's own output is on stdout; this is about it.
+        for file in &files {
+            let text = |key: &str| file[key].as_str().unwrap_or_default().to_owned();
+            output::note(&format!(
+                "{}: {} events, peak live {}, of {}",
+                text("file"),
+                grouped(file["events"].as_u64().unwrap_or(0)),
+                bytes(file["peak_live"].as_u64().unwrap_or(0)),
+                text("command"),
+            ));
+        }
+        if recording.ending != Ending::Exit(0) {
+            output::note(&format!(
+                "the program ended with status {}",
+                recording.ending.shell_status()
+            ));
+        }
+    }
+    Ok(0)
+}
+
+/// The error for a program that a signal ended; its trace is kept.
+pub(crate) fn died(command: &[OsString], signal: i32, trace: &Path) -> Failure {
+    let program = command
+        .first()
+        .map(|word| word.to_string_lossy().into_owned());
+    Failure::Died {
+        program: program.unwrap_or_default(),
+        signal: signal_name(signal),
+        kept: format!(
+            "what it did until then is in {}: look at it with `metes profile`",
+            trace.display()
+        ),
+    }
+}
+
+/// Refuses a trace file that could not be written later.
+pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if path.is_dir() {
+        let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
+        return Err(Failure::io("write", path, error));
+    }
+    tempfile::tempfile_in(parent)
+        .map(drop)
+        .map_err(|error| Failure::io("write", path, error))
+}
+
+/// Writes the traces of all processes; a line of facts for each file.
+fn write(recording: &Recording, path: &Path) -> Result<Vec<Value>, Failure> {
+    write_parquet(&recording.main, path)?;
+    let mut files = vec![facts(&recording.main, path)];
+    let mut children: Vec<_> = recording.children.iter().collect();
+    if children.len() > MOST_FILES {
+        output::note(&format!(
+            "{} processes were recorded; the {MOST_FILES} with the most requests are written",
+            children.len()
+        ));
+        children.sort_by_key(|child| std::cmp::Reverse(child.raw_words));
+        children.truncate(MOST_FILES);
+    }
+    for (index, child) in children.into_iter().enumerate() {
+        let loaded = child.load()?;
+        if loaded.trace.is_empty() {
+            continue;
+        }
+        let path = numbered(path, index + 1);
+        write_parquet(&loaded.trace, &path)?;
+        files.push(facts(&loaded.trace, &path));
+    }
+    Ok(files)
+}
+
+fn facts(trace: &Trace, path: &Path) -> Value {
+    let profile = metes_trace::profile(trace);
+    json!({
+        "file": path,
+        "command": trace.provenance.command.join(" "),
+        "events": trace.len(),
+        "peak_live": profile.peak_live,
+        "threads": profile.threads,
+    })
+}
+
+/// `a.trace.parquet` becomes `a.1.trace.parquet`.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("trace");
+    let (stem, ending) = match name.split_once('.') {
+        Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
+        _ => (name, String::new()),
+    };
+    path.with_file_name(format!("{stem}.{number}{ending}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_get_numbers() {
+        let cases = [
+            ("a.trace.parquet", "a.3.trace.parquet"),
+            ("dir.d/a", "dir.d/a.3"),
+            (".hidden", ".hidden.3"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(numbered(Path::new(path), 3), Path::new(expected));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `metes run`.
+
+use std::ffi::OsString;
+
+use metes_config::StoreKind;
+use serde_json::json;
+
+use crate::arguments::Run;
+use crate::capture;
+use crate::error::{Failure, signal_name};
+use crate::quantity::{bytes, grouped, ratio};
+use crate::{heap, launch, libraries, output};
+
+pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
+    let config = heap::resolve(&arguments.heap)?;
+    if config.store != StoreKind::Tagged {
+        return Err(Failure::input(format!(
+            "{} keeps its records outside the memory, which malloc cannot: leave out the `store`",
+            config.name()
+        )));
+    }
+    let library = libraries::preload()?;
+    let scratch = launch::Scratch::new()?;
+    // The library reads a file: any heap has one, few have a spec.
+    let description = scratch.path().join("heap.toml");
+    output::write_file(&description, config.to_toml().as_bytes())?;
+    let mut environment = scratch.environment();
+    environment.push((OsString::from("METES_HEAP"), description.into_os_string()));
+    let aside = if json {
+        Some(capture::stdout_to_stderr()?)
+    } else {
+        None
+    };
+    let ended = launch::launch(&arguments.command, &library, &environment);
+    drop(aside);
+    let ended = ended?;
+    let reports = scratch.reports();
+    let main = reports.iter().rfind(|report| report.pid == ended.pid);
+    let status = ended.ending.shell_status();
+    if json {
+        output::json(&json!({
+            "heap": config.name(),
+            "status": status,
+            "peak_live": main.map(|report| report.peak_live),
+            "footprint": main.map(|report| report.footprint),
+            "failures": main.map(|report| report.failures),
+            "events": main.map(|report| report.events),
+            "processes": reports,
+        }))?;
+    } else {
+        for report in &reports {
+            output::note(&format!(
+                "{}, process {}: {} allocations, peak live {}, footprint {} ({} × peak live){}",
+                config.name(),
+                report.pid,
+                grouped(report.allocations),
+                bytes(report.peak_live),
+                bytes(report.footprint),
+                ratio(report.footprint, report.peak_live),
+                match report.failures {
+                    0 => String::new(),
+                    failures => format!(", {} requests failed", grouped(failures)),
+                }
+            ));
+        }
+        if let metes_trace::record::Ending::Signal(signal) = ended.ending {
+            output::note(&format!("the program was ended by {}", signal_name(signal)));
+        } else if main.is_none() {
+            output::note("the program left no report: it ended without running its exit handlers");
+        }
+    }
+    Ok(u8::try_from(status).unwrap_or(u8::MAX))
+}

@@ -1,0 +1,81 @@
+//! `metes trace import` and `metes trace export`.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::arguments::{Trace, TraceAction};
+use crate::error::Failure;
+use crate::quantity::grouped;
+use crate::{output, tracefile};
+
+pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
+    match &arguments.action {
+        TraceAction::Import { file, output } => import(file, output, json),
+        TraceAction::Export { trace, output } => export(trace, output.as_deref(), json),
+    }
+}
+
+fn import(file: &Path, to: &Path, json: bool) -> Result<u8, Failure> {
+    let trace = metes_trace::import_csv_file(file)?;
+    metes_trace::write_parquet(&trace, to)?;
+    if json {
+        output::json(&json!({
+            "trace": to,
+            "events": trace.len(),
+            "blocks": trace.block_count(),
+            "threads": trace.provenance.threads,
+        }))?;
+    } else {
+        output::text(&format!(
+            "{}: {} events, {} blocks\n",
+            to.display(),
+            grouped(trace.len() as u64),
+            grouped(trace.block_count() as u64)
+        ))?;
+    }
+    Ok(0)
+}
+
+fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
+    let trace = tracefile::read(from)?;
+    let Some(to) = to else {
+        if json {
+            return Err(Failure::input(
+                "with --json stdout holds the JSON document: name a file for the text with -o",
+            ));
+        }
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        return match metes_trace::export_csv(&trace, &mut stdout).and_then(|_| stdout.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::io("write to", Path::new("standard output"), error))
+            }
+            _ => Ok(0),
+        };
+    };
+    let mut text = Vec::new();
+    let exported = metes_trace::export_csv(&trace, &mut text)
+        .map_err(|error| Failure::io("write", to, error))?;
+    output::write_file(to, &text)?;
+    if json {
+        output::json(&json!({
+            "file": to,
+            "written": exported.written,
+            "skipped": exported.skipped,
+        }))?;
+    } else {
+        output::text(&format!(
+            "{}: {} lines\n",
+            to.display(),
+            grouped(exported.written)
+        ))?;
+        if exported.skipped > 0 {
+            output::note(&format!(
+                "{} accesses are left out: the text form has none",
+                grouped(exported.skipped)
+            ));
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,232 @@
+//! The program on the emitted heap: was it as predicted?
+//!
+//! Two hashes decide. *Requests*: did the program ask for the same as when it
+//! was recorded? Only then a prediction can be held against it. *Placements*:
+//! did the heap put every block where the replay did? If the requests differ,
+//! the program is recorded again, to tell whether it differs from run to run by
+//! itself, and where first; should the run agree with that second recording
+//! (caches were warm by then), the prediction is made from it.
+//!
+//! Invariant: a prediction never uses anything measured on the emitted heap.
+
+use std::path::Path;
+
+use metes_explore::{Replay, Replayer};
+use metes_trace::record::Ending;
+use metes_trace::{Op, Trace};
+use serde::Serialize;
+
+use super::{Chosen, Program, Recorded};
+use crate::capture::{self, Pass, Stream, Written};
+use crate::error::{Failure, signal_name};
+use crate::launch::{self, Ended, Report};
+use crate::output;
+use crate::tracefile;
+use crate::verbs::replay::options_of;
+
+/// What the run showed.
+pub(crate) struct Checked {
+    /// The prediction that counts: of the recording that the run agrees with,
+    /// else of the first.
+    pub(crate) predicted: Replay,
+    /// The report of the process in question; None if it left none.
+    pub(crate) measured: Option<Report>,
+    /// Whether two runs of the program asked for the same; None if not found out.
+    pub(crate) deterministic: Option<bool>,
+    /// Where two recordings differ first.
+    pub(crate) difference: Option<Difference>,
+    /// Stdout and the exit status are those of a recorded run.
+    pub(crate) output_unchanged: bool,
+    /// Two recorded runs wrote different things, so that a changed output
+    /// proves nothing.
+    pub(crate) output_varies: bool,
+    /// How the run ended.
+    pub(crate) ending: Ending,
+    /// The second recording, if one was made.
+    pub(crate) again: Option<Trace>,
+}
+
+/// The first event in which two recordings differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Difference {
+    /// The event, counted from 0.
+    pub(crate) event: u64,
+    /// What the first recording has there.
+    pub(crate) recorded: String,
+    /// What the second has.
+    pub(crate) again: String,
+    /// Events of both.
+    pub(crate) events: [u64; 2],
+}
+
+impl Checked {
+    pub(crate) fn requests_equal(&self) -> bool {
+        let measured = self.measured.as_ref();
+        measured.is_some_and(|measured| same_requests(measured, &self.predicted))
+    }
+
+    pub(crate) fn placements_equal(&self) -> bool {
+        let measured = self.measured.as_ref();
+        measured.is_some_and(|measured| measured.placements == self.predicted.placements)
+    }
+
+    /// Predicted = measured: both figures, and the place of every block.
+    pub(crate) fn equal(&self) -> bool {
+        self.requests_equal() && self.placements_equal() && self.figures_equal()
+    }
+
+    /// Both figures are as predicted.
+    pub(crate) fn figures_equal(&self) -> bool {
+        self.measured.as_ref().is_some_and(|measured| {
+            measured.peak_live == self.predicted.peak_live
+                && measured.footprint == self.predicted.footprint
+        })
+    }
+
+    /// Nothing that was checked is contradicted. Of a program that asks for
+    /// other things in each run, nothing was predicted.
+    pub(crate) fn holds(&self) -> bool {
+        let as_predicted = self.figures_equal() || self.deterministic == Some(false);
+        as_predicted && (self.output_unchanged || self.output_varies)
+    }
+}
+
+fn same_requests(measured: &Report, predicted: &Replay) -> bool {
+    measured.requests == predicted.requests && measured.events == predicted.events
+}
+
+/// Runs the program on the emitted heap and compares.
+pub(super) fn check(
+    program: &Program<'_>,
+    recorded: &Recorded,
+    chosen: &Chosen,
+    library: &Path,
+) -> Result<Checked, Failure> {
+    let (ended, written) = run(program, library)?;
+    let reports = program.scratch.reports();
+    let is_main = recorded.process.is_main;
+    let first = &chosen.predicted;
+    let unchanged = |other: &Recorded| {
+        other.written.stdout == written.stdout && other.recording.ending == ended.ending
+    };
+    let mut checked = Checked {
+        predicted: first.clone(),
+        measured: of_process(&reports, first, is_main, &ended).cloned(),
+        deterministic: None,
+        difference: None,
+        output_unchanged: unchanged(recorded),
+        output_varies: false,
+        ending: ended.ending,
+        again: None,
+    };
+    if checked.requests_equal() && checked.output_unchanged {
+        // Other placements may be those of other frees.
+        checked.deterministic = checked.placements_equal().then_some(true);
+        return Ok(checked);
+    }
+    complain(&checked, recorded, &written);
+    let again = match program.record(false) {
+        Ok(again) => again,
+        Err(error) => {
+            output::note(&format!(
+                "a second recording to compare with failed: {error}"
+            ));
+            return Ok(checked);
+        }
+    };
+    checked.output_varies = again.written.stdout != recorded.written.stdout
+        || again.recording.ending != recorded.recording.ending;
+    checked.output_unchanged |= unchanged(&again);
+    checked.difference = difference(&recorded.trace, &again.trace);
+    checked.deterministic = Some(checked.difference.is_none());
+    if checked.difference.is_some() && !checked.requests_equal() {
+        let events = tracefile::events(&again.trace)?;
+        let (second, _) = Replayer::new().replay(
+            &first.heap,
+            &chosen.config.heap,
+            &events,
+            &options_of(&chosen.config),
+        );
+        let agrees = of_process(&reports, &second, is_main, &ended)
+            .filter(|report| same_requests(report, &second));
+        if let Some(report) = agrees {
+            checked.measured = Some(report.clone());
+            checked.predicted = second;
+        }
+    }
+    checked.again = Some(again.trace);
+    Ok(checked)
+}
+
+fn run(program: &Program<'_>, library: &Path) -> Result<(Ended, Written), Failure> {
+    program.scratch.clear();
+    let environment = program.scratch.environment();
+    let command = &program.arguments.command;
+    let run = || launch::launch(command, library, &environment);
+    let (ended, written) = capture::capture(Pass::Away, || program.input.give(false, run))?;
+    Ok((ended??, written))
+}
+
+/// The report of the process that was tuned. Numbers of processes change from
+/// run to run, so it is known by what it asked for; failing that, by being the
+/// command itself, or by the nearest number of events.
+fn of_process<'r>(
+    reports: &'r [Report],
+    predicted: &Replay,
+    is_main: bool,
+    ended: &Ended,
+) -> Option<&'r Report> {
+    let same = reports
+        .iter()
+        .find(|report| same_requests(report, predicted));
+    if same.is_some() {
+        return same;
+    }
+    if is_main {
+        return reports.iter().rfind(|report| report.pid == ended.pid);
+    }
+    reports
+        .iter()
+        .min_by_key(|report| report.events.abs_diff(predicted.events))
+}
+
+/// Says at once if the program fared worse than before.
+fn complain(checked: &Checked, recorded: &Recorded, written: &Written) {
+    let before = recorded.recording.ending;
+    if checked.ending == before {
+        return;
+    }
+    let how = match checked.ending {
+        Ending::Signal(signal) => format!("was ended by {}", signal_name(signal)),
+        Ending::Exit(status) => format!("ended with status {status}"),
+    };
+    output::note(&format!(
+        "on the emitted heap the program {how}, when recorded with status {}; its last words:\n{}",
+        before.shell_status(),
+        Stream::end(&written.stderr)
+    ));
+}
+
+/// Where two traces ask for different things first.
+fn difference(recorded: &Trace, again: &Trace) -> Option<Difference> {
+    let length = recorded.len().max(again.len());
+    let at = |trace: &Trace, index| {
+        trace
+            .event(index)
+            .map(|event| (event.op, event.size, event.align))
+    };
+    let differ = (0..length).find(|&index| at(recorded, index) != at(again, index))?;
+    let spell = |trace: &Trace| match at(trace, differ) {
+        None => "the end".to_owned(),
+        Some((Op::Alloc, size, _)) => format!("allocation of {size} bytes"),
+        Some((Op::Free, _, _)) => "a free".to_owned(),
+        Some((Op::Resize, size, _)) => format!("resize to {size} bytes"),
+        Some((Op::Access, _, _)) => "an access".to_owned(),
+    };
+    Some(Difference {
+        event: differ as u64,
+        recorded: spell(recorded),
+        again: spell(again),
+        events: [recorded.len() as u64, again.len() as u64],
+    })
+}

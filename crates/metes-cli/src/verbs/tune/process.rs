@@ -1,0 +1,98 @@
+//! Which process of a recording is tuned.
+//!
+//! Invariant: a process that came from `fork` without running a program of its
+//! own is chosen only when it is asked for: part of its heap is its parent's.
+
+use metes_trace::record::{Choice, ProcessTrace};
+use metes_trace::{RecordError, Recording, Trace};
+
+use crate::error::Failure;
+
+/// Another process is taken for the one that matters if it makes this many
+/// times the requests of the command itself.
+const MUCH_MORE: u64 = 2;
+
+/// The process that was chosen.
+pub(crate) struct Chosen {
+    /// File name of its program.
+    pub(crate) name: String,
+    /// It is the command itself.
+    pub(crate) is_main: bool,
+    /// Number of recorded processes.
+    pub(crate) of: usize,
+}
+
+/// The process that `wanted` names, or the one that matters, with its trace.
+pub(crate) fn choose(
+    recording: &Recording,
+    wanted: Option<&str>,
+) -> Result<(Chosen, Trace), Failure> {
+    let processes: Vec<&ProcessTrace> = recording.processes().collect();
+    let of = processes.len();
+    let main = recording.main_process.as_ref();
+    let process = match wanted {
+        Some(wanted) => Some(named(&processes, wanted)?),
+        None => matters(main, &recording.children),
+    };
+    let process = process.ok_or_else(|| {
+        Failure::input("no process of this program made a request that could be recorded")
+    })?;
+    let is_main = main.is_some_and(|main| std::ptr::eq(main, process));
+    let trace = if is_main {
+        recording.choose(&Choice::Main)?
+    } else {
+        process.load()?.trace
+    };
+    if trace.is_empty() {
+        return Err(Failure::input(format!(
+            "process {} made no request, so there is nothing to tune: name another with --process \
+             ({})",
+            process.name(),
+            list(&processes)
+        )));
+    }
+    let name = process.name().to_owned();
+    Ok((Chosen { name, is_main, of }, trace))
+}
+
+fn matters<'r>(
+    main: Option<&'r ProcessTrace>,
+    children: &'r [ProcessTrace],
+) -> Option<&'r ProcessTrace> {
+    let own = children.iter().filter(|child| !child.forked);
+    // The first of equals, so that equal recordings choose equally.
+    let largest = own.reduce(|best, child| {
+        if child.raw_words > best.raw_words {
+            child
+        } else {
+            best
+        }
+    });
+    match (main, largest) {
+        (Some(main), Some(child)) if child.raw_words > MUCH_MORE * main.raw_words => Some(child),
+        (Some(main), _) => Some(main),
+        (None, largest) => largest,
+    }
+}
+
+fn named<'r>(processes: &[&'r ProcessTrace], wanted: &str) -> Result<&'r ProcessTrace, Failure> {
+    let found = match wanted.parse::<usize>() {
+        Ok(number) => processes.get(number),
+        Err(_) => processes.iter().find(|process| process.name() == wanted),
+    };
+    found.copied().ok_or_else(|| {
+        let there_are = list(processes);
+        RecordError::NoSuchProcess { there_are }.into()
+    })
+}
+
+fn list(processes: &[&ProcessTrace]) -> String {
+    /// A build may have thousands.
+    const SHOWN: usize = 20;
+    let names = processes.iter().enumerate().take(SHOWN);
+    let names: Vec<String> = names
+        .map(|(number, process)| format!("{number} is {}", process.name()))
+        .collect();
+    let more = if processes.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
+}

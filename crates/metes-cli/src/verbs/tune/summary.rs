@@ -1,0 +1,207 @@
+//! What `tune` prints at its end.
+//!
+//! Invariant: every figure was computed or measured in this run; the words
+//! "predicted = measured" stand only where they are equal.
+
+use std::path::Path;
+
+use metes_explore::{Events, Exploration, Outcome};
+use metes_trace::record::Ending;
+
+use super::check::Checked;
+use super::{Chosen, Recorded};
+use crate::error::signal_name;
+use crate::output::{BOLD, DIM, GOOD, POOR, Table};
+use crate::quantity::{bytes, change, grouped, ratio};
+
+pub(super) fn text(
+    recorded: &Recorded,
+    found: &Exploration,
+    events: &Events,
+    chosen: &Chosen,
+    directory: &Path,
+    report: &Path,
+) -> String {
+    let mut text = String::new();
+    text += &format!("\n{BOLD}{}{BOLD:#}\n", chosen.config.name());
+    text += &format!("{DIM}{}{DIM:#}\n\n", chosen.why);
+    text += &program(recorded, events);
+    text += &format!(
+        "  {:<9} {} heaps of {} tried in {:.1} s{}, {} unbeaten\n\n",
+        "explored",
+        grouped(found.configurations),
+        grouped(found.space),
+        found.seconds,
+        if found.interrupted {
+            " (interrupted)"
+        } else {
+            ""
+        },
+        grouped(found.pareto.len() as u64)
+    );
+    text += &comparison(found, chosen, events.peak_live()).to_string();
+    text += "\n";
+    if let Some(checked) = &chosen.checked {
+        text += &verdict(checked);
+    }
+    text += &format!("\n  {:<9} {}\n", "report", report.display());
+    text += &format!(
+        "  {:<9} {} (C), {} (Rust), {}\n",
+        "code",
+        directory.join("c").display(),
+        directory.join("rust").display(),
+        directory.join("heap.toml").display()
+    );
+    text
+}
+
+fn program(recorded: &Recorded, events: &Events) -> String {
+    let process = &recorded.process;
+    let name = if process.of > 1 {
+        format!("{}, one of {} processes", process.name, process.of)
+    } else {
+        process.name.clone()
+    };
+    format!(
+        "  {:<9} {name}: {} requests, peak live {}\n",
+        "program",
+        grouped(events.len() as u64),
+        bytes(events.peak_live())
+    )
+}
+
+/// The chosen heap beside the named ones, by rising footprint.
+fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
+    let mut table = Table::new(&[
+        "heap",
+        "footprint",
+        "× live",
+        "than it",
+        "cycles",
+        "maximum",
+    ]);
+    let own = chosen.outcome.footprint;
+    let mut row = |style, name: String, outcome: &Outcome, change: String| {
+        table.row(
+            style,
+            vec![
+                name,
+                bytes(outcome.footprint),
+                ratio(outcome.footprint, peak_live),
+                change,
+                format!("{:.1}", outcome.cycles_mean),
+                grouped(outcome.cycles_max),
+            ],
+        );
+    };
+    row(GOOD, "chosen".to_owned(), &chosen.outcome, String::new());
+    let mut named: Vec<&Outcome> = found.named.iter().filter(|heap| heap.failed == 0).collect();
+    named.sort_by_key(|heap| (heap.footprint, heap.cycles));
+    for heap in named {
+        let name = heap.named.unwrap_or(&heap.heap).to_owned();
+        row(
+            anstyle::Style::new(),
+            name,
+            heap,
+            change(heap.footprint, own),
+        );
+    }
+    table
+}
+
+fn verdict(checked: &Checked) -> String {
+    let mut text = String::new();
+    let predicted = &checked.predicted;
+    let figures = |name: &str, live: u64, footprint: u64| {
+        format!(
+            "  {name:<9} peak live {} B, footprint {} B\n",
+            grouped(live),
+            grouped(footprint)
+        )
+    };
+    text += &figures("predicted", predicted.peak_live, predicted.footprint);
+    match &checked.measured {
+        Some(measured) => {
+            text += &figures("measured", measured.peak_live, measured.footprint);
+        }
+        None => {
+            text += &format!(
+                "  {:<9} nothing: the process ended without running its exit handlers\n",
+                "measured"
+            );
+        }
+    }
+    text += &format!("  {}\n", equality(checked));
+    text += &format!("  {}\n", output(checked));
+    text
+}
+
+fn equality(checked: &Checked) -> String {
+    let Some(measured) = &checked.measured else {
+        return format!("{POOR}the prediction could not be checked{POOR:#}");
+    };
+    let events = grouped(measured.events);
+    if checked.equal() {
+        let again = match &checked.difference {
+            None => String::new(),
+            Some(difference) => format!(
+                "\n  the first run differed from those after it at event {} ({}, then {}): \
+                 predicted from a second recording",
+                grouped(difference.event),
+                difference.recorded,
+                difference.again
+            ),
+        };
+        return format!(
+            "{GOOD}predicted = measured{GOOD:#}, and each of {events} requests lay where it was \
+             predicted{again}"
+        );
+    }
+    if checked.requests_equal() {
+        let figures = match checked.figures_equal() {
+            true => format!("{GOOD}peak and footprint as predicted{GOOD:#}, but"),
+            false => format!("{POOR}predicted ≠ measured{POOR:#}:"),
+        };
+        return format!(
+            "{figures} not every block lay where it was predicted;\n  the program made {events} \
+             requests of the same sizes, but frees in another order (some sort or hash by \
+             address), or the heap is at fault"
+        );
+    }
+    match (&checked.difference, checked.deterministic) {
+        (Some(difference), _) => format!(
+            "{POOR}not comparable{POOR:#}: the program asks for other things in each run \
+             ({events} requests, {} predicted);\n  two recordings differ first at event {}: {}, \
+             then {}",
+            grouped(checked.predicted.events),
+            grouped(difference.event),
+            difference.recorded,
+            difference.again
+        ),
+        (None, Some(true)) => format!(
+            "{POOR}predicted ≠ measured{POOR:#}: two recordings agree, but on the emitted heap \
+             the program made {events} requests, not the {} predicted",
+            grouped(checked.predicted.events)
+        ),
+        _ => format!(
+            "{POOR}not comparable{POOR:#}: the program made {events} requests, {} were predicted",
+            grouped(checked.predicted.events)
+        ),
+    }
+}
+
+fn output(checked: &Checked) -> String {
+    if checked.output_unchanged {
+        return match checked.ending {
+            Ending::Exit(0) => format!("{GOOD}output unchanged{GOOD:#}"),
+            Ending::Exit(status) => {
+                format!("{GOOD}output unchanged{GOOD:#}, exit status {status} as before")
+            }
+            Ending::Signal(signal) => format!("ended by {} as before", signal_name(signal)),
+        };
+    }
+    if checked.output_varies {
+        return "output not comparable: it differs from run to run also without Metes".to_owned();
+    }
+    format!("{POOR}output changed{POOR:#}")
+}

@@ -1,0 +1,266 @@
+//! Bad input: exit status 2, one clear message, and nothing lost.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Place, recorded, refused, status, stderr};
+
+#[test]
+fn programs_that_cannot_be_run() {
+    let place = Place::new();
+    for verb in ["tune", "record"] {
+        refused(
+            &place.metes(&[verb, "--", "no-such-program"]),
+            &["no-such-program", "not found"],
+        );
+        refused(
+            &place.metes(&[verb, "--", "/etc/passwd"]),
+            &["/etc/passwd", "chmod +x"],
+        );
+        refused(&place.metes(&[verb, "--"]), &["CMD"]);
+    }
+    refused(
+        &place.metes(&["run", "--heap", "tlsf", "--", "no-such-program"]),
+        &["not found"],
+    );
+    assert!(
+        !place.path("metes-out").exists(),
+        "nothing is left of the attempt"
+    );
+}
+
+#[test]
+fn programs_that_cannot_be_recorded() {
+    let place = Place::new();
+    place.compile("static", "int main(void) { return 0; }", &["-static"]);
+    for verb in ["tune", "record"] {
+        let wanted = ["statically linked", "no library can be loaded before it"];
+        refused(&place.metes(&[verb, "--", "./static"]), &wanted);
+    }
+    let program = place.compile("privileged", "int main(void) { return 0; }", &[]);
+    let name = std::ffi::CString::new(program.to_string_lossy().into_owned()).expect("a name");
+    // SAFETY: a C string; 65534 is the user nobody.
+    if unsafe { libc::chown(name.as_ptr(), 65534, 65534) } == 0 {
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755))
+            .expect("rights of an own file");
+        let wanted = ["rights of another user", "setuid"];
+        refused(&place.metes(&["record", "--", "./privileged"]), &wanted);
+    }
+}
+
+#[test]
+fn a_program_that_dies_leaves_its_trace() {
+    let place = Place::new();
+    let source =
+        "#include <stdlib.h>\nint main(void) { free(malloc(50)); if (malloc(70)) abort(); }";
+    place.compile("dies", source, &["-O0"]);
+    let output = place.metes(&["record", "-o", "t.trace.parquet", "--", "./dies"]);
+    refused(&output, &["./dies", "SIGABRT (6)", "t.trace.parquet"]);
+    let (_, profile) = place.json(&["profile", "t.trace.parquet"]);
+    assert_eq!(
+        (profile["allocations"].as_u64(), profile["frees"].as_u64()),
+        (Some(2), Some(1))
+    );
+    let output = place.metes(&["tune", "-o", "out", "--", "./dies"]);
+    refused(&output, &["SIGABRT (6)", "out/program.trace.parquet"]);
+    assert!(place.path("out/program.trace.parquet").exists());
+}
+
+#[test]
+fn traces_that_are_none() {
+    let place = recorded();
+    let whole = std::fs::read(place.path("t.trace.parquet")).expect("a trace");
+    std::fs::write(place.path("cut.trace.parquet"), &whole[..whole.len() / 2]).expect("written");
+    place.write("text", "this is no trace\n");
+    for verb in [
+        vec!["profile"],
+        vec!["replay", "--heap", "tlsf"],
+        vec!["explore"],
+    ] {
+        for (file, wanted) in [
+            ("cut.trace.parquet", "cut off"),
+            ("text", "text"),
+            ("no", "no"),
+        ] {
+            let mut arguments = verb.clone();
+            arguments.push(file);
+            refused(&place.metes(&arguments), &[wanted]);
+        }
+    }
+    place.write("bad.csv", "op,block,size\na,1,100\nf,2\n");
+    let output = place.metes(&["trace", "import", "bad.csv", "-o", "bad.trace.parquet"]);
+    refused(&output, &["bad.csv, line 3", "block 2", "never allocated"]);
+    assert!(!place.path("bad.trace.parquet").exists());
+    // An import that fails leaves an earlier trace as it was.
+    let output = place.metes(&["trace", "import", "bad.csv", "-o", "t.trace.parquet"]);
+    refused(&output, &["line 3"]);
+    assert_eq!(
+        std::fs::read(place.path("t.trace.parquet")).expect("a trace"),
+        whole
+    );
+}
+
+#[test]
+fn heaps_that_are_none() {
+    let place = recorded();
+    let replay = |heap: &str| place.metes(&["replay", "t.trace.parquet", "--heap", heap]);
+    refused(
+        &replay("tslf"),
+        &["no heap named `tslf`", "did you mean `tlsf`?"],
+    );
+    refused(
+        &replay("tlsf:second_level=33"),
+        &["second_level", "power of two"],
+    );
+    refused(&replay("no.toml"), &["no.toml", "cannot read"]);
+    place.write("bad.toml", "[heap]\nname = \"tlsf\"\nsecond_levle = 8\n");
+    let wanted = [
+        "bad.toml:3:1",
+        "`second_levle`",
+        "did you mean `second_level`?",
+    ];
+    refused(&replay("bad.toml"), &wanted);
+    refused(
+        &place.metes(&["run", "--heap", "bad.toml", "--", "ls"]),
+        &wanted,
+    );
+    refused(
+        &place.metes(&["emit", "--heap", "bad.toml", "-o", "out"]),
+        &wanted,
+    );
+    assert!(!place.path("out").exists());
+    let ledger = "tlsf:store=ledger";
+    refused(
+        &place.metes(&["run", "--heap", ledger, "--", "ls"]),
+        &["malloc", "`store`"],
+    );
+    refused(
+        &place.metes(&["emit", "--heap", ledger, "-o", "out"]),
+        &["boundary tags", "`store`"],
+    );
+}
+
+#[test]
+fn sizes_that_are_none() {
+    let place = recorded();
+    let arena = |size: &str| {
+        place.metes(&[
+            "replay",
+            "t.trace.parquet",
+            "--heap",
+            "tlsf",
+            "--arena",
+            size,
+        ])
+    };
+    refused(&arena("0"), &["zero", "at least 1"]);
+    refused(&arena("-5"), &["-5"]);
+    refused(&arena("12parsecs"), &["4096", "64KiB"]);
+    refused(&arena("99999999999999999999"), &["64 bits"]);
+    refused(&arena("7EiB"), &["beyond", "give less"]);
+    let bounds = |live: &str, largest: &str| {
+        place.metes(&[
+            "bounds",
+            "--heap",
+            "tlsf",
+            "--live",
+            live,
+            "--max-block",
+            largest,
+        ])
+    };
+    refused(&bounds("0", "1"), &["zero"]);
+    refused(&bounds("16", "64"), &["below the largest block"]);
+    refused(&bounds("15EiB", "2EiB"), &["too large"]);
+    let tiny = arena("1");
+    assert_eq!(status(&tiny), 1);
+    assert!(
+        stderr(&tiny).contains("arena too small by"),
+        "{}",
+        stderr(&tiny)
+    );
+}
+
+#[test]
+fn a_request_that_no_memory_can_serve() {
+    let place = Place::new();
+    place.write("big.csv", "a,1,0\na,2,9000000000000000000\nf,1,0\n");
+    place.metes(&["trace", "import", "big.csv", "-o", "big.trace.parquet"]);
+    let output = place.metes(&["replay", "big.trace.parquet", "--heap", "tlsf"]);
+    assert_eq!(status(&output), 1);
+    assert!(
+        stderr(&output).contains("1 request failed"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let place = recorded();
+    place.write("file", "");
+    let nowhere = "/proc/metes/t.trace.parquet";
+    refused(
+        &place.metes(&["record", "-o", nowhere, "--", "./steady"]),
+        &[nowhere],
+    );
+    refused(
+        &place.metes(&["tune", "-o", "file", "--", "./steady"]),
+        &["file"],
+    );
+    refused(
+        &place.metes(&["explore", "t.trace.parquet", "-o", "file"]),
+        &["file"],
+    );
+    refused(
+        &place.metes(&["emit", "--heap", "tlsf", "-o", "file"]),
+        &["file"],
+    );
+    let export = place.metes(&["trace", "export", "t.trace.parquet", "-o", nowhere]);
+    refused(&export, &[nowhere]);
+    refused(&place.metes(&["report", "file"]), &["report.json"]);
+    place.write("report.json", "{}");
+    refused(
+        &place.metes(&["report", "."]),
+        &["report.json", "run `metes"],
+    );
+}
+
+#[test]
+fn without_a_compiler_the_results_so_far_stay() {
+    let place = Place::new();
+    place.compile("steady", crate::support::STEADY, &[]);
+    let mut command = place.command(&["tune", "--budget", "0.5", "-o", "out", "--", "./steady"]);
+    let output = command
+        .env("CC", "no-such-compiler")
+        .output()
+        .expect("metes runs");
+    let said = stderr(&output);
+    assert_eq!(status(&output), 2, "{said}");
+    assert!(
+        said.contains("no-such-compiler") && said.contains("apt install gcc"),
+        "{said}"
+    );
+    for file in [
+        "out/program.trace.parquet",
+        "out/report.html",
+        "out/c/heap.c",
+        "out/heap.toml",
+    ] {
+        assert!(place.path(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn names_that_do_not_exist() {
+    let place = Place::new();
+    refused(
+        &place.metes(&["reproduce", "cold-fusion"]),
+        &["cold-fusion", "small-heaps"],
+    );
+    refused(&place.metes(&["tnue"]), &["tnue"]);
+    place.compile("steady", crate::support::STEADY, &[]);
+    let output = place.metes(&["tune", "--process", "nobody", "-o", "out", "--", "./steady"]);
+    let said = stderr(&output);
+    assert_eq!(status(&output), 2, "{said}");
+    assert!(said.contains("0 is steady"), "{said}");
+}

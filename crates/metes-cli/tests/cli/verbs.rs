@@ -1,0 +1,473 @@
+//! Each verb on input that is as it should be.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{Place, has_keys, parsed, recorded, status, stderr, stdout};
+
+#[test]
+fn every_verb_has_help_with_an_example() {
+    let place = Place::new();
+    let verbs = [
+        "tune",
+        "record",
+        "profile",
+        "replay",
+        "explore",
+        "bounds",
+        "emit",
+        "run",
+        "report",
+        "trace",
+        "reproduce",
+    ];
+    for verb in verbs {
+        let output = place.metes(&[verb, "--help"]);
+        assert_eq!(status(&output), 0, "{verb}");
+        let text = stdout(&output);
+        assert!(text.contains(&format!("metes {verb}")), "{text}");
+        assert!(text.contains("Example"), "{verb}: {text}");
+        assert!(text.contains("--json"), "{verb}: {text}");
+    }
+}
+
+#[test]
+fn record_passes_the_output_on_and_says_what_it_recorded() {
+    let place = Place::new();
+    place.compile("steady", crate::support::STEADY, &[]);
+    let output = place.metes(&["record", "-o", "t.trace.parquet", "--", "./steady"]);
+    assert_eq!(status(&output), 0);
+    assert!(stdout(&output).starts_with("sum "), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("t.trace.parquet"),
+        "{}",
+        stderr(&output)
+    );
+    let (code, document) = place.json(&["record", "-o", "u.trace.parquet", "--", "./steady"]);
+    assert_eq!(code, 0);
+    has_keys(
+        &document,
+        &[
+            "trace",
+            "events",
+            "processes",
+            "status",
+            "seconds",
+            "cpu_seconds",
+        ],
+    );
+    assert!(
+        document["events"].as_u64() > Some(64 * 50 * 2),
+        "{document}"
+    );
+}
+
+#[test]
+fn record_keeps_each_child_apart() {
+    let place = Place::new();
+    let command = [
+        "record",
+        "-o",
+        "t.trace.parquet",
+        "--",
+        "sh",
+        "-c",
+        "ls / > /dev/null; true",
+    ];
+    let (_, document) = place.json(&command);
+    let processes = document["processes"].as_array().expect("a list");
+    assert_eq!(processes.len(), 2, "{document}");
+    assert!(place.path("t.1.trace.parquet").exists());
+    let output = place.metes(&["profile", "t.1.trace.parquet"]);
+    assert!(
+        stdout(&output).starts_with("command            ls /"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn profile_shows_the_sizes() {
+    let place = recorded();
+    let output = place.metes(&["profile", "t.trace.parquet"]);
+    assert_eq!(status(&output), 0);
+    assert!(stdout(&output).contains("peak live"), "{}", stdout(&output));
+    let (_, document) = place.json(&["profile", "t.trace.parquet"]);
+    has_keys(
+        &document,
+        &[
+            "events",
+            "peak_live",
+            "sizes",
+            "lifespan_events",
+            "dominant",
+        ],
+    );
+}
+
+const REPLAY: [&str; 9] = [
+    "heap",
+    "events",
+    "peak_live",
+    "footprint",
+    "smallest_arena",
+    "failed",
+    "record_reads",
+    "record_writes",
+    "events_per_second",
+];
+
+#[test]
+fn replay_predicts_every_named_heap() {
+    let place = recorded();
+    for heap in [
+        "first-fit",
+        "best-fit",
+        "tlsf:second_level=8",
+        "half-fit",
+        "buddy",
+        "kingsley",
+    ] {
+        let (code, document) = place.json(&["replay", "t.trace.parquet", "--heap", heap]);
+        assert_eq!(code, 0, "{document}");
+        has_keys(&document, &REPLAY);
+        assert_eq!(document["failed"], 0, "{document}");
+        assert!(
+            document["footprint"].as_u64() >= document["peak_live"].as_u64(),
+            "{document}"
+        );
+    }
+    let output = place.metes(&["replay", "t.trace.parquet", "--heap", "tlsf"]);
+    assert!(
+        stdout(&output).contains("smallest arena"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn replay_in_the_smallest_arena_succeeds_and_in_less_fails() {
+    let place = recorded();
+    let replay = |arena: &str| {
+        place.json(&[
+            "replay",
+            "t.trace.parquet",
+            "--heap",
+            "best-fit",
+            "--arena",
+            arena,
+        ])
+    };
+    let (_, growing) = place.json(&["replay", "t.trace.parquet", "--heap", "best-fit"]);
+    let least = growing["smallest_arena"].as_u64().expect("a size");
+    let (code, document) = replay(&least.to_string());
+    assert_eq!(
+        (code, &document["failed"]),
+        (0, &Value::from(0)),
+        "{document}"
+    );
+    let (code, document) = replay(&(least - 16).to_string());
+    assert_eq!(
+        (code, &document["lacking"]),
+        (1, &Value::from(16)),
+        "{document}"
+    );
+    let arguments = [
+        "replay",
+        "t.trace.parquet",
+        "--heap",
+        "best-fit",
+        "--arena",
+        "8k",
+    ];
+    let output = place.metes(&arguments);
+    let lacking = format!("arena too small by {} bytes", spaced(least - 8192));
+    assert!(
+        stderr(&output).contains(&lacking),
+        "{lacking}: {}",
+        stderr(&output)
+    );
+}
+
+fn spaced(number: u64) -> String {
+    let digits = number.to_string();
+    let first = (digits.len() - 1) % 3 + 1;
+    let rest = digits.as_bytes()[first..].chunks(3);
+    rest.fold(digits[..first].to_owned(), |text, group| {
+        format!("{text} {}", String::from_utf8_lossy(group))
+    })
+}
+
+#[test]
+fn explore_leaves_a_report_and_heaps_to_replay() {
+    let place = recorded();
+    let arguments = [
+        "explore",
+        "t.trace.parquet",
+        "--configurations",
+        "64",
+        "-o",
+        "out",
+    ];
+    let (code, document) = place.json(&arguments);
+    assert_eq!(code, 0);
+    has_keys(
+        &document,
+        &["configurations", "distinct", "pareto", "seconds"],
+    );
+    let pareto = document["pareto"].as_array().expect("a list");
+    let first = pareto.first().expect("some heap is unbeaten");
+    let toml = first["toml"].as_str().expect("a path");
+    let (_, replay) = place.json(&["replay", "t.trace.parquet", "--heap", toml]);
+    assert_eq!(replay["footprint"], first["footprint"]);
+    let page = place.read("out/report.html");
+    assert!(!page.contains("/*METES_DATA*/null") && page.contains("\"version\":1"));
+    // Rendered again, the page holds the same document.
+    std::fs::remove_file(place.path("out/report.html")).expect("there was one");
+    let (code, document) = place.json(&["report", "out"]);
+    assert_eq!(
+        (code, document["report"].as_str()),
+        (0, Some("out/report.html"))
+    );
+    let again = place.read("out/report.html");
+    assert_eq!(data(&again), data(&page));
+}
+
+/// The document in a page.
+fn data(page: &str) -> Value {
+    let start = page
+        .find("{\"version\"")
+        .or_else(|| page.find("{\n  \"version\""));
+    let mut documents = serde_json::Deserializer::from_str(&page[start.expect("a document")..]);
+    serde::Deserialize::deserialize(&mut documents).expect("JSON up to its end")
+}
+
+#[test]
+fn explore_among_named_heaps_and_among_constant_time_heaps() {
+    let place = recorded();
+    let explore = |space: &str| {
+        place.json(&[
+            "explore",
+            "t.trace.parquet",
+            "--space",
+            space,
+            "--configurations",
+            "32",
+            "-o",
+            space,
+        ])
+    };
+    let (code, document) = explore("named");
+    assert_eq!(
+        (code, &document["configurations"]),
+        (0, &Value::from(10)),
+        "{document}"
+    );
+    let (code, document) = explore("constant-time");
+    assert_eq!(code, 0);
+    for heap in document["pareto"].as_array().expect("a list") {
+        assert_eq!(heap["constant_time"], true, "{heap}");
+    }
+}
+
+#[test]
+fn an_interrupted_exploration_keeps_what_it_found() {
+    let place = recorded();
+    let mut command = place.command(&[
+        "--json",
+        "explore",
+        "t.trace.parquet",
+        "--budget",
+        "600",
+        "-o",
+        "out",
+    ]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("metes runs");
+    // It is searching once it has written outcomes.
+    let begun = || {
+        std::fs::read_dir(place.path("out")).is_ok_and(|mut entries| {
+            entries.any(|entry| {
+                entry.is_ok_and(|entry| {
+                    entry.file_name().to_string_lossy().starts_with("results")
+                        && entry.metadata().is_ok_and(|file| file.len() > 0)
+                })
+            })
+        })
+    };
+    while !begun() {
+        assert!(
+            child.try_wait().expect("it can be asked").is_none(),
+            "it ended by itself"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // SAFETY: a signal to a child that was not waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let output = child.wait_with_output().expect("it ends");
+    let (code, document) = parsed(&output);
+    assert_eq!(
+        (code, &document["interrupted"]),
+        (0, &Value::from(true)),
+        "{document}"
+    );
+    assert!(!document["pareto"].as_array().expect("a list").is_empty());
+    assert!(place.path("out/report.html").exists());
+    assert!(!place.read("out/results.jsonl").is_empty());
+}
+
+#[test]
+fn bounds_say_formula_and_citation() {
+    let place = Place::new();
+    let (code, document) = place.json(&[
+        "bounds",
+        "--heap",
+        "first-fit",
+        "--live",
+        "1MiB",
+        "--max-block",
+        "64KiB",
+        "--min-block",
+        "16",
+    ]);
+    assert_eq!(code, 0, "{document}");
+    has_keys(
+        &document,
+        &["heap", "time", "heap_bytes", "formula", "citation"],
+    );
+    has_keys(&document["time"], &["allocate", "free", "resize", "access"]);
+    assert!(
+        document["heap_bytes"].as_u64() > Some(1 << 20),
+        "{document}"
+    );
+    let output = place.metes(&[
+        "bounds",
+        "--heap",
+        "tlsf",
+        "--live",
+        "1MiB",
+        "--max-block",
+        "4k",
+    ]);
+    assert!(stdout(&output).contains("O(1)"), "{}", stdout(&output));
+    let arguments = [
+        "bounds",
+        "--heap",
+        "exact-fit",
+        "--live",
+        "1MiB",
+        "--max-block",
+        "4k",
+    ];
+    let (code, document) = place.json(&arguments);
+    assert_eq!(
+        (code, &document["heap_bytes"]),
+        (1, &Value::Null),
+        "{document}"
+    );
+}
+
+#[test]
+fn emit_writes_code_that_compiles() {
+    let place = Place::new();
+    let (code, document) = place.json(&["emit", "--heap", "tlsf", "-o", "out", "--build"]);
+    assert_eq!(code, 0);
+    for file in document["emitted"].as_array().expect("a list") {
+        assert!(
+            place.path(file.as_str().expect("a path")).exists(),
+            "{file}"
+        );
+    }
+    // A directory with a heap.toml is a heap.
+    let (code, again) = place.json(&["emit", "--heap", "out", "-o", "again"]);
+    assert_eq!((code, &again["heap"]), (0, &Value::from("tlsf")));
+    assert_eq!(place.read("out/c/heap.c"), place.read("again/c/heap.c"));
+}
+
+#[test]
+fn run_passes_output_and_status_through_and_agrees_with_replay() {
+    let place = recorded();
+    let output = place.metes(&["run", "--heap", "best-fit", "--", "./steady"]);
+    assert_eq!(status(&output), 0);
+    assert!(stdout(&output).starts_with("sum "), "{}", stdout(&output));
+    assert!(stderr(&output).contains("peak live"), "{}", stderr(&output));
+    let output = place.metes(&["run", "--heap", "best-fit", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(status(&output), 7);
+    place.write("heap.toml", "[heap]\nname = \"half-fit\"\n");
+    let (code, document) = place.json(&["run", "--heap", "heap.toml", "--", "./steady"]);
+    assert_eq!(code, 0);
+    has_keys(&document, &["heap", "peak_live", "footprint", "status"]);
+    let (_, replay) = place.json(&["replay", "t.trace.parquet", "--heap", "half-fit"]);
+    for key in ["peak_live", "footprint"] {
+        assert_eq!(document[key], replay[key], "{document}");
+    }
+    assert_eq!(
+        document["processes"][0]["placements"], replay["placements"],
+        "{document}"
+    );
+}
+
+#[test]
+fn traces_go_out_and_come_in() {
+    let place = recorded();
+    let output = place.metes(&["trace", "export", "t.trace.parquet", "-o", "t.csv"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let output = place.metes(&["trace", "import", "t.csv", "-o", "u.trace.parquet"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let replay = |trace: &str| {
+        let (_, mut document) = place.json(&["replay", trace, "--heap", "tlsf"]);
+        document["events_per_second"] = Value::Null;
+        document
+    };
+    assert_eq!(replay("t.trace.parquet"), replay("u.trace.parquet"));
+    let output = place.metes(&["trace", "export", "t.trace.parquet"]);
+    assert_eq!(stdout(&output), place.read("t.csv"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let place = recorded();
+    let mut child = place
+        .command(&["trace", "export", "t.trace.parquet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("metes runs");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    stdout.read_line(&mut line).expect("a line");
+    assert!(line.starts_with("op,"), "{line}");
+    drop(stdout);
+    let mut said = String::new();
+    let mut errors = child.stderr.take().expect("a pipe");
+    errors.read_to_string(&mut said).expect("text");
+    assert_eq!(said, "");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn reproduce_lists_and_runs_experiments() {
+    let place = Place::new();
+    let (code, document) = place.json(&["reproduce"]);
+    assert_eq!(
+        (code, document["experiments"][0]["name"].as_str()),
+        (0, Some("small-heaps"))
+    );
+    let (code, document) = place.json(&["reproduce", "small-heaps"]);
+    assert_eq!(code, 0, "{document}");
+    has_keys(&document, &["experiment", "rows", "assumptions"]);
+    let rows = document["rows"].as_array().expect("a list");
+    assert!(rows.len() > 10);
+    for row in rows {
+        has_keys(row, &["what", "paper", "ours", "ratio", "note"]);
+    }
+    assert!(
+        rows.iter().any(|row| row["ratio"] == 1.0),
+        "some row has a paper's value"
+    );
+}

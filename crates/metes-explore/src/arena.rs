@@ -1,0 +1,114 @@
+//! The smallest fixed memory in which a whole trace succeeds.
+//!
+//! Each general pool is an arena of its own, and pools do not influence one
+//! another, so each is narrowed down alone: a fixed region of so many bytes, in
+//! which no request may fail, found by bisection over replays to one granule.
+//! Slabs are added as they are: what the trace needs of them is fixed.
+//!
+//! More memory does not always help a heap: an arena that fails may be larger
+//! than one that succeeds. The value returned has been replayed with success;
+//! it is the smallest *found*, not proven smallest.
+
+use metes_heap::Description;
+
+use crate::events::Events;
+use crate::replay::{Options, Replayer};
+
+/// Block sizes are multiples of this on 64-bit targets, and so are arenas here.
+const GRANULE: usize = 16;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmallestArena {
+    /// Bytes in all.
+    pub bytes: u64,
+    /// Bytes of each general pool's region.
+    pub regions: Vec<usize>,
+    /// Bytes of slabs and of their table.
+    pub slabs: u64,
+    /// Replays that it took.
+    pub replays: u32,
+}
+
+/// Finds the smallest fixed memory. `None` when a request fails whatever the
+/// memory. Some 20 replays a general pool, most of which end early.
+pub fn smallest_arena(
+    replayer: &mut Replayer,
+    description: &Description,
+    events: &Events,
+    options: &Options,
+) -> Option<SmallestArena> {
+    let growing = replayer.totals(description, events, options, &mut |totals| {
+        totals.failed == 0
+    });
+    if growing.totals.failed != 0 || !growing.complete {
+        return None;
+    }
+    let mut search = Search {
+        replayer,
+        description,
+        events,
+        options: *options,
+        replays: 1,
+    };
+    let pools = description.general.len();
+    let mut regions = Vec::with_capacity(pools);
+    for pool in 0..pools {
+        regions.push(search.narrow(pool, growing.totals.footprint as usize)?);
+    }
+    let table = growing.table;
+    let sum: usize = regions.iter().sum();
+    Some(SmallestArena {
+        bytes: sum as u64 + growing.slabs + table,
+        regions,
+        slabs: growing.slabs + table,
+        replays: search.replays,
+    })
+}
+
+struct Search<'a> {
+    replayer: &'a mut Replayer,
+    description: &'a Description,
+    events: &'a Events,
+    options: Options,
+    replays: u32,
+}
+
+impl Search<'_> {
+    /// Bisects the region of one pool, the others growing as they like.
+    fn narrow(&mut self, pool: usize, footprint: usize) -> Option<usize> {
+        let mut fits = footprint.next_multiple_of(GRANULE);
+        // What suffices when it grows step by step may not as one region.
+        while !self.suffices(pool, fits) {
+            if fits > self.options.arena.span {
+                return None;
+            }
+            fits = (fits + fits / 4).next_multiple_of(GRANULE);
+        }
+        let mut fails = 0;
+        while fits - fails > GRANULE {
+            let middle = (fails + (fits - fails) / 2).next_multiple_of(GRANULE);
+            if self.suffices(pool, middle) {
+                fits = middle;
+            } else {
+                fails = middle;
+            }
+            if fits == middle && middle - fails <= GRANULE {
+                break;
+            }
+        }
+        Some(fits)
+    }
+
+    fn suffices(&mut self, pool: usize, bytes: usize) -> bool {
+        let mut options = self.options;
+        options.arena.fixed[pool] = Some(bytes);
+        self.replays += 1;
+        let measured =
+            self.replayer
+                .totals(self.description, self.events, &options, &mut |totals| {
+                    totals.failed == 0
+                });
+        measured.complete && measured.totals.failed == 0
+    }
+}

@@ -1,0 +1,106 @@
+//! A configuration and what its replay found, as a search compares it.
+
+use std::collections::HashSet;
+
+use metes_heap::Description;
+use serde::Serialize;
+
+use crate::events::Events;
+use crate::pareto::{self, Objectives};
+use crate::replay::{Options, Replayer};
+use crate::run::Totals;
+
+/// A configuration and what its replay found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Position in the order of evaluation.
+    pub number: u64,
+    /// The heap's usual name, if it has one.
+    pub named: Option<&'static str>,
+    /// How the heap is written down; given by the caller of the search.
+    pub heap: String,
+    /// The heap.
+    #[serde(skip)]
+    pub description: Description,
+    /// Whether every operation takes constant time.
+    pub constant_time: bool,
+    /// Bytes that the heap took from the system.
+    pub footprint: u64,
+    /// Modelled cycles of the whole trace.
+    pub cycles: u64,
+    /// The same, a mean over the events.
+    pub cycles_mean: f64,
+    /// Most modelled cycles of one operation.
+    pub cycles_max: u64,
+    /// Record words read.
+    pub record_reads: u64,
+    /// Record words written.
+    pub record_writes: u64,
+    /// Requests that failed; such a heap is in no Pareto set.
+    pub failed: u64,
+}
+
+impl Outcome {
+    /// What is minimised.
+    pub fn objectives(&self) -> Objectives {
+        [self.footprint, self.cycles, self.cycles_max]
+    }
+
+    pub(crate) fn of(description: Description, totals: &Totals) -> Self {
+        Outcome {
+            number: 0,
+            named: None,
+            heap: String::new(),
+            constant_time: constant_time(&description),
+            description,
+            footprint: totals.footprint,
+            cycles: totals.cycles,
+            cycles_mean: totals.cycles as f64 / totals.events.max(1) as f64,
+            cycles_max: most(totals),
+            record_reads: totals.reads,
+            record_writes: totals.writes,
+            failed: totals.failed,
+        }
+    }
+}
+
+/// Whether every operation of the heap takes constant time.
+pub fn constant_time(description: &Description) -> bool {
+    description
+        .general
+        .iter()
+        .all(|pool| pool.index.constant_time())
+}
+
+/// Most cycles of one operation, whichever.
+pub(crate) fn most(totals: &Totals) -> u64 {
+    totals.most_cycles.into_iter().max().unwrap_or(0)
+}
+
+impl Replayer {
+    /// Replays a trace for what a search compares; without hashes and curve.
+    pub fn outcome(
+        &mut self,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+    ) -> Outcome {
+        let measured = self.totals(description, events, options, &mut |_| true);
+        Outcome::of(*description, &measured.totals)
+    }
+}
+
+/// The outcomes that nothing beats, by rising footprint; the earliest of equals.
+pub(crate) fn best<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Vec<Outcome> {
+    let mut met = HashSet::new();
+    let able: Vec<&Outcome> = outcomes
+        .filter(|outcome| outcome.failed == 0 && met.insert(outcome.objectives()))
+        .collect();
+    let points: Vec<Objectives> = able.iter().map(|outcome| outcome.objectives()).collect();
+    let mut front: Vec<Outcome> = pareto::front(&points)
+        .into_iter()
+        .map(|index| able[index].clone())
+        .collect();
+    front.sort_by_key(Outcome::objectives);
+    front
+}

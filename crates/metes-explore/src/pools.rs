@@ -1,0 +1,391 @@
+//! The heaps that a replay drives: the library's own, over a counted ledger.
+//!
+//! A replay runs the very algorithm that will serve the program: the same
+//! `Heap` and `Composite`, with records in a ledger that keeps the geometry of
+//! boundary tags, so that no managed memory exists and every offset agrees.
+//!
+//! Invariant: a place handed out is freed or resized at most once, so that the
+//! ledger never refuses one.
+
+use crate::placement::{POOL_SHIFT, SLAB_BIT};
+use metes_heap::description::GENERAL;
+use metes_heap::index::Index;
+use metes_heap::objects::SLOTS;
+use metes_heap::store::ledger::{Handle, LedgerBlock};
+use metes_heap::{
+    AnyPool, ByHandle, Composite, Counted, Heap, Ledger, Record, Source, Sources, Spot, Store,
+};
+
+/// The store of every replay.
+pub(crate) type Counting<'a> = Counted<Ledger<'a, ByHandle>>;
+
+/// What a replay asks of a heap.
+pub(crate) trait Pools {
+    /// What the program would hold.
+    type Place: Copy + PartialEq;
+
+    fn allocate(&mut self, size: usize, align: usize) -> Option<Self::Place>;
+    fn free(&mut self, place: Self::Place);
+    fn resize(&mut self, place: Self::Place, size: usize, align: usize) -> Option<Self::Place>;
+    /// Offset as the placement hash defines it.
+    fn offset(&self, place: Self::Place) -> u64;
+    /// Record words read and written so far.
+    fn counts(&self) -> (u64, u64);
+    /// Bytes taken from the system.
+    fn footprint(&self) -> usize;
+    /// Bytes of control structures beside the blocks, asked before the first event.
+    fn control(&self) -> usize;
+    /// Bytes of the range of slabs and of its table.
+    fn slabs(&self) -> (usize, usize) {
+        (0, 0)
+    }
+}
+
+/// Where the arenas of a heap's general pools end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arena {
+    /// Growing arenas grow by multiples of this many bytes.
+    pub increment: usize,
+    /// Bytes that a growing arena may reach; the index is laid out for them.
+    pub span: usize,
+    /// Pools whose arena is one region of so many bytes and does not grow.
+    pub fixed: [Option<usize>; GENERAL],
+}
+
+impl Arena {
+    /// Arenas as the preload libraries have them on a host: 4 KiB at a time,
+    /// up to 2³⁶ bytes.
+    pub const HOST: Arena = Arena {
+        increment: 4096,
+        span: 1 << 36,
+        fixed: [None; GENERAL],
+    };
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Self::HOST
+    }
+}
+
+/// Grants or refuses growth of one pool; there is no memory behind it.
+pub(crate) struct Extent {
+    increment: usize,
+    grows: bool,
+}
+
+// SAFETY: a ledger touches no memory, so any range behind it is its own.
+unsafe impl Source for Extent {
+    #[inline(always)]
+    fn increment(&self) -> usize {
+        self.increment
+    }
+
+    #[inline(always)]
+    fn grow(&mut self, _bytes: usize) -> bool {
+        self.grows
+    }
+}
+
+// SAFETY: as above.
+unsafe impl Sources for Arena {
+    #[inline(always)]
+    fn increment(&self) -> usize {
+        self.increment
+    }
+
+    #[inline(always)]
+    fn grow(&mut self, pool: usize, _bytes: usize) -> bool {
+        self.fixed[pool].is_none()
+    }
+
+    #[inline(always)]
+    fn grow_slabs(&mut self, _bytes: usize) -> bool {
+        true
+    }
+}
+
+/// Gives a heap its first region by the rules of its arena; `false` when a
+/// fixed one is too small even for the control structure.
+fn open<'a, I: Index<Counting<'a>>>(
+    heap: &mut Heap<I, Counting<'a>>,
+    arena: &Arena,
+    pool: usize,
+) -> bool {
+    let bytes = match arena.fixed[pool] {
+        Some(bytes) => bytes,
+        None => {
+            heap.reserve_span(arena.span);
+            heap.smallest_region().next_multiple_of(arena.increment)
+        }
+    };
+    heap.add_region(bytes).is_ok()
+}
+
+/// What a heap without used blocks keeps beside its blocks.
+fn control<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>) -> usize {
+    let statistics = heap.statistics();
+    let headers = statistics.free_blocks * heap.store().geometry().header;
+    statistics.record_bytes - heap.store().outside_bytes() - headers
+}
+
+/// A heap of one general pool.
+pub(crate) struct Single<'a, I> {
+    heap: Heap<I, Counting<'a>>,
+    extent: Extent,
+}
+
+impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
+    pub(crate) fn new(index: I, records: &'a mut [Record], arena: &Arena) -> Option<Self> {
+        let mut heap = Heap::new(index, store(records));
+        open(&mut heap, arena, 0).then_some(Single {
+            heap,
+            extent: Extent {
+                increment: arena.increment,
+                grows: arena.fixed[0].is_none(),
+            },
+        })
+    }
+}
+
+/// The store over an array of records.
+pub(crate) fn store(records: &mut [Record]) -> Counting<'_> {
+    let geometry = metes_heap::Geometry::tagged(8);
+    Counted::new(Ledger::new(records, ByHandle, geometry))
+}
+
+impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
+    type Place = Handle;
+
+    #[inline(always)]
+    fn allocate(&mut self, size: usize, align: usize) -> Option<Handle> {
+        // SAFETY: the extent is the one behind this heap.
+        unsafe { self.heap.allocate_from(size, align, &mut self.extent) }
+    }
+
+    #[inline(always)]
+    fn free(&mut self, place: Handle) {
+        // SAFETY: a ledger resolves live blocks only and touches no memory.
+        let freed = unsafe { self.heap.free(place) };
+        debug_assert_eq!(freed, Ok(()), "the events free live blocks only");
+    }
+
+    #[inline(always)]
+    fn resize(&mut self, place: Handle, size: usize, align: usize) -> Option<Handle> {
+        // SAFETY: a ledger resolves live blocks only and touches no memory.
+        let resized = unsafe { self.heap.resize_from(place, size, align, &mut self.extent) };
+        debug_assert!(resized.is_ok(), "the events resize live blocks only");
+        resized.ok().flatten()
+    }
+
+    #[inline(always)]
+    fn offset(&self, place: Handle) -> u64 {
+        self.heap.place_offset(place) as u64
+    }
+
+    #[inline(always)]
+    fn counts(&self) -> (u64, u64) {
+        (self.heap.store().reads(), self.heap.store().writes())
+    }
+
+    #[inline(always)]
+    fn footprint(&self) -> usize {
+        self.heap.footprint()
+    }
+
+    fn control(&self) -> usize {
+        control(&self.heap)
+    }
+}
+
+/// Counts what object pools touch in their table of slabs.
+///
+/// The table counts nothing itself, but every step it takes follows from how
+/// full a slab is before and after: taking a slab, filling it up and emptying
+/// it change lists, all else changes one bitmap. A word of a slab's record is
+/// counted as one access, as everywhere.
+#[derive(Default)]
+struct Meter {
+    used: Vec<u32>,
+    reads: u64,
+    writes: u64,
+}
+
+/// Words of a slab's record: bitmap, the two links, count and pool.
+const SLAB_WORDS: u64 = SLOTS as u64 / 64 + 2;
+
+impl Meter {
+    #[inline(always)]
+    fn allocated(&mut self, slab: usize, slot: usize, slots: u32) {
+        if slab >= self.used.len() {
+            self.used.resize(slab + 1, 0);
+        }
+        // The table from size to pool, the pool's list, and the bitmap up to the
+        // first free slot; the bitmap word and the count are written.
+        self.reads += 2 + slot as u64 / 64 + 1 + 1;
+        self.writes += 2;
+        if self.used[slab] == 0 {
+            // Taken from the empty ones or new, written whole, put in front.
+            self.reads += 3;
+            self.writes += 1 + SLAB_WORDS + 3;
+        }
+        self.used[slab] += 1;
+        if self.used[slab] == slots {
+            self.reads += 1;
+            self.writes += 2;
+        }
+    }
+
+    #[inline(always)]
+    fn freed(&mut self, slab: usize, slots: u32) {
+        // The slab's pool, the pool's slot size, the bitmap word, the count.
+        self.reads += 4;
+        self.writes += 2;
+        let full = self.used[slab] == slots;
+        self.used[slab] -= 1;
+        if self.used[slab] == 0 {
+            self.reads += 1;
+            self.writes += 3;
+            if !full {
+                self.reads += 1;
+                self.writes += 2;
+            }
+        } else if full {
+            self.reads += 1;
+            self.writes += 4;
+        }
+    }
+}
+
+/// A heap of several pools.
+pub(crate) struct Many<'a> {
+    composite: Composite<'a, AnyPool<LedgerBlock>, Counting<'a>>,
+    arena: Arena,
+    slab: usize,
+    meter: Meter,
+}
+
+impl<'a> Many<'a> {
+    pub(crate) fn new(
+        mut composite: Composite<'a, AnyPool<LedgerBlock>, Counting<'a>>,
+        arena: Arena,
+    ) -> Option<Self> {
+        for pool in 0..GENERAL {
+            if let Some(heap) = composite.general(pool)
+                && !open(heap, &arena, pool)
+            {
+                return None;
+            }
+        }
+        Some(Many {
+            slab: composite.objects().slab_bytes(),
+            composite,
+            arena,
+            meter: Meter::default(),
+        })
+    }
+
+    /// Slab, slot and slots a slab of a place in use.
+    #[inline(always)]
+    fn slot(&self, offset: usize) -> (usize, usize, u32) {
+        let size = self
+            .composite
+            .objects()
+            .sizes(offset)
+            .map_or(self.slab, |sizes| sizes.1);
+        let within = offset & (self.slab - 1);
+        (offset / self.slab, within / size, (self.slab / size) as u32)
+    }
+
+    #[inline(always)]
+    fn note_taken(&mut self, spot: Spot<Handle>) {
+        if let Spot::Slot(offset) = spot {
+            let (slab, slot, slots) = self.slot(offset);
+            self.meter.allocated(slab, slot, slots);
+        }
+    }
+}
+
+impl Pools for Many<'_> {
+    type Place = Spot<Handle>;
+
+    #[inline(always)]
+    fn allocate(&mut self, size: usize, align: usize) -> Option<Spot<Handle>> {
+        // SAFETY: the arena is the one behind this heap.
+        let spot = unsafe { self.composite.allocate(size, align, &mut self.arena) }?;
+        self.note_taken(spot);
+        Some(spot)
+    }
+
+    #[inline(always)]
+    fn free(&mut self, place: Spot<Handle>) {
+        if let Spot::Slot(offset) = place {
+            let (slab, _, slots) = self.slot(offset);
+            self.meter.freed(slab, slots);
+        }
+        // SAFETY: ledger and slab table resolve live blocks only.
+        let freed = unsafe { self.composite.free(place) };
+        debug_assert!(freed.is_ok(), "the events free live blocks only");
+    }
+
+    fn resize(&mut self, place: Spot<Handle>, size: usize, align: usize) -> Option<Spot<Handle>> {
+        let held = match place {
+            Spot::Slot(offset) => Some(self.slot(offset)),
+            Spot::Block(..) => None,
+        };
+        // SAFETY: as in `free`; no payload exists that could be copied.
+        let resized = unsafe {
+            self.composite
+                .resize(place, size, align, &mut self.arena, |_, _, _| {})
+        };
+        debug_assert!(resized.is_ok(), "the events resize live blocks only");
+        let new = resized.ok().flatten()?;
+        if new != place {
+            self.note_taken(new);
+            if let Some((slab, _, slots)) = held {
+                self.meter.freed(slab, slots);
+            }
+        }
+        Some(new)
+    }
+
+    #[inline(always)]
+    fn offset(&self, place: Spot<Handle>) -> u64 {
+        match place {
+            Spot::Slot(offset) => offset as u64 | SLAB_BIT,
+            Spot::Block(pool, place) => {
+                let within = self
+                    .composite
+                    .pools()
+                    .nth(pool)
+                    .map_or(0, |heap| heap.place_offset(place));
+                ((pool as u64) << POOL_SHIFT) + within as u64
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn counts(&self) -> (u64, u64) {
+        let mut reads = self.meter.reads;
+        let mut writes = self.meter.writes;
+        for heap in self.composite.pools() {
+            reads += heap.store().reads();
+            writes += heap.store().writes();
+        }
+        (reads, writes)
+    }
+
+    #[inline(always)]
+    fn footprint(&self) -> usize {
+        self.composite.footprint()
+    }
+
+    fn control(&self) -> usize {
+        self.composite.pools().map(control).sum()
+    }
+
+    fn slabs(&self) -> (usize, usize) {
+        let objects = self.composite.objects();
+        (objects.extent(), objects.record_bytes())
+    }
+}

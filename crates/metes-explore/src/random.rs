@@ -1,0 +1,89 @@
+//! Numbers that look random and are the same on every machine.
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mix(self.0)
+    }
+
+    /// A number below `bound`, which is not zero.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+fn mix(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ word >> 31
+}
+
+/// A seeded permutation of the numbers below `size`: a Feistel network over the
+/// next even number of bits, walked until it lands inside (Black, Rogaway 2002).
+/// O(1) expected for each number, no memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Permutation {
+    size: u64,
+    half: u32,
+    seed: u64,
+}
+
+impl Permutation {
+    pub(crate) fn new(size: u64, seed: u64) -> Self {
+        let bits = u64::BITS - size.max(2).leading_zeros();
+        Permutation {
+            size,
+            half: bits.div_ceil(2),
+            seed,
+        }
+    }
+
+    /// The number at `position`, which is below the size.
+    pub(crate) fn at(&self, position: u64) -> u64 {
+        let mask = (1 << self.half) - 1;
+        let mut value = position;
+        loop {
+            let (mut left, mut right) = (value >> self.half, value & mask);
+            for round in 0..4 {
+                let key = self.seed.wrapping_add(round);
+                (left, right) = (right, left ^ mix(right ^ mix(key)) & mask);
+            }
+            value = left << self.half | right;
+            if value < self.size {
+                return value;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permutation_meets_every_number_once() {
+        for size in [1, 2, 3, 17, 256, 1000] {
+            for seed in 0..3 {
+                let permutation = Permutation::new(size, seed);
+                let mut met: Vec<u64> =
+                    (0..size).map(|position| permutation.at(position)).collect();
+                met.sort_unstable();
+                assert_eq!(met, (0..size).collect::<Vec<_>>());
+            }
+        }
+    }
+}

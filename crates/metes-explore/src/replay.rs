@@ -1,0 +1,452 @@
+//! A trace on a heap: what would have happened.
+//!
+//! [`Replayer`] keeps the record arrays between replays, so that a search over
+//! thousands of heaps allocates them once. The index is monomorphised for heaps
+//! of one general pool; heaps of several pools dispatch at run time.
+//!
+//! Invariant: the arrays are never the reason for a decision. A ledger takes its
+//! spare records in order, so the last one is touched exactly when all were in
+//! use at once; then the replay is repeated with twice as many.
+
+use std::time::Instant;
+
+use metes_heap::description::{DEDICATED, IndexKind};
+use metes_heap::index::Index;
+use metes_heap::index::classes::{ChosenClasses, SizeClasses};
+use metes_heap::index::list::{ChosenList, ListFit};
+use metes_heap::objects::SLOTS;
+use metes_heap::{
+    Buddy, Composite, Dedicated, Description, Geometry, Kingsley, ObjectPools, Record, Slab,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::cost::CostModel;
+use crate::events::Events;
+use crate::pools::{Arena, Counting, Many, Pools, Single, store};
+use crate::run::{self, Totals};
+
+/// Records that list heads and pseudo-blocks may take in one pool.
+const HEADS: usize = 1152;
+
+/// How a trace is replayed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Where arenas end.
+    pub arena: Arena,
+    /// What operations cost.
+    pub cost: CostModel,
+}
+
+/// Most of something in one operation, by operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Most {
+    /// In one allocation.
+    pub allocate: u64,
+    /// In one free.
+    pub free: u64,
+    /// In one resize.
+    pub resize: u64,
+}
+
+impl From<[u64; 3]> for Most {
+    fn from([allocate, free, resize]: [u64; 3]) -> Self {
+        Most {
+            allocate,
+            free,
+            resize,
+        }
+    }
+}
+
+impl Most {
+    /// In any operation.
+    pub fn any(&self) -> u64 {
+        self.allocate.max(self.free).max(self.resize)
+    }
+}
+
+/// What a replay found. Bytes and record words as integers, seconds as number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Replay {
+    /// The heap, by name or specification.
+    pub heap: String,
+    /// Events replayed.
+    pub events: u64,
+    /// Allocations among them.
+    pub allocations: u64,
+    /// Frees among them.
+    pub frees: u64,
+    /// Resizes among them.
+    pub resizes: u64,
+    /// Largest sum of requested bytes of live blocks.
+    pub peak_live: u64,
+    /// Most live blocks.
+    pub peak_blocks: u64,
+    /// Bytes that the heap took from the system: arenas, slabs, their table.
+    pub footprint: u64,
+    /// Smallest fixed arena found in which no request fails, when asked for.
+    pub smallest_arena: Option<u64>,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Record words read.
+    pub record_reads: u64,
+    /// Record words written.
+    pub record_writes: u64,
+    /// Most record words touched by one operation.
+    pub most_accesses: Most,
+    /// Bytes of records when most blocks were live: control structures, a
+    /// header a live block of the general pools, the table of slabs.
+    pub record_bytes: u64,
+    /// Those of the control structures and of the table of slabs alone.
+    pub control_bytes: u64,
+    /// Bytes that resizes copied.
+    pub copied: u64,
+    /// Modelled cycles of all operations.
+    pub cycles: u64,
+    /// The same, a mean over the events.
+    pub cycles_mean: f64,
+    /// Most modelled cycles of one operation.
+    pub cycles_max: u64,
+    /// The same by operation.
+    pub most_cycles: Most,
+    /// Hash of where every block was placed, in hexadecimal.
+    pub placements: String,
+    /// Hash of what was requested, in hexadecimal.
+    pub requests: String,
+    /// Events replayed in a second on one core, measured in this replay with
+    /// hashes and curve kept.
+    pub events_per_second: f64,
+}
+
+/// Footprint and live bytes over the events: `[event, footprint, live]`,
+/// ascending, one point wherever the footprint changes and some in between.
+pub type Curve = Vec<(u64, u64, u64)>;
+
+/// What a search needs of a replay. The default is that of a heap which cannot
+/// even be set up in its arena: nothing done, not complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Measured {
+    pub(crate) totals: Totals,
+    /// Whether it came to the end.
+    pub(crate) complete: bool,
+    /// Bytes of the range of slabs.
+    pub(crate) slabs: u64,
+    /// Bytes of the table of slabs.
+    pub(crate) table: u64,
+    /// Bytes of control structures in the arenas.
+    pub(crate) control: u64,
+}
+
+/// Replays traces, with arrays that are used again.
+#[derive(Debug, Default)]
+pub struct Replayer {
+    records: Vec<Record>,
+    slabs: Vec<Slab>,
+    slack: Vec<u16>,
+}
+
+impl Replayer {
+    /// No arrays yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replays a trace with all there is to know about it.
+    ///
+    /// Requests follow malloc's rules: size 0 is served as size 1, a resized
+    /// block keeps its identity, a free of a failed request does nothing.
+    /// Linear in events times the heap's own cost.
+    pub fn replay(
+        &mut self,
+        heap: &str,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+    ) -> (Replay, Curve) {
+        let mut record = run::Record::new(events.len(), 1000);
+        let mut seconds = 0.0;
+        let measured = self.measure(description, events, options, &mut |run| {
+            record = run::Record::new(events.len(), 1000);
+            let start = Instant::now();
+            let result = run.go(Some(&mut record), &mut |_| true);
+            seconds = start.elapsed().as_secs_f64();
+            result
+        });
+        let Totals { events: count, .. } = measured.totals;
+        let totals = measured.totals;
+        let header = Geometry::tagged(8).header as u64;
+        let in_general = if description.objects.is_empty() {
+            totals.peak_blocks
+        } else {
+            general_peak(description, events)
+        };
+        let most_cycles = Most::from(totals.most_cycles);
+        let replay = Replay {
+            heap: heap.to_owned(),
+            events: count as u64,
+            allocations: totals.allocations,
+            frees: totals.frees,
+            resizes: totals.resizes,
+            peak_live: totals.peak_live,
+            peak_blocks: totals.peak_blocks,
+            footprint: totals.footprint,
+            smallest_arena: None,
+            failed: totals.failed,
+            record_reads: totals.reads,
+            record_writes: totals.writes,
+            most_accesses: totals.most_accesses.into(),
+            record_bytes: measured.control + measured.table + header * in_general,
+            control_bytes: measured.control + measured.table,
+            copied: totals.copied,
+            cycles: totals.cycles,
+            cycles_mean: totals.cycles as f64 / count.max(1) as f64,
+            cycles_max: most_cycles.any(),
+            most_cycles,
+            placements: format!("{:016x}", record.hashes.placements),
+            requests: format!("{:016x}", record.hashes.requests),
+            events_per_second: count as f64 / seconds.max(1e-9),
+        };
+        (replay, record.curve)
+    }
+
+    /// Replays without hashes and curve; `watch` may end it early.
+    pub(crate) fn totals(
+        &mut self,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+        watch: &mut dyn FnMut(&Totals) -> bool,
+    ) -> Measured {
+        self.measure(description, events, options, &mut |run| run.go(None, watch))
+    }
+
+    /// Sets a heap up, lets `go` run it, and repeats with larger arrays while
+    /// they were too small.
+    fn measure(
+        &mut self,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+        go: &mut dyn FnMut(&mut dyn Run) -> (Totals, bool),
+    ) -> Measured {
+        let mut records = HEADS + 2 * events.slots() + 64;
+        let mut slabs = match description.objects.is_empty() {
+            true => 0,
+            false => events.slots() / 16 + 64,
+        };
+        loop {
+            let pools = description.general.len();
+            grow(&mut self.records, records * pools, Record::SPARE);
+            grow(&mut self.slabs, slabs, Slab::UNUSED);
+            grow(&mut self.slack, slabs * SLOTS, 0);
+            let mut setup = Setup {
+                events,
+                options,
+                records: &mut self.records[..records * pools],
+                slabs: &mut self.slabs[..slabs],
+                slack: &mut self.slack[..slabs * SLOTS],
+            };
+            let measured = setup.build(description, go);
+            let exhausted = self.records[..records * pools]
+                .chunks(records)
+                .any(|part| part.last() != Some(&Record::SPARE));
+            let slab_bytes = description
+                .objects
+                .iter()
+                .next()
+                .map_or(1, |pool| pool.slab);
+            let all_slabs = slabs != 0 && measured.slabs as usize / slab_bytes >= slabs;
+            if !exhausted && !all_slabs {
+                return measured;
+            }
+            records *= if exhausted { 2 } else { 1 };
+            slabs *= if all_slabs { 2 } else { 1 };
+        }
+    }
+}
+
+fn grow<T: Clone>(array: &mut Vec<T>, length: usize, fill: T) {
+    if array.len() < length {
+        array.resize(length, fill);
+    }
+}
+
+/// Most blocks that lie in general pools at once.
+fn general_peak(description: &Description, events: &Events) -> u64 {
+    use crate::events::Operation;
+    let largest = description
+        .objects
+        .iter()
+        .map(|pool| pool.size)
+        .max()
+        .unwrap_or(0);
+    let mut general = vec![false; events.slots()];
+    let (mut blocks, mut peak) = (0_u64, 0);
+    for event in events.as_slice() {
+        let entry = &mut general[event.slot() as usize];
+        let is = match event.operation() {
+            Operation::Allocate => event.size() > largest || event.align() > 16,
+            // A block of a general pool stays in general pools.
+            Operation::Resize => *entry || event.size() > largest,
+            Operation::Free => false,
+        };
+        blocks = blocks + u64::from(is) - u64::from(*entry);
+        *entry = is;
+        peak = peak.max(blocks);
+    }
+    peak
+}
+
+/// A heap that is set up, to be run by a caller who knows what to keep of it.
+trait Run {
+    fn go(
+        &mut self,
+        keep: Option<&mut run::Record>,
+        watch: &mut dyn FnMut(&Totals) -> bool,
+    ) -> (Totals, bool);
+}
+
+struct Ready<'e, P> {
+    events: &'e Events,
+    cost: &'e CostModel,
+    pools: P,
+}
+
+impl<P: Pools> Run for Ready<'_, P> {
+    fn go(
+        &mut self,
+        keep: Option<&mut run::Record>,
+        watch: &mut dyn FnMut(&Totals) -> bool,
+    ) -> (Totals, bool) {
+        let events = self.events.as_slice();
+        let slots = self.events.slots();
+        let pools = &mut self.pools;
+        match keep {
+            Some(record) => run::run(events, slots, pools, self.cost, record, watch),
+            None => run::run(events, slots, pools, self.cost, &mut (), watch),
+        }
+    }
+}
+
+struct Setup<'s, 'e> {
+    events: &'e Events,
+    options: &'e Options,
+    records: &'s mut [Record],
+    slabs: &'s mut [Slab],
+    slack: &'s mut [u16],
+}
+
+type Go<'g> = dyn FnMut(&mut dyn Run) -> (Totals, bool) + 'g;
+
+impl Setup<'_, '_> {
+    fn build(&mut self, description: &Description, go: &mut Go<'_>) -> Measured {
+        let mut general = description.general.iter();
+        let (Some(pool), None) = (general.next(), general.next()) else {
+            return self.many(description, go);
+        };
+        if !description.objects.is_empty() {
+            return self.many(description, go);
+        }
+        match pool.index {
+            IndexKind::List {
+                fit,
+                order,
+                depth_percent,
+                max_fit_percent,
+            } => self.single(
+                description,
+                ListFit::with(ChosenList {
+                    fit,
+                    order,
+                    depth_percent,
+                    max_fit_percent,
+                    limits: pool.limits,
+                }),
+                go,
+            ),
+            IndexKind::Classes {
+                second_level,
+                probes,
+            } => self.single(
+                description,
+                SizeClasses::with(ChosenClasses {
+                    second_level_log2: second_level.trailing_zeros(),
+                    probes,
+                    limits: pool.limits,
+                }),
+                go,
+            ),
+            IndexKind::Kingsley => self.single(description, Kingsley::new(), go),
+            IndexKind::Buddy { lowest: false } => {
+                self.single(description, Buddy::<false>::new(), go)
+            }
+            IndexKind::Buddy { lowest: true } => self.single(description, Buddy::<true>::new(), go),
+        }
+    }
+
+    fn single<I>(&mut self, description: &Description, index: I, go: &mut Go<'_>) -> Measured
+    where
+        I: for<'a> Index<Counting<'a>>,
+    {
+        if description.dedicated.is_empty() {
+            return self.one(index, go);
+        }
+        let mut sizes = [0; DEDICATED];
+        let mut count = 0;
+        for pool in description.dedicated.iter() {
+            let Some(block) = Geometry::tagged(8).block_for(pool.size) else {
+                continue;
+            };
+            let block = Index::<Counting<'_>>::block_size(&index, block);
+            // Rounding may make two sizes one.
+            if !sizes[..count].contains(&block) {
+                sizes[count] = block;
+                count += 1;
+            }
+        }
+        self.one(Dedicated::new(sizes, index), go)
+    }
+
+    fn one<I>(&mut self, index: I, go: &mut Go<'_>) -> Measured
+    where
+        I: for<'a> Index<Counting<'a>>,
+    {
+        match Single::new(index, self.records, &self.options.arena) {
+            Some(pools) => finish(self.events, self.options, pools, go),
+            None => Measured::default(),
+        }
+    }
+
+    fn many(&mut self, description: &Description, go: &mut Go<'_>) -> Measured {
+        let length = self.records.len() / description.general.len().max(1);
+        let mut parts = self.records.chunks_mut(length.max(1));
+        let objects = ObjectPools::new(&description.objects, self.slabs, self.slack);
+        let composite = Composite::describe(
+            description,
+            |_| store(parts.next().unwrap_or_default()),
+            objects,
+        );
+        match Many::new(composite, self.options.arena) {
+            Some(pools) => finish(self.events, self.options, pools, go),
+            None => Measured::default(),
+        }
+    }
+}
+
+fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_>) -> Measured {
+    let control = pools.control() as u64;
+    let mut ready = Ready {
+        events,
+        cost: &options.cost,
+        pools,
+    };
+    let (totals, complete) = go(&mut ready);
+    let (slabs, table) = ready.pools.slabs();
+    Measured {
+        totals,
+        complete,
+        slabs: slabs as u64,
+        table: table as u64,
+        control,
+    }
+}

@@ -1,0 +1,558 @@
+//! The space of heaps worth trying for a program.
+//!
+//! A configuration is a *structure* (which object pools, which dedicated pools,
+//! where two general pools are split) and a *kind* for each general pool (its
+//! index and limits). All values come from the sizes that the program asks for.
+//!
+//! Parameters that cannot matter are folded away before anything is counted:
+//! a maximum fit of exact fit, limits of heaps that have their own, a dedicated
+//! pool whose requests all go to an object pool, a split below the largest
+//! object pool. So every configuration is in the space once, [`Space::size`] is
+//! exact, and positions `0..size` name all of them.
+
+use std::collections::HashMap;
+
+use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
+use metes_heap::objects::{GRANULE, LARGEST, SLOTS};
+use metes_heap::{Description, Fit, Geometry, IndexKind, Limits, Order};
+
+use crate::events::{Events, Operation};
+
+const GEOMETRY: Geometry = Geometry::tagged(8);
+const FITS: [Fit; 5] = [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact];
+const ORDERS: [Order; 3] = [Order::Lifo, Order::Fifo, Order::Address];
+const DEPTHS: [u32; 5] = [100, 50, 25, 10, 5];
+const MAX_FITS: [u32; 5] = [0, 110, 125, 150, 200];
+const SECOND_LEVELS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+const PROBES: [usize; 7] = [0, 1, 2, 4, 8, 16, usize::MAX];
+const COUNTS: [usize; 9] = [0, 1, 2, 3, 4, 6, 8, 12, 16];
+const SLABS: [usize; 4] = [1024, 4096, 16384, 65536];
+
+/// An index with its limits, canonical.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Kind {
+    index: IndexKind,
+    limits: Limits,
+}
+
+/// Everything but the kinds of the general pools, canonical.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Structure {
+    objects: List<ObjectPoolKind, OBJECTS>,
+    dedicated: List<DedicatedPool, DEDICATED>,
+    split: Option<usize>,
+}
+
+/// A configuration as the space names it: numbers of structure and kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Point {
+    structure: u32,
+    /// The second is 0 when there is one general pool.
+    kinds: [u32; 2],
+}
+
+/// The choices that a structure is made of, before folding.
+type Choice = [usize; 4];
+
+/// All configurations that the sizes of a program suggest.
+#[derive(Clone, Debug)]
+pub struct Space {
+    structures: Vec<Structure>,
+    /// Every choice of object set, slab, dedicated count and split, and the
+    /// structure that it folds to.
+    choices: HashMap<Choice, u32>,
+    /// One choice for each structure.
+    choice_of: Vec<Choice>,
+    /// How many values each part of a choice has.
+    radices: Choice,
+    kinds: Vec<Kind>,
+    numbers: HashMap<Kind, u32>,
+    limits: Vec<Limits>,
+    /// Positions before the end of each structure.
+    ends: Vec<u64>,
+}
+
+impl Space {
+    /// The space that the sizes in a trace suggest. O(events).
+    pub fn of(events: &Events) -> Self {
+        let sizes = Sizes::of(events);
+        let limits = sizes.limits();
+        let kinds = kinds(&limits);
+        let numbers = kinds.iter().copied().zip(0..).collect();
+        let object_sets = sizes.object_sets();
+        let splits = sizes.splits();
+        let radices = [
+            object_sets.len(),
+            SLABS.len(),
+            COUNTS.len(),
+            splits.len() + 1,
+        ];
+        let mut structures = Vec::new();
+        let mut known: HashMap<Structure, u32> = HashMap::new();
+        let mut choices = HashMap::new();
+        let mut choice_of = Vec::new();
+        for position in 0..radices.iter().product() {
+            let choice = digits(position, radices);
+            let objects = objects(&object_sets[choice[0]], SLABS[choice[1]]);
+            let largest = objects.iter().last().map_or(0, |pool| pool.size);
+            let structure = Structure {
+                objects,
+                dedicated: sizes.dedicated(COUNTS[choice[2]], largest),
+                split: (choice[3] > 0)
+                    .then(|| splits[choice[3] - 1])
+                    .filter(|&split| split > largest),
+            };
+            let number = *known.entry(structure).or_insert_with(|| {
+                structures.push(structure);
+                choice_of.push(choice);
+                structures.len() as u32 - 1
+            });
+            choices.insert(choice, number);
+        }
+        let mut ends = Vec::with_capacity(structures.len());
+        let mut size = 0_u64;
+        for structure in &structures {
+            let pools = 1 + u32::from(structure.split.is_some());
+            size += (kinds.len() as u64).pow(pools);
+            ends.push(size);
+        }
+        Space {
+            structures,
+            choices,
+            choice_of,
+            radices,
+            kinds,
+            numbers,
+            limits,
+            ends,
+        }
+    }
+
+    /// Number of different configurations.
+    pub fn size(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// The configuration at a position below [`size`](Self::size). O(log structures).
+    pub fn at(&self, position: u64) -> Option<Point> {
+        let structure = self.ends.partition_point(|&end| end <= position);
+        let split = self.structures.get(structure)?.split.is_some();
+        let before = structure
+            .checked_sub(1)
+            .map_or(0, |previous| self.ends[previous]);
+        let rest = position - before;
+        let kinds = self.kinds.len() as u64;
+        let second = if split { (rest / kinds) as u32 } else { 0 };
+        Some(Point {
+            structure: structure as u32,
+            kinds: [(rest % kinds) as u32, second],
+        })
+    }
+
+    /// The heap of one general pool with no other, if its index is in the space.
+    pub fn plain(&self, index: IndexKind) -> Option<Point> {
+        let kind = canonical(index, Limits::NONE);
+        let number = *self.numbers.get(&kind)?;
+        let structure = *self.choices.get(&[0, 0, 0, 0])?;
+        Some(Point {
+            structure,
+            kinds: [number, 0],
+        })
+    }
+
+    /// The heap at a point.
+    pub fn describe(&self, point: Point) -> Description {
+        let structure = &self.structures[point.structure as usize];
+        let mut general = List::EMPTY;
+        let bounds = [structure.split, Some(usize::MAX)];
+        for (up_to, kind) in bounds.into_iter().flatten().zip(point.kinds) {
+            let Kind { index, limits } = self.kinds[kind as usize];
+            general.push(General {
+                up_to,
+                index,
+                limits,
+                level: 0,
+            });
+        }
+        Description {
+            general,
+            dedicated: structure.dedicated,
+            objects: structure.objects,
+        }
+    }
+
+    /// All points that differ in one parameter.
+    pub fn neighbours(&self, point: Point) -> Vec<Point> {
+        let mut found = Vec::new();
+        let choice = self.choice_of[point.structure as usize];
+        for axis in 0..choice.len() {
+            for value in 0..self.radices[axis] {
+                let mut other = choice;
+                other[axis] = value;
+                let structure = self.choices[&other];
+                let split = self.structures[structure as usize].split.is_some();
+                let second = match (split, point.kinds[1]) {
+                    (false, _) => 0,
+                    (true, 0) => point.kinds[0],
+                    (true, kind) => kind,
+                };
+                found.push(Point {
+                    structure,
+                    kinds: [point.kinds[0], second],
+                });
+            }
+        }
+        let pools = match self.structures[point.structure as usize].split {
+            Some(_) => 2,
+            None => 1,
+        };
+        for pool in 0..pools {
+            let kind = self.kinds[point.kinds[pool] as usize];
+            for other in self.similar(kind) {
+                let mut kinds = point.kinds;
+                kinds[pool] = self.numbers[&other];
+                found.push(Point { kinds, ..point });
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|&other| other != point);
+        found
+    }
+
+    /// Kinds that differ from one in a single parameter.
+    fn similar(&self, kind: Kind) -> Vec<Kind> {
+        let Kind { index, limits } = kind;
+        let mut indexes = vec![
+            IndexKind::tlsf(32),
+            IndexKind::list(Fit::Best, Order::Lifo),
+            IndexKind::list(Fit::First, Order::Address),
+            IndexKind::Kingsley,
+            IndexKind::Buddy { lowest: false },
+            IndexKind::Buddy { lowest: true },
+        ];
+        match index {
+            IndexKind::List {
+                fit,
+                order,
+                depth_percent,
+                max_fit_percent,
+            } => {
+                let list = |fit, order, depth_percent, max_fit_percent| IndexKind::List {
+                    fit,
+                    order,
+                    depth_percent,
+                    max_fit_percent,
+                };
+                indexes.extend(FITS.map(|fit| list(fit, order, depth_percent, max_fit_percent)));
+                indexes
+                    .extend(ORDERS.map(|order| list(fit, order, depth_percent, max_fit_percent)));
+                indexes.extend(DEPTHS.map(|depth| list(fit, order, depth, max_fit_percent)));
+                indexes.extend(MAX_FITS.map(|most| list(fit, order, depth_percent, most)));
+            }
+            IndexKind::Classes {
+                second_level,
+                probes,
+            } => {
+                let classes = |second_level, probes| IndexKind::Classes {
+                    second_level,
+                    probes,
+                };
+                indexes.extend(SECOND_LEVELS.map(|level| classes(level, probes)));
+                indexes.extend(PROBES.map(|probes| classes(second_level, probes)));
+            }
+            IndexKind::Kingsley | IndexKind::Buddy { .. } => {}
+        }
+        let mut kinds: Vec<Kind> = indexes
+            .into_iter()
+            .map(|index| canonical(index, limits))
+            .collect();
+        for other in &self.limits {
+            let one = (other.coalesce_up_to == limits.coalesce_up_to)
+                != (other.split_down_to == limits.split_down_to);
+            if one {
+                kinds.push(canonical(index, *other));
+            }
+        }
+        kinds
+    }
+}
+
+fn digits(mut position: usize, radices: Choice) -> Choice {
+    radices.map(|radix| {
+        let digit = position % radix;
+        position /= radix;
+        digit
+    })
+}
+
+/// Folds parameters that cannot matter for the index.
+fn canonical(index: IndexKind, limits: Limits) -> Kind {
+    match index {
+        IndexKind::List {
+            fit: Fit::Exact,
+            order,
+            depth_percent,
+            ..
+        } => Kind {
+            index: IndexKind::List {
+                fit: Fit::Exact,
+                order,
+                depth_percent,
+                max_fit_percent: 0,
+            },
+            limits,
+        },
+        IndexKind::Kingsley | IndexKind::Buddy { .. } => Kind {
+            index,
+            limits: Limits::NONE,
+        },
+        _ => Kind { index, limits },
+    }
+}
+
+/// Every canonical kind, once.
+fn kinds(limits: &[Limits]) -> Vec<Kind> {
+    let mut indexes = Vec::new();
+    for second_level in SECOND_LEVELS {
+        for probes in PROBES {
+            indexes.push(IndexKind::Classes {
+                second_level,
+                probes,
+            });
+        }
+    }
+    for fit in FITS {
+        for order in ORDERS {
+            for depth_percent in DEPTHS {
+                for max_fit_percent in MAX_FITS {
+                    if fit == Fit::Exact && max_fit_percent != 0 {
+                        continue;
+                    }
+                    indexes.push(IndexKind::List {
+                        fit,
+                        order,
+                        depth_percent,
+                        max_fit_percent,
+                    });
+                }
+            }
+        }
+    }
+    let mut kinds = vec![
+        canonical(IndexKind::Kingsley, Limits::NONE),
+        canonical(IndexKind::Buddy { lowest: false }, Limits::NONE),
+        canonical(IndexKind::Buddy { lowest: true }, Limits::NONE),
+    ];
+    for index in indexes {
+        kinds.extend(limits.iter().map(|&limits| Kind { index, limits }));
+    }
+    kinds
+}
+
+/// The object pools of a set that slabs of one size can hold.
+fn objects(set: &[usize], slab: usize) -> List<ObjectPoolKind, OBJECTS> {
+    let mut list = List::EMPTY;
+    for &size in set {
+        if size <= slab / 2 && slab / size <= SLOTS {
+            list.push(ObjectPoolKind {
+                size,
+                slab,
+                level: 0,
+            });
+        }
+    }
+    list
+}
+
+/// How often each size is requested.
+struct Sizes {
+    /// Size and allocations, most often first.
+    by_count: Vec<(usize, u64)>,
+    total: u64,
+}
+
+impl Sizes {
+    fn of(events: &Events) -> Self {
+        let mut counts: HashMap<usize, u64> = HashMap::new();
+        for event in events.as_slice() {
+            if event.operation() != Operation::Free {
+                *counts.entry(event.size()).or_insert(0) += 1;
+            }
+        }
+        let total = counts.values().sum();
+        let mut by_count: Vec<_> = counts.into_iter().collect();
+        by_count.sort_unstable_by_key(|&(size, count)| (std::cmp::Reverse(count), size));
+        Sizes { by_count, total }
+    }
+
+    /// Sizes (of slots) of object pools: none, the most frequent ones, and
+    /// ladders without gaps.
+    fn object_sets(&self) -> Vec<Vec<usize>> {
+        let mut slots: HashMap<usize, u64> = HashMap::new();
+        for &(size, count) in &self.by_count {
+            if size <= LARGEST {
+                *slots.entry(size.next_multiple_of(GRANULE)).or_insert(0) += count;
+            }
+        }
+        let mut slots: Vec<_> = slots.into_iter().collect();
+        slots.sort_unstable_by_key(|&(size, count)| (std::cmp::Reverse(count), size));
+        let mut sets = vec![Vec::new()];
+        for count in COUNTS.into_iter().filter(|&count| count > 0) {
+            let mut set: Vec<usize> = slots.iter().take(count).map(|&(size, _)| size).collect();
+            set.sort_unstable();
+            sets.push(set);
+        }
+        for most in [64, 128, 256] {
+            let largest = slots
+                .iter()
+                .map(|slot| slot.0)
+                .filter(|&size| size <= most)
+                .max();
+            sets.push(
+                (1..=largest.unwrap_or(0) / GRANULE)
+                    .map(|n| n * GRANULE)
+                    .collect(),
+            );
+        }
+        sets.dedup();
+        sets
+    }
+
+    /// The `count` most frequent sizes that object pools up to `largest` leave,
+    /// each with a block of its own.
+    fn dedicated(&self, count: usize, largest: usize) -> List<DedicatedPool, DEDICATED> {
+        let mut blocks: Vec<(usize, usize)> = Vec::new();
+        for &(size, _) in &self.by_count {
+            if blocks.len() == count {
+                break;
+            }
+            let Some(block) = GEOMETRY.block_for(size) else {
+                continue;
+            };
+            if size > largest && !blocks.iter().any(|&(own, _)| own == block) {
+                // The pool serves all requests for the block: name the largest.
+                blocks.push((block, block - GEOMETRY.header));
+            }
+        }
+        blocks.sort_unstable();
+        let mut list = List::EMPTY;
+        for (_, size) in blocks {
+            list.push(DedicatedPool { size, level: 0 });
+        }
+        list
+    }
+
+    /// Sizes at which to split requests among two general pools: powers of two
+    /// with at least one in a hundred requests on either side.
+    fn splits(&self) -> Vec<usize> {
+        (5..20)
+            .map(|log2| 1_usize << log2)
+            .filter(|&split| {
+                let below: u64 = self
+                    .by_count
+                    .iter()
+                    .filter(|&&(size, _)| size <= split)
+                    .map(|&(_, count)| count)
+                    .sum();
+                let least = (self.total / 100).max(1);
+                below >= least && self.total - below >= least
+            })
+            .collect()
+    }
+
+    /// Limits of merging and splitting: none, never, and blocks at quartiles of
+    /// the requested sizes.
+    fn limits(&self) -> Vec<Limits> {
+        let mut sizes: Vec<_> = self.by_count.clone();
+        sizes.sort_unstable();
+        let quartile = |share: u64| {
+            let mut seen = 0;
+            let at = sizes.iter().find(|&&(_, count)| {
+                seen += count;
+                seen * 100 >= self.total * share
+            });
+            at.and_then(|&(size, _)| GEOMETRY.block_for(size))
+        };
+        let mut blocks: Vec<usize> = [50, 75, 95].into_iter().filter_map(quartile).collect();
+        blocks.dedup();
+        let mut merges = vec![usize::MAX, 0];
+        // What merges into one block of this size is at most twice as large as
+        // one that the program asks for.
+        merges.extend(blocks.iter().map(|block| block.saturating_mul(2)));
+        let mut splits = vec![0, usize::MAX];
+        splits.extend(
+            blocks
+                .iter()
+                .copied()
+                .filter(|&block| block > GEOMETRY.minimum),
+        );
+        let mut limits = Vec::new();
+        for &coalesce_up_to in &merges {
+            for &split_down_to in &splits {
+                limits.push(Limits {
+                    coalesce_up_to,
+                    split_down_to,
+                });
+            }
+        }
+        limits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::EventsBuilder;
+    use std::collections::HashSet;
+
+    fn events() -> Events {
+        let mut builder = EventsBuilder::new();
+        for serial in 0..1000_u64 {
+            let size = [24, 48, 1514, 66, 4000][(serial * serial % 5) as usize];
+            builder.push(Operation::Allocate, serial, size, 0).unwrap();
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn every_position_is_another_valid_heap() {
+        let space = Space::of(&events());
+        let size = space.size();
+        let positions: Vec<u64> = (0..40_000).map(|n| n * (size / 40_000)).collect();
+        let heaps: HashSet<Description> = positions
+            .iter()
+            .map(|&position| space.describe(space.at(position).unwrap()))
+            .collect();
+        assert_eq!(heaps.len(), positions.len());
+        for heap in &heaps {
+            assert_eq!(heap.validate(16, 8), Ok(()), "{heap:?}");
+        }
+        assert_eq!(space.at(size), None);
+        assert!(space.at(size - 1).is_some());
+    }
+
+    #[test]
+    fn neighbours_are_other_heaps_of_the_space() {
+        let space = Space::of(&events());
+        for position in (0..space.size()).step_by((space.size() / 500) as usize) {
+            let point = space.at(position).unwrap();
+            let neighbours = space.neighbours(point);
+            assert!(!neighbours.is_empty());
+            for other in neighbours {
+                assert_ne!(space.describe(other), space.describe(point));
+                assert_eq!(space.describe(other).validate(16, 8), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_named_heap_is_in_the_space() {
+        let space = Space::of(&events());
+        for named in crate::catalogue() {
+            let index = named.description.general.iter().next().unwrap().index;
+            let point = space.plain(index).expect(named.name);
+            assert_eq!(space.describe(point), named.description, "{}", named.name);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+//! Random traces and heaps for the tests of this crate.
+
+use metes_explore::{Events, EventsBuilder, Operation};
+use metes_heap::description::{DedicatedPool, General, List, ObjectPoolKind};
+use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use proptest::prelude::*;
+
+/// One step of a random program: which live block, if any, what size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    what: u8,
+    pick: u16,
+    size: u32,
+    align: u8,
+}
+
+impl Step {
+    /// The same without a demand on the alignment.
+    pub(crate) fn unaligned(self) -> Self {
+        Step { align: 0, ..self }
+    }
+}
+
+pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let size = prop_oneof![
+        6 => 0_u32..160,
+        3 => prop_oneof![Just(24_u32), Just(48), Just(66), Just(1514)],
+        2 => 160_u32..5000,
+        1 => 5000_u32..200_000,
+    ];
+    let align = prop_oneof![12 => Just(0_u8), 1 => 5_u8..8, 1 => Just(12_u8)];
+    let step = (0_u8..16, any::<u16>(), size, align).prop_map(|(what, pick, size, align)| Step {
+        what,
+        pick,
+        size,
+        align,
+    });
+    prop::collection::vec(step, 1..most)
+}
+
+/// Turns steps into a trace: frees and resizes pick among what is live.
+pub(crate) fn trace(steps: &[Step]) -> Events {
+    let mut builder = EventsBuilder::new();
+    let mut live: Vec<u64> = Vec::new();
+    for (serial, step) in steps.iter().enumerate() {
+        let serial = serial as u64;
+        let pick = usize::from(step.pick) % live.len().max(1);
+        let size = u64::from(step.size);
+        match step.what {
+            0..8 => {
+                builder
+                    .push(Operation::Allocate, serial, size, 1 << step.align)
+                    .unwrap();
+                live.push(serial);
+            }
+            8..14 if !live.is_empty() => {
+                let block = live.swap_remove(pick);
+                builder.push(Operation::Free, block, 0, 0).unwrap();
+            }
+            14.. if !live.is_empty() => {
+                builder
+                    .push(Operation::Resize, live[pick], size, 0)
+                    .unwrap();
+            }
+            _ => {}
+        }
+    }
+    builder.finish()
+}
+
+pub(crate) fn kind() -> impl Strategy<Value = IndexKind> {
+    let fit = prop::sample::select(vec![
+        Fit::First,
+        Fit::Next,
+        Fit::Best,
+        Fit::Worst,
+        Fit::Exact,
+    ]);
+    let order = prop::sample::select(vec![Order::Lifo, Order::Fifo, Order::Address]);
+    let depth = prop::sample::select(vec![100_u32, 50, 5]);
+    let max_fit = prop::sample::select(vec![0_u32, 100, 150]);
+    prop_oneof![
+        (fit, order, depth, max_fit).prop_map(|(fit, order, depth_percent, max_fit_percent)| {
+            IndexKind::List {
+                fit,
+                order,
+                depth_percent,
+                max_fit_percent,
+            }
+        }),
+        (
+            0_u32..6,
+            prop::sample::select(vec![0_usize, 1, 4, usize::MAX])
+        )
+            .prop_map(|(log2, probes)| IndexKind::Classes {
+                second_level: 1 << log2,
+                probes
+            }),
+        Just(IndexKind::Kingsley),
+        any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
+    ]
+}
+
+fn general() -> impl Strategy<Value = General> {
+    let coalesce = prop::sample::select(vec![usize::MAX, usize::MAX, 0, 256, 8192]);
+    let split = prop::sample::select(vec![0_usize, 0, 128, usize::MAX]);
+    (kind(), coalesce, split).prop_map(|(index, coalesce_up_to, split_down_to)| General {
+        up_to: usize::MAX,
+        index,
+        limits: Limits {
+            coalesce_up_to,
+            split_down_to,
+        },
+        level: 0,
+    })
+}
+
+pub(crate) fn heap() -> impl Strategy<Value = Description> {
+    let split = prop_oneof![Just(None), (40_usize..4000).prop_map(Some)];
+    let dedicated = prop::sample::subsequence(vec![24_usize, 48, 66, 1514], 0..=4);
+    let objects = prop::sample::subsequence(vec![16_usize, 32, 48, 80, 128], 0..=3);
+    (general(), general(), split, dedicated, objects, 13_u32..16).prop_map(
+        |(first, second, split, dedicated, objects, slab)| {
+            let general = match split {
+                Some(up_to) => vec![General { up_to, ..first }, second],
+                None => vec![first],
+            };
+            let dedicated: Vec<_> = dedicated
+                .into_iter()
+                .map(|size| DedicatedPool { size, level: 0 })
+                .collect();
+            let slab = 1_usize << slab;
+            let objects: Vec<_> = objects
+                .into_iter()
+                .filter(|size| slab / size <= 256)
+                .map(|size| ObjectPoolKind {
+                    size,
+                    slab,
+                    level: 0,
+                })
+                .collect();
+            Description {
+                general: List::from_slice(&general),
+                dedicated: List::from_slice(&dedicated),
+                objects: List::from_slice(&objects),
+            }
+        },
+    )
+}
