@@ -126,7 +126,7 @@ enum Command {
     },
     /// Smallest arena that completes a workload or trace.
     Arena {
-        /// Traces in CSV: op,block,size[,align[,thread]].
+        /// Traces in CSV: `op,block,size[,align[,thread]]`.
         traces: Vec<PathBuf>,
     },
     /// Fails (exit 1) if a figure of our heaps has grown.
