@@ -39,14 +39,12 @@ fn limits(byte: u8) -> Limits {
 
 fuzz_target!(|data: &[u8]| {
     let [first, second, third, steps @ ..] = data else { return };
-    let index = || {
-        let sizes = if third % 2 == 0 { [48, 112, 0] } else { [0; 3] };
-        Dedicated::new(sizes, AnyIndex::new(kind(*first), limits(*second)))
-    };
+    let sizes = if third % 2 == 0 { [48, 112, 0] } else { [0; 3] };
+    let (kind, limits) = (kind(*first), limits(*second));
     let mut records = vec![Record::SPARE; 4096];
     let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(8)));
-    let mut tagged = Shadow::new(Heap::new(index(), <Tagged>::new()));
-    let mut ledger = Shadow::new(Heap::new(index(), ledger));
+    let mut tagged = Shadow::new(Heap::new(Dedicated::new(sizes, AnyIndex::new(kind, limits)), <Tagged>::new()));
+    let mut ledger = Shadow::new(Heap::new(Dedicated::new(sizes, AnyIndex::new(kind, limits)), ledger));
     let arena = memory(ARENA);
     tagged.heap.add_region(arena).unwrap();
     ledger.heap.add_region(ARENA).unwrap();

@@ -243,7 +243,7 @@ pub(crate) struct Report {
     pub(crate) directory: PathBuf,
 }
 
-/// Exchange traces with other tools as text: op,block,size[,align[,thread]]
+/// Exchange traces with other tools as text: `op,block,size[,align[,thread]]`
 #[derive(Args)]
 #[command(after_help = "Example: metes trace export ls.trace.parquet -o ls.csv")]
 pub(crate) struct Trace {
