@@ -101,7 +101,8 @@ function commands(model, spec) {
   const given = isObject(model.data.commands) ? model.data.commands : {};
   const defaults = { replay: "metes replay TRACE --heap {spec}", emit: "metes emit --heap {spec} -o DIR", run: `metes run --heap {spec} -- ${shellLine(model.data.command) || "CMD"}` };
   return Object.entries({ ...defaults, ...given }).filter(([, text]) => typeof text === "string" && text)
-    .map(([verb, text]) => [verb, text.replaceAll("{spec}", () => shellWord(spec))]);
+    // Heaps of several pools have a name for people only; their heap.toml stands above.
+    .map(([verb, text]) => [verb, text.replaceAll("{spec}", () => (spec.includes(" + ") ? "heap.toml" : shellWord(spec)))]);
 }
 
 function detailsView(model) {

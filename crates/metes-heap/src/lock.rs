@@ -2,7 +2,7 @@
 //!
 //! The lock is a type parameter, because who interrupts whom is the system's
 //! matter: nobody ([`Single`]), another core ([`Spin`]), an interrupt
-//! ([`CriticalSection`], feature `critical-section`), or threads of an operating
+//! (`CriticalSection`, feature `critical-section`), or threads of an operating
 //! system (any `lock_api::RawMutex`, feature `lock_api`).
 
 /// Runs a closure while nobody else does under the same lock.
