@@ -8,16 +8,17 @@
 //! belong to the pool of that range.
 
 use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use metes_heap::Sources;
 use metes_heap::description::GENERAL;
 
 /// Strides are aligned to this, so that offsets decide the alignment of blocks.
 const ALIGN: usize = 2 << 20;
-/// Where the arena is asked for: far from the program's own mappings, which then
+/// Where mappings are asked for, one behind the other: far from the program's own mappings, which then
 /// lie as they would without it, so that programs that sort or hash by address
 /// make the same requests. A wish only.
-const PLACE: *mut u8 = ptr::without_provenance_mut(1 << 44);
+static PLACE: AtomicUsize = AtomicUsize::new(1 << 44);
 /// The least that is opened at once.
 const AHEAD: usize = 1 << 20;
 const PAGE: usize = 4096;
@@ -181,7 +182,7 @@ fn address_space() -> Option<usize> {
 /// Reserves address space without access and without a claim to memory.
 fn map_aligned(length: usize) -> Option<*mut u8> {
     let whole = length.checked_add(ALIGN)?;
-    let mapped = map_near(PLACE, whole, libc::PROT_NONE)?;
+    let mapped = map(whole, libc::PROT_NONE)?;
     let base = mapped.wrapping_add(mapped.addr().wrapping_neg() & (ALIGN - 1));
     let before = base.addr() - mapped.addr();
     let after = ALIGN - before;
@@ -196,11 +197,8 @@ fn map_aligned(length: usize) -> Option<*mut u8> {
 
 /// A private anonymous mapping without a claim to memory.
 pub(crate) fn map(length: usize, protection: i32) -> Option<*mut u8> {
-    map_near(ptr::null_mut(), length, protection)
-}
-
-/// As [`map`], at `place` if it is free.
-fn map_near(place: *mut u8, length: usize, protection: i32) -> Option<*mut u8> {
+    let step = length.checked_next_multiple_of(ALIGN)?;
+    let place = ptr::without_provenance_mut::<u8>(PLACE.fetch_add(step, Ordering::Relaxed));
     // SAFETY: an anonymous mapping; without MAP_FIXED the place is a wish, and
     // nothing that is mapped there is replaced.
     let mapped = unsafe {

@@ -108,7 +108,7 @@ fn heaps_that_are_none() {
         &["no heap named `tslf`", "did you mean `tlsf`?"],
     );
     refused(
-        &replay("tlsf:second_level=33"),
+        &replay("tlsf:second_level=24"),
         &["second_level", "power of two"],
     );
     refused(&replay("no.toml"), &["no.toml", "cannot read"]);
