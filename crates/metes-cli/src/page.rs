@@ -100,29 +100,6 @@ pub(crate) fn render_again(directory: &Path) -> Result<PathBuf, Failure> {
         )));
     }
     let page = directory.join(PAGE);
-    write_whole(&page, filled(&text).as_bytes())?;
+    write_whole(&page, metes_explore::report::page_of(&text).as_bytes())?;
     Ok(page)
-}
-
-/// The scripts of the page, in the order that `ui/README.md` gives.
-const SCRIPTS: [&str; 11] = [
-    include_str!("../../../ui/report-base.js"),
-    include_str!("../../../ui/report-scale.js"),
-    include_str!("../../../ui/report-data.js"),
-    include_str!("../../../ui/report-scatter.js"),
-    include_str!("../../../ui/report-filter.js"),
-    include_str!("../../../ui/report-table.js"),
-    include_str!("../../../ui/report-curves.js"),
-    include_str!("../../../ui/report-verdict.js"),
-    include_str!("../../../ui/report-profile.js"),
-    include_str!("../../../ui/report-export.js"),
-    include_str!("../../../ui/report-main.js"),
-];
-
-/// The page around a document that is text already.
-fn filled(json: &str) -> String {
-    include_str!("../../../ui/report.html")
-        .replacen("/*METES_STYLE*/", include_str!("../../../ui/report.css"), 1)
-        .replacen("/*METES_SCRIPT*/", &SCRIPTS.join("\n"), 1)
-        .replacen("/*METES_DATA*/null", &json.replace('<', "\\u003c"), 1)
 }

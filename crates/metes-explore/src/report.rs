@@ -264,12 +264,17 @@ impl Document {
     /// # Errors
     /// When the document cannot be written as JSON (a number that is none).
     pub fn page(&self) -> serde_json::Result<String> {
-        let json = serde_json::to_string(self)?;
-        Ok(include_str!("../../../ui/report.html")
-            .replacen("/*METES_STYLE*/", include_str!("../../../ui/report.css"), 1)
-            .replacen("/*METES_SCRIPT*/", &SCRIPTS.join("\n"), 1)
-            .replacen("/*METES_DATA*/null", &json.replace('<', "\\u003c"), 1))
+        Ok(page_of(&serde_json::to_string(self)?))
     }
+}
+
+/// The page around a document that is JSON text already.
+#[must_use]
+pub fn page_of(json: &str) -> String {
+    include_str!("../../../ui/report.html")
+        .replacen("/*METES_STYLE*/", include_str!("../../../ui/report.css"), 1)
+        .replacen("/*METES_SCRIPT*/", &SCRIPTS.join("\n"), 1)
+        .replacen("/*METES_DATA*/null", &json.replace('<', "\\u003c"), 1)
 }
 
 impl ProfileFigures {

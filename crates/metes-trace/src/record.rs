@@ -23,6 +23,9 @@
 mod check;
 mod error;
 #[allow(dead_code, reason = "the writer's half of the layout")]
+// One description of the raw recording for both that write and read it. The
+// recorder depends on nothing, so the file is shared, not a crate.
+#[path = "../../metes-record/src/layout.rs"]
 mod layout;
 mod process;
 mod raw;
