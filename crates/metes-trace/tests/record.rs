@@ -437,10 +437,3 @@ fn the_directory_is_gone_afterwards() {
     drop(recording);
     assert_eq!(count(), 0);
 }
-
-#[test]
-fn both_crates_have_the_same_layout() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |path| std::fs::read_to_string(root.join(path)).unwrap();
-    assert!(read("src/record/layout.rs") == read("../metes-record/src/layout.rs"));
-}
