@@ -120,9 +120,9 @@ pub(crate) struct Locked<'a> {
 /// Locks the heap; makes it first, if this is its first use.
 #[inline(always)]
 pub(crate) fn lock() -> Locked<'static> {
-    let held = SHARED.lock.hold();
+    let mut held = SHARED.lock.hold();
     if !SHARED.ready.load(Ordering::Relaxed) {
-        begin();
+        held = begin(held);
     }
     Locked {
         // SAFETY: `ready` says that it is written, the lock that it is ours;
@@ -145,23 +145,40 @@ pub(crate) fn try_lock() -> Option<Locked<'static>> {
     })
 }
 
+/// Makes the heap, and watches for forks from then on: not from this library's
+/// constructor on, as those of other libraries may come first, start threads
+/// and fork. Now the process has one thread, because to start one allocates.
 #[cold]
-fn begin() {
+fn begin(held: Held<'static>) -> Held<'static> {
     let host = Host::of_environment();
     // SAFETY: the lock is held, and nothing refers to what is not ready.
     unsafe { (*SHARED.host.get()).write(host) };
     SHARED.ready.store(true, Ordering::Relaxed);
+    drop(held);
+    // SAFETY: three functions without arguments, for as long as this library is
+    // loaded. If it allocates, it allocates here: the lock is free.
+    let watched = unsafe {
+        libc::pthread_atfork(
+            Some(before_fork),
+            Some(after_fork),
+            Some(after_fork_in_child),
+        )
+    };
+    if watched != 0 {
+        refuse("no memory is left to watch for forks");
+    }
+    SHARED.lock.hold()
 }
 
-pub(crate) extern "C" fn before_fork() {
+extern "C" fn before_fork() {
     SHARED.lock.before_fork();
 }
 
-pub(crate) extern "C" fn after_fork() {
+extern "C" fn after_fork() {
     SHARED.lock.after_fork();
 }
 
-pub(crate) extern "C" fn after_fork_in_child() {
+extern "C" fn after_fork_in_child() {
     SHARED.lock.after_fork_in_child();
 }
 

@@ -41,23 +41,11 @@ static BEGIN: extern "C" fn() = begin;
 static END: extern "C" fn() = end;
 
 /// Before main: the heap is made, or the process refused, even if nothing has
-/// been allocated yet; forks are watched.
+/// been allocated yet.
 extern "C" fn begin() {
-    static WATCHED: AtomicBool = AtomicBool::new(false);
+    static BEGUN: AtomicBool = AtomicBool::new(false);
     drop(host::lock());
-    if !WATCHED.swap(true, Ordering::Relaxed) {
-        // SAFETY: three functions without arguments, for as long as this
-        // library is loaded. If it allocates, it allocates here.
-        let watched = unsafe {
-            libc::pthread_atfork(
-                Some(host::before_fork),
-                Some(host::after_fork),
-                Some(host::after_fork_in_child),
-            )
-        };
-        if watched != 0 {
-            process::refuse("no memory is left to watch for forks");
-        }
+    if !BEGUN.swap(true, Ordering::Relaxed) {
         // A panic means that a program wrote where it must not. The usual hook
         // might allocate, with the lock held.
         std::panic::set_hook(Box::new(|info| {

@@ -164,6 +164,34 @@ fn forks_threads_and_quick_exits_report() {
     }
 }
 
+/// A library whose constructor comes before ours, starts a thread and forks.
+#[test]
+fn other_libraries_may_come_first() {
+    let (directory, library) = libraries().remove(0);
+    let source = directory.path().join("early.c");
+    let code = include_str!("../../../metes-preload/tests/c/early.c");
+    std::fs::write(&source, code).unwrap();
+    let early = directory.path().join("early.so");
+    let flags = [
+        "-std=gnu11",
+        "-O1",
+        "-fno-builtin",
+        "-pthread",
+        "-shared",
+        "-fPIC",
+        "-o",
+    ];
+    succeed(Command::new("cc").args(flags).args([&early, &source]));
+    for order in [[&library, &early], [&early, &library]] {
+        let order = order.map(|path| path.to_str().unwrap()).join(" ");
+        let script = "exec timeout -k 9 300 perl -e 'print 1'";
+        let done = succeed(
+            Command::new("sh").args(["-c", &format!("export LD_PRELOAD='{order}'; {script}")]),
+        );
+        assert_eq!(done.stdout, b"1", "{order}");
+    }
+}
+
 /// What other libraries free at the very end is part of the report.
 #[test]
 fn the_report_is_kept_up_to_date() {

@@ -1,10 +1,16 @@
 //! Builds the library, and runs programs with and without it.
 #![allow(dead_code, reason = "each test uses a part")]
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// More than any command of these tests takes.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A heap with pools of every kind.
 pub(crate) const COMPOSITE: &str = r#"
@@ -116,13 +122,32 @@ pub(crate) fn preload<'c>(command: &'c mut Command, heap: &str) -> &'c mut Comma
         .env_remove("METES_REPORT")
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end. One that waits for ever (a lock that nobody gives
+/// back) is ended after five minutes, and fails by its status.
 #[track_caller]
 pub(crate) fn run(command: &mut Command) -> Output {
-    match command.stdin(Stdio::null()).output() {
-        Ok(output) => output,
+    let command = command.stdin(Stdio::null()).process_group(0);
+    let started = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let child = match started {
+        Ok(child) => child,
         Err(error) => panic!("{command:?} cannot be run: {error} (is it installed?)"),
-    }
+    };
+    let process = libc::pid_t::try_from(child.id()).expect("a process number");
+    let (ended, watched) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            // SAFETY: has no precondition; the child is waited for below only,
+            // so that the number is still its own and its group's.
+            unsafe { libc::kill(-process, libc::SIGKILL) };
+        }
+    });
+    let output = child.wait_with_output();
+    drop(ended);
+    watch.join().expect("the watch does not panic");
+    output.expect("a child can be waited for")
 }
 
 /// Runs a command to its end, which must be a success.
