@@ -2,7 +2,7 @@
 
 use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
-use metes_heap::{Fit, IndexKind, Limits, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = usize> {
@@ -15,6 +15,14 @@ fn size() -> impl Strategy<Value = usize> {
     ]
 }
 
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)]
+}
+
+fn links() -> impl Strategy<Value = Links> {
+    prop_oneof![Just(Links::Single), Just(Links::Double)]
+}
+
 fn index() -> impl Strategy<Value = IndexKind> {
     let fit = prop_oneof![
         Just(Fit::First),
@@ -23,15 +31,15 @@ fn index() -> impl Strategy<Value = IndexKind> {
         Just(Fit::Worst),
         Just(Fit::Exact)
     ];
-    let order = prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)];
     let max_fit = prop_oneof![Just(0), 100..=u32::MAX];
     prop_oneof![
-        (fit, order, 1..=100u32, max_fit).prop_map(
-            |(fit, order, depth_percent, max_fit_percent)| IndexKind::List {
+        (fit, order(), 1..=100u32, max_fit, links()).prop_map(
+            |(fit, order, depth_percent, max_fit_percent, links)| IndexKind::List {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             }
         ),
         (0..=5u32, size()).prop_map(|(log2, probes)| IndexKind::Classes {
@@ -53,7 +61,8 @@ fn limits() -> impl Strategy<Value = Limits> {
 fn description(levels: u8) -> impl Strategy<Value = Description> {
     let level = 0..levels;
     let general = prop::collection::vec((1..100_000usize, index(), limits(), level.clone()), 1..=4);
-    let dedicated = prop::collection::btree_map(1..4000usize, level.clone(), 0..=16);
+    let kept = (level.clone(), order(), links());
+    let dedicated = prop::collection::btree_map(1..4000usize, kept, 0..=16);
     let objects = prop::collection::btree_map(1..=16usize, level, 0..=8);
     let slab = 9..=12u32;
     (general, dedicated, objects, slab).prop_map(|(mut general, dedicated, objects, slab)| {
@@ -72,9 +81,11 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
             .collect();
         let dedicated: Vec<DedicatedPool> = dedicated
             .into_iter()
-            .map(|(size, level)| DedicatedPool {
+            .map(|(size, (level, order, links))| DedicatedPool {
                 size: size * 16,
                 level,
+                order,
+                links,
             })
             .collect();
         let objects: Vec<ObjectPoolKind> = objects
@@ -302,6 +313,7 @@ fn files_read_as_they_look() {
                 order: Order::Fifo,
                 depth_percent: 50,
                 max_fit_percent: 150,
+                links: Links::Double,
             },
             limits: Limits {
                 coalesce_up_to: 0,
@@ -329,4 +341,9 @@ fn specs_read_as_they_look() {
     let config = spec("tlsf:second_level=32,store=ledger").unwrap();
     assert_eq!(config.store, StoreKind::Ledger);
     assert_eq!(config.spec().unwrap(), "tlsf:store=ledger");
+    let config = spec("first-fit:links=single,order=lifo").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit:order=lifo,links=single");
+    let config = spec("first-fit:links=double").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit");
+    assert!(spec("tlsf:links=single").is_err());
 }

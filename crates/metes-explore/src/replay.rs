@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use metes_heap::description::{DEDICATED, IndexKind};
+use metes_heap::description::IndexKind;
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::{ChosenList, ListFit};
@@ -353,6 +353,7 @@ impl Setup<'_, '_> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => self.single(
                 description,
                 ListFit::with(ChosenList {
@@ -360,6 +361,7 @@ impl Setup<'_, '_> {
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                     limits: pool.limits,
                 }),
                 go,
@@ -391,20 +393,12 @@ impl Setup<'_, '_> {
         if description.dedicated.is_empty() {
             return self.one(index, go);
         }
-        let mut sizes = [0; DEDICATED];
-        let mut count = 0;
-        for pool in description.dedicated.iter() {
-            let Some(block) = Geometry::tagged(8).block_for(pool.size) else {
-                continue;
-            };
-            let block = Index::<Counting<'_>>::block_size(&index, block);
-            // Rounding may make two sizes one.
-            if !sizes[..count].contains(&block) {
-                sizes[count] = block;
-                count += 1;
-            }
-        }
-        self.one(Dedicated::new(sizes, index), go)
+        let geometry = Geometry::tagged(8);
+        let pools = &description.dedicated;
+        self.one(
+            Dedicated::describe::<Counting<'_>>(pools, geometry, index),
+            go,
+        )
     }
 
     fn one<I>(&mut self, index: I, go: &mut Go<'_>) -> Measured

@@ -182,7 +182,7 @@ fn descriptions() -> Vec<Description> {
         slab: 4096,
         level: 0,
     };
-    let dedicated = |size| DedicatedPool { size, level: 0 };
+    let dedicated = |size| DedicatedPool::new(size, 0);
     let best = IndexKind::list(Fit::Best, Order::Address);
     vec![
         Description {
