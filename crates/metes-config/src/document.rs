@@ -9,7 +9,7 @@ use std::ops::Range;
 use metes_heap::description::{
     DEDICATED, DedicatedPool, GENERAL, General, LEVELS, List, ObjectPoolKind,
 };
-use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -259,7 +259,9 @@ impl<'a> Reader<'a> {
                 Kind::Dedicated => {
                     fields.call("a dedicated pool");
                     let size = self.pool_size(&mut fields, "dedicated")?;
-                    pools.dedicated.push((DedicatedPool { size, level }, at));
+                    let mut pool = DedicatedPool::new(size, level);
+                    names::read_keeping(&mut fields, &mut pool)?;
+                    pools.dedicated.push((pool, at));
                 }
                 Kind::Object => {
                     fields.call("an object pool");
@@ -441,7 +443,13 @@ pub(crate) fn ranged(pool: DedicatedPool) -> Option<General> {
     Some(General {
         from,
         up_to,
-        index: IndexKind::list(Fit::Exact, Order::Lifo),
+        index: IndexKind::List {
+            fit: Fit::Exact,
+            order: pool.order,
+            depth_percent: 100,
+            max_fit_percent: 0,
+            links: pool.links,
+        },
         limits: Limits {
             coalesce_up_to: 0,
             split_down_to: 0,

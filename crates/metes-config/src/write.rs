@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use metes_heap::Description;
 use metes_heap::description::{DEDICATED, DedicatedPool, General};
+use metes_heap::{Description, IndexKind};
 
 use crate::document::ranged;
 use crate::quantity::{spell_size, write_size};
@@ -55,6 +55,9 @@ pub(crate) fn to_toml(config: &Config) -> String {
         section(&mut text, "[[pool]]");
         line(&mut text, "kind", "\"dedicated\"");
         line(&mut text, "size", &write_size(pool.size));
+        for (key, value) in names::write_keeping(&pool) {
+            line(&mut text, key, &quoted(&value));
+        }
         in_level(&mut text, pool.level, config);
     }
     if only.is_none() {
@@ -85,9 +88,13 @@ fn only_general(heap: &Description) -> Option<General> {
 /// such, and the others.
 pub(crate) fn split(heap: &Description) -> (Vec<DedicatedPool>, Vec<General>) {
     let stands_for = |pool: &General| {
+        let IndexKind::List { order, links, .. } = pool.index else {
+            return None;
+        };
         let dedicated = DedicatedPool {
-            size: pool.up_to,
-            level: pool.level,
+            order,
+            links,
+            ..DedicatedPool::new(pool.up_to, pool.level)
         };
         (ranged(dedicated) == Some(*pool)).then_some(dedicated)
     };

@@ -2,7 +2,7 @@
 
 use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
-use metes_heap::{Fit, IndexKind, Limits, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = usize> {
@@ -15,6 +15,14 @@ fn size() -> impl Strategy<Value = usize> {
     ]
 }
 
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)]
+}
+
+fn links() -> impl Strategy<Value = Links> {
+    prop_oneof![Just(Links::Single), Just(Links::Double)]
+}
+
 fn index() -> impl Strategy<Value = IndexKind> {
     let fit = prop_oneof![
         Just(Fit::First),
@@ -23,15 +31,15 @@ fn index() -> impl Strategy<Value = IndexKind> {
         Just(Fit::Worst),
         Just(Fit::Exact)
     ];
-    let order = prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)];
     let max_fit = prop_oneof![Just(0), 100..=u32::MAX];
     prop_oneof![
-        (fit, order, 1..=100u32, max_fit).prop_map(
-            |(fit, order, depth_percent, max_fit_percent)| IndexKind::List {
+        (fit, order(), 1..=100u32, max_fit, links()).prop_map(
+            |(fit, order, depth_percent, max_fit_percent, links)| IndexKind::List {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             }
         ),
         (0..=5u32, size()).prop_map(|(log2, probes)| IndexKind::Classes {
@@ -56,8 +64,9 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
     let general = (1..100_000usize, range, index(), limits(), level.clone());
     let general = prop::collection::vec(general, 1..=4);
     // What a dedicated pool in another level stands for.
-    let ranged = prop::collection::vec((2..4000usize, level.clone()), 0..=2);
-    let dedicated = prop::collection::btree_set(1..4000usize, 0..=16);
+    let ranged = (2..4000usize, level.clone(), order(), links());
+    let ranged = prop::collection::vec(ranged, 0..=2);
+    let dedicated = prop::collection::btree_map(1..4000usize, (order(), links()), 0..=16);
     let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
     (general, ranged, dedicated, objects, slab, level).prop_map(
@@ -78,7 +87,7 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                     level,
                 })
                 .collect();
-            for (blocks, level) in ranged {
+            for (blocks, level, order, links) in ranged {
                 let up_to = blocks * 16 - 8;
                 let taken = general.iter().any(|pool| pool.up_to == up_to);
                 if general.len() < 4 && !taken {
@@ -90,7 +99,13 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                             split_down_to: 0,
                         },
                         level,
-                        ..General::of(IndexKind::list(Fit::Exact, Order::Lifo))
+                        ..General::of(IndexKind::List {
+                            fit: Fit::Exact,
+                            order,
+                            depth_percent: 100,
+                            max_fit_percent: 0,
+                            links,
+                        })
                     });
                 }
             }
@@ -100,10 +115,15 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                 dedicated: List::EMPTY,
                 objects: List::EMPTY,
             };
-            for size in dedicated {
+            for (size, (order, links)) in dedicated {
                 let size = size * 16;
                 let level = heap.route(size).unwrap().level;
-                heap.dedicated.push(DedicatedPool { size, level });
+                heap.dedicated.push(DedicatedPool {
+                    size,
+                    level,
+                    order,
+                    links,
+                });
             }
             for size in objects {
                 heap.objects.push(ObjectPoolKind {
@@ -327,6 +347,7 @@ fn files_read_as_they_look() {
                 order: Order::Fifo,
                 depth_percent: 50,
                 max_fit_percent: 150,
+                links: Links::Double,
             },
             limits: Limits {
                 coalesce_up_to: 0,
@@ -354,6 +375,11 @@ fn specs_read_as_they_look() {
     let config = spec("tlsf:second_level=32,store=ledger").unwrap();
     assert_eq!(config.store, StoreKind::Ledger);
     assert_eq!(config.spec().unwrap(), "tlsf:store=ledger");
+    let config = spec("first-fit:links=single,order=lifo").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit:order=lifo,links=single");
+    let config = spec("first-fit:links=double").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit");
+    assert!(spec("tlsf:links=single").is_err());
 }
 
 /// A scratchpad and main memory; the pool of one size in the scratchpad.
@@ -372,6 +398,7 @@ name = "main"
 [[pool]]
 kind = "dedicated"
 size = 74
+order = "fifo"
 level = "scratchpad"
 
 [[pool]]
@@ -400,7 +427,7 @@ fn a_dedicated_pool_in_another_level_takes_a_range() {
             coalesce_up_to: 0,
             split_down_to: 0,
         },
-        ..General::of(IndexKind::list(Fit::Exact, Order::Lifo))
+        ..General::of(IndexKind::list(Fit::Exact, Order::Fifo))
     };
     let main = General {
         level: 1,
@@ -409,20 +436,14 @@ fn a_dedicated_pool_in_another_level_takes_a_range() {
     assert_eq!(general, [exact, main]);
     // The pool in the level of the general one stays a list in front of it.
     let lists: Vec<DedicatedPool> = config.heap.dedicated.iter().collect();
-    assert_eq!(
-        lists,
-        [DedicatedPool {
-            size: 200,
-            level: 1
-        }]
-    );
+    assert_eq!(lists, [DedicatedPool::new(200, 1)]);
     assert_eq!(
         config.name(),
         "dedicated 200 + dedicated 88 in scratchpad + tlsf:second_level=4 in main"
     );
     let written = config.to_toml();
     assert!(
-        written.contains("kind = \"dedicated\"\nsize = 88\n"),
+        written.contains("kind = \"dedicated\"\nsize = 88\norder = \"fifo\"\n"),
         "{written}"
     );
     assert_eq!(parse(&written, "heap.toml").unwrap(), config, "{written}");
