@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
 pub(crate) fn options_of(config: &metes_config::Config) -> Options {
     let mut options = Options::default();
     options.arena.increment = config.arena.increment;
+    options.arena.levels = config.level_sizes();
     options
 }
 
