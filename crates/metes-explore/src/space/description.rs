@@ -26,14 +26,12 @@
 use std::ops::Range;
 
 use metes_config::{Error, Source};
-use metes_heap::description::{DEDICATED, GENERAL, OBJECTS};
-use metes_heap::{Fit, Order};
+use metes_heap::description::{DEDICATED, GENERAL, LEVELS, OBJECTS};
+use metes_heap::{Fit, Links, Order};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::hierarchy::LEVELS;
-
-use super::values::{Count, Depth, Double, Family, Item, MaxFit, Probes, Set, Size, Values, Word};
+use super::values::{Count, Depth, Family, Item, MaxFit, Probes, Set, Size, Values, Word};
 
 /// Values of a parameter where the file gives some.
 pub(super) type Given<T> = Option<Spanned<Values<T>>>;
@@ -71,7 +69,7 @@ pub(super) struct GeneralValues {
 pub(super) struct ListValues {
     pub(super) fit: Given<Fit>,
     pub(super) order: Given<Order>,
-    pub(super) links: Given<Double>,
+    pub(super) links: Given<Links>,
     pub(super) max_fit: Given<MaxFit>,
     pub(super) depth: Given<Depth>,
 }
@@ -98,6 +96,8 @@ pub(super) struct DedicatedValues {
     pub(super) count: Given<Count>,
     pub(super) sizes: Given<Size>,
     pub(super) level: Given<Set<Word>>,
+    pub(super) order: Given<Order>,
+    pub(super) links: Given<Links>,
 }
 
 /// Object pools.
@@ -401,6 +401,8 @@ impl SpaceDescription {
         put(&mut text, "dedicated.count", &self.dedicated.count);
         put(&mut text, "dedicated.sizes", &self.dedicated.sizes);
         put(&mut text, "dedicated.level", &self.dedicated.level);
+        put(&mut text, "dedicated.order", &self.dedicated.order);
+        put(&mut text, "dedicated.links", &self.dedicated.links);
         put(&mut text, "objects.count", &self.objects.count);
         put(&mut text, "objects.sizes", &self.objects.sizes);
         put(&mut text, "objects.slab", &self.objects.slab);

@@ -3,11 +3,11 @@
 //! Invariant: kinds are numbered family by family, each once.
 
 use metes_heap::description::GENERAL;
-use metes_heap::{Fit, IndexKind, Limits, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order};
 
 use super::description::{Given, SpaceDescription};
 use super::folded::Folded;
-use super::values::{Count, Depth, Double, Family, Item, MaxFit, Probes, Size};
+use super::values::{Count, Depth, Family, Item, MaxFit, Probes, Size};
 
 /// An index, and limits for the general pools in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ struct Ranges {
     families: Vec<Family>,
     fits: Vec<Fit>,
     orders: Vec<Order>,
-    links: Vec<Double>,
+    links: Vec<Links>,
     max_fits: Vec<MaxFit>,
     depths: Vec<Depth>,
     second_levels: Vec<Count>,
@@ -56,7 +56,7 @@ impl Ranges {
             families: or(&general.index, &[Family::List]),
             fits: or(&list.fit, &[Fit::First]),
             orders: or(&list.order, &[Order::Address]),
-            links: or(&list.links, &[Double]),
+            links: or(&list.links, &[Links::Double]),
             max_fits: or(&list.max_fit, &[MaxFit(0)]),
             depths: or(&list.depth, &[Depth(100)]),
             second_levels: or(&classes.second_level, &[Count(32)]),
@@ -105,6 +105,7 @@ impl Ranges {
                 IndexKind::List {
                     fit,
                     order: self.orders[own[1]],
+                    links: self.links[own[2]],
                     max_fit_percent: match fit {
                         Fit::Exact => 0,
                         _ => self.max_fits[own[3]].0,

@@ -22,7 +22,6 @@ mod tests;
 mod values;
 
 use metes_config::{Config, Source};
-use metes_heap::description::{GENERAL, General, List};
 
 pub use description::{PAPER, PROTOTYPE, SpaceDescription};
 pub use error::SpaceError;
@@ -31,7 +30,7 @@ pub use suggested::{Point, Suggested};
 
 use crate::events::Events;
 use folded::Folded;
-use kinds::{Kind, Kinds};
+use kinds::Kinds;
 use sizes::Sizes;
 use structure::{Plan, Structure};
 
@@ -262,18 +261,4 @@ fn baselines(
         plan.surround(config);
     }
     Ok(heaps)
-}
-
-/// A heap of an index with limits in every general pool.
-fn general(bounds: impl Iterator<Item = (usize, u8)>, kind: &Kind) -> List<General, GENERAL> {
-    let mut list = List::EMPTY;
-    for ((up_to, level), limits) in bounds.zip(kind.limits) {
-        list.push(General {
-            up_to,
-            index: kind.index,
-            limits,
-            level,
-        });
-    }
-    list
 }

@@ -4,7 +4,8 @@
 //! compare with are shown alike.
 
 use metes_config::Config;
-use metes_heap::{Fit, IndexKind, Order};
+use metes_heap::description::{DedicatedPool, General};
+use metes_heap::{Fit, IndexKind, Links, Order};
 use serde::Serialize;
 
 /// The parameters of a heap.
@@ -20,7 +21,7 @@ pub struct Parameters {
     pub fit: &'static str,
     /// Where a freed block goes: `lifo`, `fifo`, `address`.
     pub order: &'static str,
-    /// Links of lists: `double`.
+    /// Links of lists: `single`, `double`.
     pub links: &'static str,
     /// Depth of search in percent.
     pub depth: u8,
@@ -42,16 +43,26 @@ impl Parameters {
     /// Those of a heap; where general pools differ, the last one's.
     pub fn of(config: &Config) -> Self {
         let heap = &config.heap;
-        let pools = || heap.general.iter();
+        // A pool for the requests of one block is a dedicated pool in a level of
+        // its own.
+        let alone = |pool: &General| {
+            metes_config::ranged(DedicatedPool::new(pool.up_to, pool.level)) == Some(*pool)
+        };
+        let pools = || heap.general.iter().filter(|pool| !alone(pool));
         let index = pools().last().map(|pool| pool.index);
         let (mut fit, mut order, mut depth, mut max_fit) = ("none", "lifo", 100, 0);
+        let mut links = "double";
         match index {
             Some(IndexKind::List {
                 fit: own,
                 order: own_order,
                 depth_percent,
                 max_fit_percent,
+                links: own_links,
             }) => {
+                if own_links == Links::Single {
+                    links = "single";
+                }
                 fit = fit_word(own);
                 order = order_word(own_order);
                 depth = u8::try_from(depth_percent).unwrap_or(100);
@@ -76,15 +87,16 @@ impl Parameters {
             || pools().filter(|pool| own_limits && pool.limits.split_down_to < usize::MAX);
         let up_to = merging().map(|pool| pool.limits.coalesce_up_to).max();
         let down_to = splitting().map(|pool| pool.limits.split_down_to).min();
-        let near = pools().any(|pool| pool.level == 0)
+        let near = heap.general.iter().any(|pool| pool.level == 0)
             || heap.dedicated.iter().any(|pool| pool.level == 0);
         Parameters {
-            general_pools: heap.general.len() as u8,
-            dedicated_pools: heap.dedicated.len() as u8,
+            general_pools: pools().count() as u8,
+            dedicated_pools: (heap.dedicated.len() + heap.general.iter().filter(alone).count())
+                as u8,
             object_pools: heap.objects.len() as u8,
             fit,
             order,
-            links: "double",
+            links,
             depth,
             max_fit,
             coalescing_pools: merging().count() as u8,

@@ -122,7 +122,7 @@ impl Sizes {
         sizes.sort_unstable();
         let mut list = List::EMPTY;
         for size in sizes {
-            list.push(DedicatedPool { size, level: 0 });
+            list.push(DedicatedPool::new(size, 0));
         }
         list
     }

@@ -2,29 +2,53 @@
 //!
 //! Invariant: a structure that is folded in is a valid heap with any kind.
 
+use std::cmp::Reverse;
+
 use metes_config::{Config, Level};
 use metes_heap::description::{
-    DEDICATED, DedicatedPool, GENERAL, Invalid, List, OBJECTS, ObjectPoolKind,
+    DEDICATED, DedicatedPool, GENERAL, General, Invalid, LEVELS, List, OBJECTS, ObjectPoolKind,
 };
 use metes_heap::objects::{GRANULE, LARGEST};
-use metes_heap::{Description, Geometry, IndexKind, Limits};
+use metes_heap::{Description, Geometry, IndexKind, Limits, Links, Order};
 
 use super::description::SpaceDescription;
 use super::folded::Folded;
-use super::general;
 use super::kinds::{Kind, or};
 use super::sizes::{Sizes, objects};
 use super::values::{Count, Set, Size, Word};
-use crate::hierarchy::LEVELS;
 
 const GEOMETRY: Geometry = Geometry::tagged(8);
 const SLAB: usize = metes_config::DEFAULT_SLAB;
 
+/// A general pool whose kind is chosen, or one that stands for a dedicated pool
+/// in a level of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Pool {
+    Open { up_to: usize, level: u8 },
+    Alone(General),
+}
+
+impl Pool {
+    /// Largest request, and smallest in reverse: the order of pools.
+    fn rank(&self) -> (usize, Reverse<usize>) {
+        match *self {
+            Pool::Open { up_to, .. } => (up_to, Reverse(0)),
+            Pool::Alone(pool) => (pool.up_to, Reverse(pool.from)),
+        }
+    }
+
+    fn level(&self) -> u8 {
+        match *self {
+            Pool::Open { level, .. } => level,
+            Pool::Alone(pool) => pool.level,
+        }
+    }
+}
+
 /// Everything but the kinds of the general pools, canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Structure {
-    /// Largest request and level of each general pool.
-    general: List<(usize, u8), GENERAL>,
+    general: List<Pool, GENERAL>,
     dedicated: List<DedicatedPool, DEDICATED>,
     objects: List<ObjectPoolKind, OBJECTS>,
     /// Bytes of the levels.
@@ -33,14 +57,28 @@ pub(super) struct Structure {
 }
 
 impl Structure {
-    /// General pools.
+    /// General pools whose kind is chosen.
     pub(super) fn pools(&self) -> usize {
-        self.general.len()
+        let open = |pool: &Pool| matches!(pool, Pool::Open { .. });
+        self.general.iter().filter(open).count()
     }
 
     fn heap(&self, kind: &Kind) -> Description {
+        let mut general = List::EMPTY;
+        let mut limits = kind.limits.into_iter();
+        for pool in self.general.iter() {
+            general.push(match pool {
+                Pool::Alone(pool) => pool,
+                Pool::Open { up_to, level } => General {
+                    up_to,
+                    level,
+                    limits: limits.next().unwrap_or(Limits::NONE),
+                    ..General::of(kind.index)
+                },
+            });
+        }
         Description {
-            general: general(self.general.iter(), kind),
+            general,
             dedicated: self.dedicated,
             objects: self.objects,
         }
@@ -73,7 +111,9 @@ pub(super) struct Plan<'s> {
     general_levels: Vec<Vec<u8>>,
     dedicated_counts: Vec<Count>,
     dedicated_sizes: Option<Vec<usize>>,
-    dedicated_levels: Vec<Vec<u8>>,
+    dedicated_levels: Vec<Vec<Option<u8>>>,
+    dedicated_orders: Vec<Order>,
+    dedicated_links: Vec<Links>,
     object_counts: Vec<Count>,
     object_sizes: Vec<usize>,
     slabs: Vec<Size>,
@@ -127,7 +167,16 @@ impl<'s> Plan<'s> {
             general_levels: levels_of(&general.level),
             dedicated_counts: or(&dedicated.count, &[Count(0)]),
             dedicated_sizes: given_sizes(&dedicated.sizes),
-            dedicated_levels: levels_of(&dedicated.level),
+            dedicated_levels: match &dedicated.level {
+                None => vec![vec![None]],
+                given => {
+                    let sets = levels_of(given).into_iter();
+                    sets.map(|set| set.into_iter().map(Some).collect())
+                        .collect()
+                }
+            },
+            dedicated_orders: or(&dedicated.order, &[Order::Lifo]),
+            dedicated_links: or(&dedicated.links, &[Links::Double]),
             object_counts: or(&objects.count, &[Count(0)]),
             object_sizes: given_sizes(&objects.sizes).unwrap_or_else(|| sizes.slots()),
             slabs: or(&objects.slab, &[Size(Some(SLAB))]),
@@ -148,6 +197,8 @@ impl<'s> Plan<'s> {
             self.object_counts.len(),
             self.slabs.len(),
             self.increments.len(),
+            self.dedicated_orders.len(),
+            self.dedicated_links.len(),
         ];
         radices.extend(self.level_sizes.iter().map(Vec::len));
         radices
@@ -164,7 +215,7 @@ impl<'s> Plan<'s> {
     /// Every valid structure once.
     pub(super) fn fold(&self) -> Folded<Structure> {
         Folded::new(self.radices(), |digits| {
-            let structure = self.structure(digits);
+            let structure = self.structure(digits)?;
             self.validate(&structure).is_ok().then_some(structure)
         })
     }
@@ -172,9 +223,8 @@ impl<'s> Plan<'s> {
     /// What is wrong with the first structure.
     pub(super) fn why_not(&self) -> Invalid {
         let first = self.structure(&vec![0; self.radices().len()]);
-        self.validate(&first)
-            .err()
-            .unwrap_or(Invalid::NoGeneralPool)
+        let wrong = first.and_then(|first| self.validate(&first).err());
+        wrong.unwrap_or(Invalid::GeneralBounds)
     }
 
     fn validate(&self, structure: &Structure) -> Result<(), Invalid> {
@@ -186,7 +236,8 @@ impl<'s> Plan<'s> {
         heap.validate(GEOMETRY.granule, GEOMETRY.header)
     }
 
-    fn structure(&self, digits: &[usize]) -> Structure {
+    /// `None` where there are more general pools than a heap can have.
+    fn structure(&self, digits: &[usize]) -> Option<Structure> {
         let objects = self.objects(
             self.object_counts[digits[5]].0,
             self.slabs[digits[6]].bytes(),
@@ -201,36 +252,61 @@ impl<'s> Plan<'s> {
         bounds.push(usize::MAX);
         // Levels are given from the last pool backwards.
         let levels = &self.general_levels[digits[2]];
-        let mut general = List::EMPTY;
-        for (pool, &bound) in bounds.iter().enumerate() {
+        let mut general: Vec<Pool> = Vec::new();
+        for (pool, &up_to) in bounds.iter().enumerate() {
             let from_last = bounds.len() - 1 - pool;
-            let level = levels.len().saturating_sub(1 + from_last);
-            general.push((bound, levels[level]));
+            let level = levels[levels.len().saturating_sub(1 + from_last)];
+            general.push(Pool::Open { up_to, level });
         }
-        let dedicated = self.dedicated(
-            self.dedicated_counts[digits[3]].0,
-            &self.dedicated_levels[digits[4]],
-            largest,
-        );
+        let count = self.dedicated_counts[digits[3]].0;
+        let mut dedicated = Vec::new();
+        // One in another level than the pool that serves its size stands alone.
+        let mut alone = Vec::new();
+        for (size, own) in self.dedicated(count, &self.dedicated_levels[digits[4]], largest) {
+            let serving = general.iter().find(|pool| size <= pool.rank().0);
+            let level = serving.map_or(0, Pool::level);
+            let pool = DedicatedPool {
+                order: self.dedicated_orders[digits[8]],
+                links: self.dedicated_links[digits[9]],
+                ..DedicatedPool::new(size, own.unwrap_or(level))
+            };
+            match metes_config::ranged(pool) {
+                Some(range) if pool.level != level => alone.push(Pool::Alone(range)),
+                _ => dedicated.push(pool),
+            }
+        }
+        general.append(&mut alone);
+        general.sort_by_key(Pool::rank);
+        if general.len() > GENERAL {
+            return None;
+        }
+        let last = general.last().map_or(0, Pool::level);
+        let mut leveled = List::EMPTY;
+        for pool in objects.iter() {
+            leveled.push(ObjectPoolKind {
+                level: last,
+                ..pool
+            });
+        }
         let used = |level: usize| {
-            general.iter().any(|(_, own)| usize::from(own) == level)
-                || dedicated
-                    .iter()
-                    .any(|pool| usize::from(pool.level) == level)
+            general
+                .iter()
+                .any(|pool| usize::from(pool.level()) == level)
         };
         let mut sizes = [0; LEVELS];
         for (level, values) in self.level_sizes.iter().enumerate() {
             // The size of a level without pools is dead.
-            let digit = if used(level) { digits[8 + level] } else { 0 };
+            let digit = if used(level) { digits[10 + level] } else { 0 };
             sizes[level] = values[digit].bytes();
         }
-        Structure {
-            general,
-            dedicated,
-            objects,
+        dedicated.sort_unstable_by_key(|pool| pool.size);
+        Some(Structure {
+            general: List::from_slice(&general),
+            dedicated: List::from_slice(&dedicated),
+            objects: leveled,
             sizes,
             increment: self.increments[digits[7]].bytes(),
-        }
+        })
     }
 
     /// Object pools for the most frequent sizes, as far as a slab can hold them.
@@ -245,14 +321,15 @@ impl<'s> Plan<'s> {
         objects(&set, slab)
     }
 
-    /// Dedicated pools for the most frequent sizes, or for the given ones in
-    /// their order, with a level for each in the same order.
+    /// Sizes of dedicated pools, the most frequent ones or the given ones in
+    /// their order, with a level for each in the same order; none: that of the
+    /// general pool behind it.
     fn dedicated(
         &self,
         count: usize,
-        levels: &[u8],
+        levels: &[Option<u8>],
         largest: usize,
-    ) -> List<DedicatedPool, DEDICATED> {
+    ) -> Vec<(usize, Option<u8>)> {
         let ranked: Vec<usize> = match &self.dedicated_sizes {
             None => self.sizes.frequent(largest, count),
             Some(sizes) => {
@@ -267,16 +344,9 @@ impl<'s> Plan<'s> {
                 sizes.map(|block| block - GEOMETRY.header).collect()
             }
         };
-        let mut pools: Vec<DedicatedPool> = ranked
-            .into_iter()
-            .enumerate()
-            .map(|(rank, size)| DedicatedPool {
-                size,
-                level: levels[rank.min(levels.len() - 1)],
-            })
-            .collect();
-        pools.sort_unstable_by_key(|pool| pool.size);
-        List::from_slice(&pools)
+        let level = |rank: usize| levels[rank.min(levels.len() - 1)];
+        let ranked = ranked.into_iter().enumerate();
+        ranked.map(|(rank, size)| (size, level(rank))).collect()
     }
 
     /// Names and first sizes of the levels.

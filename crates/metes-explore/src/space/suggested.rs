@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 
 use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
-use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
 
 use super::sizes::{COUNTS, Sizes, objects};
 use crate::events::Events;
@@ -168,9 +168,8 @@ impl Suggested {
             let Kind { index, limits } = self.kinds[kind as usize];
             general.push(General {
                 up_to,
-                index,
                 limits,
-                level: 0,
+                ..General::of(index)
             });
         }
         Description {
@@ -236,12 +235,14 @@ impl Suggested {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => {
                 let list = |fit, order, depth_percent, max_fit_percent| IndexKind::List {
                     fit,
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                 };
                 indexes.extend(FITS.map(|fit| list(fit, order, depth_percent, max_fit_percent)));
                 indexes
@@ -292,6 +293,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
             fit: Fit::Exact,
             order,
             depth_percent,
+            links,
             ..
         } => Kind {
             index: IndexKind::List {
@@ -299,6 +301,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
                 order,
                 depth_percent,
                 max_fit_percent: 0,
+                links,
             },
             limits,
         },
@@ -333,6 +336,7 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
                         order,
                         depth_percent,
                         max_fit_percent,
+                        links: Links::Double,
                     });
                 }
             }

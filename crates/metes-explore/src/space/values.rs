@@ -6,7 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use metes_heap::{Fit, Order};
+use metes_heap::{Fit, Links, Order};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// What a value can be read from.
@@ -206,11 +206,7 @@ impl Item for Size {
     }
 }
 
-/// Whether lists of free blocks are linked both ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Double;
-
-words!(Double, LINKS, "`double` (the links of every list)", "double" => Double);
+words!(Links, LINKS, "`single` or `double`", "single" => Links::Single, "double" => Links::Double);
 
 /// A name.
 #[derive(Clone, Debug, PartialEq, Eq)]
