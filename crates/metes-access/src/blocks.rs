@@ -77,11 +77,7 @@ impl Blocks {
     pub(crate) fn resize_begin(&mut self, cpu: u32, address: u64) {
         let slot = self.by_address.remove(&address);
         if let Some(slot) = slot {
-            shadow::set(
-                address,
-                count::slot(slot).size.load(Ordering::Relaxed),
-                0,
-            );
+            shadow::set(address, count::slot(slot).size.load(Ordering::Relaxed), 0);
         } else {
             count::add(&self.state.header().unknown_resizes, 1);
         }

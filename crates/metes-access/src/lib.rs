@@ -103,7 +103,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 fn begin(target: &str, options: &HashMap<String, String>) -> Result<(), String> {
-    let directory = options.get("directory").ok_or("option directory is missing")?;
+    let directory = options
+        .get("directory")
+        .ok_or("option directory is missing")?;
     let directory = Path::new(directory);
     let word: u32 = match options.get("word").map(String::as_str) {
         None | Some("4") => 4,

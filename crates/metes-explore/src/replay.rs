@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use metes_heap::description::{DEDICATED, IndexKind};
+use metes_heap::description::IndexKind;
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::{ChosenList, ListFit};
@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
 use crate::events::Events;
+use crate::hierarchy::{Counts, LEVELS};
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::run::{self, Totals};
 
@@ -101,6 +102,8 @@ pub struct Replay {
     pub control_bytes: u64,
     /// Bytes that resizes copied.
     pub copied: u64,
+    /// What was counted in each memory level.
+    pub levels: [Counts; LEVELS],
     /// Modelled cycles of all operations.
     pub cycles: u64,
     /// The same, a mean over the events.
@@ -129,6 +132,8 @@ pub(crate) struct Measured {
     pub(crate) totals: Totals,
     /// Whether it came to the end.
     pub(crate) complete: bool,
+    /// Requests that one general pool refused and another served.
+    pub(crate) spilled: u64,
     /// Bytes of the range of slabs.
     pub(crate) slabs: u64,
     /// Bytes of the table of slabs.
@@ -198,6 +203,7 @@ impl Replayer {
             record_bytes: measured.control + measured.table + header * in_general,
             control_bytes: measured.control + measured.table,
             copied: totals.copied,
+            levels: totals.levels,
             cycles: totals.cycles,
             cycles_mean: totals.cycles as f64 / count.max(1) as f64,
             cycles_max: most_cycles.any(),
@@ -318,12 +324,11 @@ impl<P: Pools> Run for Ready<'_, P> {
         keep: Option<&mut run::Record>,
         watch: &mut dyn FnMut(&Totals) -> bool,
     ) -> (Totals, bool) {
-        let events = self.events.as_slice();
-        let slots = self.events.slots();
+        let events = self.events;
         let pools = &mut self.pools;
         match keep {
-            Some(record) => run::run(events, slots, pools, self.cost, record, watch),
-            None => run::run(events, slots, pools, self.cost, &mut (), watch),
+            Some(record) => run::run(events, pools, self.cost, record, watch),
+            None => run::run(events, pools, self.cost, &mut (), watch),
         }
     }
 }
@@ -353,6 +358,7 @@ impl Setup<'_, '_> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => self.single(
                 description,
                 ListFit::with(ChosenList {
@@ -360,6 +366,7 @@ impl Setup<'_, '_> {
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                     limits: pool.limits,
                 }),
                 go,
@@ -389,29 +396,23 @@ impl Setup<'_, '_> {
         I: for<'a> Index<Counting<'a>>,
     {
         if description.dedicated.is_empty() {
-            return self.one(index, go);
+            return self.one(index, description, go);
         }
-        let mut sizes = [0; DEDICATED];
-        let mut count = 0;
-        for pool in description.dedicated.iter() {
-            let Some(block) = Geometry::tagged(8).block_for(pool.size) else {
-                continue;
-            };
-            let block = Index::<Counting<'_>>::block_size(&index, block);
-            // Rounding may make two sizes one.
-            if !sizes[..count].contains(&block) {
-                sizes[count] = block;
-                count += 1;
-            }
-        }
-        self.one(Dedicated::new(sizes, index), go)
+        let pools = description.dedicated.iter();
+        let dedicated = Dedicated::describe::<Counting<'_>>(pools, Geometry::tagged(8), index);
+        self.one(dedicated, description, go)
     }
 
-    fn one<I>(&mut self, index: I, go: &mut Go<'_>) -> Measured
+    fn one<I>(&mut self, index: I, description: &Description, go: &mut Go<'_>) -> Measured
     where
         I: for<'a> Index<Counting<'a>>,
     {
-        match Single::new(index, self.records, &self.options.arena) {
+        let level = description
+            .general
+            .iter()
+            .next()
+            .map_or(0, |pool| pool.level);
+        match Single::new(index, self.records, &self.options.arena, level) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
@@ -426,7 +427,7 @@ impl Setup<'_, '_> {
             |_| store(parts.next().unwrap_or_default()),
             objects,
         );
-        match Many::new(composite, self.options.arena) {
+        match Many::new(composite, self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
@@ -445,6 +446,7 @@ fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_
     Measured {
         totals,
         complete,
+        spilled: ready.pools.spilled(),
         slabs: slabs as u64,
         table: table as u64,
         control,

@@ -139,7 +139,11 @@ impl Importer {
         let mut fields = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
         let op = fields.next().unwrap_or_default();
         if first && op.eq_ignore_ascii_case(b"op") {
-            self.word = if text.windows(6).any(|name| name == b"reads8") { 8 } else { 4 };
+            self.word = if text.windows(6).any(|name| name == b"reads8") {
+                8
+            } else {
+                4
+            };
             return Ok(());
         }
         if first {
@@ -168,7 +172,10 @@ impl Importer {
             text: thread.to_string(),
         })?;
         let mut counts = [0; 4];
-        for (count, name) in counts.iter_mut().zip(["reads", "writes", "read_bytes", "write_bytes"]) {
+        for (count, name) in counts
+            .iter_mut()
+            .zip(["reads", "writes", "read_bytes", "write_bytes"])
+        {
             if let Some(field) = fields.next() {
                 *count = number_of(name, field, Some(0))?;
                 self.counted = true;
@@ -260,7 +267,11 @@ fn number_of(field: &'static str, text: &[u8], default: Option<u64>) -> Result<u
 pub fn export_csv(trace: &Trace, output: &mut impl Write) -> io::Result<CsvExport> {
     let mut export = CsvExport::default();
     let counted = trace.provenance.access_word > 0 || trace.iter().any(|event| is_counted(&event));
-    let suffix = if trace.provenance.access_word == 8 { "8" } else { "" };
+    let suffix = if trace.provenance.access_word == 8 {
+        "8"
+    } else {
+        ""
+    };
     let counts = format!(",reads{suffix},writes{suffix},read_bytes,write_bytes");
     writeln!(
         output,

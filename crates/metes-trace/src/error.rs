@@ -173,12 +173,16 @@ pub enum LineError {
     #[error("unknown op {0:?}; a (allocate), f (free), r (resize) and x (access) are known")]
     UnknownOp(String),
     /// Too few fields.
-    #[error("field {0} is missing; a line is \
-             op,block,size[,align[,thread[,reads,writes[,read_bytes,write_bytes]]]]")]
+    #[error(
+        "field {0} is missing; a line is \
+             op,block,size[,align[,thread[,reads,writes[,read_bytes,write_bytes]]]]"
+    )]
     Missing(&'static str),
     /// Too many fields.
-    #[error("more than 9 fields; a line is \
-             op,block,size[,align[,thread[,reads,writes[,read_bytes,write_bytes]]]]")]
+    #[error(
+        "more than 9 fields; a line is \
+             op,block,size[,align[,thread[,reads,writes[,read_bytes,write_bytes]]]]"
+    )]
     TooMany,
     /// A field that should be a number.
     #[error("field {field} is {text:?}, not a whole number in its range")]

@@ -48,6 +48,8 @@ int main(int count, char **arguments) {
         struct counts c = expected(k, word);
         say(SIZE(k), c.reads, c.writes, c.read_bytes, c.write_bytes);
     }
+    /* These alone. */
+    if (count > 2) return 0;
     u32 longs = 8 / word;
 
     /* The allocator's own zeroing and copying is not the program's. */

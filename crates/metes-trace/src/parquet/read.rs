@@ -272,7 +272,9 @@ fn read_group(
 ) -> Result<(), TraceError> {
     let mut cells = Vec::new();
     for (&index, name) in columns.numbers.iter().zip(NUMBERS) {
-        let cell = index.map(|index| Cells::new(group, index, name)).transpose();
+        let cell = index
+            .map(|index| Cells::new(group, index, name))
+            .transpose();
         cells.push(cell.map_err(|error| damaged(path, error))?);
     }
     let mut ops = Cells::new(group, columns.op, "op").map_err(|error| damaged(path, error))?;

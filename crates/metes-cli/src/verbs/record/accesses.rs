@@ -173,7 +173,9 @@ impl Outcome {
             ));
         }
         match self.checked {
-            None => output::note("this run alone: no light recording checks it, and it has no times"),
+            None => {
+                output::note("this run alone: no light recording checks it, and it has no times")
+            }
             Some((agreement, slowdown)) => {
                 output::note(&says(agreement));
                 if let Some(slowdown) = slowdown {

@@ -63,7 +63,9 @@ impl State {
             let offset = HEADER_BYTES + index * size_of::<Cpu>();
             // SAFETY: integers only.
             let cpu = unsafe { read_plain::<Cpu>(&self.file, offset as u64) }?;
-            sums.0 = sums.0.wrapping_add(cpu.instructions.load(Ordering::Relaxed));
+            sums.0 = sums
+                .0
+                .wrapping_add(cpu.instructions.load(Ordering::Relaxed));
             let inside = cpu.allocator_instructions.load(Ordering::Relaxed);
             sums.1 = sums.1.wrapping_add(inside);
         }
@@ -129,7 +131,8 @@ pub(super) fn read(
         ));
     }
     let (instructions, allocator_instructions) = state.instructions().map_err(damaged)?;
-    let file = File::open(directory.join(EVENT_FILE)).map_err(|error| damaged(error.to_string()))?;
+    let file =
+        File::open(directory.join(EVENT_FILE)).map_err(|error| damaged(error.to_string()))?;
     let mut reader = Reader::default();
     for record in Records::new(file) {
         reader
@@ -152,7 +155,9 @@ pub(super) fn read(
     reader.remaining(&state).map_err(damaged)?;
     let command = plan.command.iter();
     let provenance = Provenance {
-        command: command.map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
         recorder: plan
             .qemu
             .file_name()
@@ -232,7 +237,9 @@ impl Iterator for Records {
     fn next(&mut self) -> Option<Record> {
         let [head] = self.words()?;
         let thread = (head >> 3 & 0x1fff_ffff) as u32;
-        let align = 1u32.checked_shl((head >> 32 & 0x3f) as u32).unwrap_or(1 << 31);
+        let align = 1u32
+            .checked_shl((head >> 32 & 0x3f) as u32)
+            .unwrap_or(1 << 31);
         Some(match head & 7 {
             ALLOC => {
                 let [slot, address, size] = self.words()?;

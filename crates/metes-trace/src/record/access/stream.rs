@@ -84,7 +84,11 @@ impl Map {
     fn remove(&mut self, slot: u64) -> Option<u64> {
         let (address, _, block) = self.slots.remove(&slot)?;
         // While a resize was under way, another block may have come there.
-        if self.ranges.get(&address).is_some_and(|range| range.1 == block) {
+        if self
+            .ranges
+            .get(&address)
+            .is_some_and(|range| range.1 == block)
+        {
             self.ranges.remove(&address);
         }
         self.last = (0, 0, 0);
@@ -206,14 +210,14 @@ fn write_to(records: Records, output: File, word: u32) -> Result<u64> {
         }
     }
     written += write_group(&mut writer, &rows)?;
-    writer.into_inner()?.into_inner().map_err(|error| ParquetError::from(error.into_error()))?;
+    writer
+        .into_inner()?
+        .into_inner()
+        .map_err(|error| ParquetError::from(error.into_error()))?;
     Ok(written)
 }
 
-fn write_group(
-    writer: &mut SerializedFileWriter<BufWriter<File>>,
-    rows: &[Access],
-) -> Result<u64> {
+fn write_group(writer: &mut SerializedFileWriter<BufWriter<File>>, rows: &[Access]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
     }
@@ -233,10 +237,14 @@ fn write_group(
         // Parquet keeps unsigned numbers as the signed ones of the same bits.
         if matches!(name, "bytes" | "write") {
             let values: Vec<i32> = rows.iter().map(|access| number(access) as i32).collect();
-            column.typed::<Int32Type>().write_batch(&values, None, None)?;
+            column
+                .typed::<Int32Type>()
+                .write_batch(&values, None, None)?;
         } else {
             let values: Vec<i64> = rows.iter().map(|access| number(access) as i64).collect();
-            column.typed::<Int64Type>().write_batch(&values, None, None)?;
+            column
+                .typed::<Int64Type>()
+                .write_batch(&values, None, None)?;
         }
         column.close()?;
     }
@@ -304,7 +312,11 @@ fn numbers(column: ColumnReader, rows: usize) -> Result<Vec<u64>> {
     let (mut longs, mut shorts) = match column {
         ColumnReader::Int64ColumnReader(reader) => (Some(reader), None),
         ColumnReader::Int32ColumnReader(reader) => (None, Some(reader)),
-        _ => return Err(ParquetError::General("a column has another type".to_owned())),
+        _ => {
+            return Err(ParquetError::General(
+                "a column has another type".to_owned(),
+            ));
+        }
     };
     while read < rows {
         let (more, ..) = match (&mut longs, &mut shorts) {
@@ -318,5 +330,9 @@ fn numbers(column: ColumnReader, rows: usize) -> Result<Vec<u64>> {
         read += more;
     }
     let short = short.into_iter().map(|value: i32| u64::from(value as u32));
-    Ok(long.into_iter().map(|value| value as u64).chain(short).collect())
+    Ok(long
+        .into_iter()
+        .map(|value| value as u64)
+        .chain(short)
+        .collect())
 }

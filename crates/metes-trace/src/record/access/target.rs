@@ -72,7 +72,10 @@ pub(super) fn resolve(
         let script = program.path.clone().into_os_string();
         let (first, rest) = words.split_first().ok_or(RecordError::NoCommand)?;
         let mut before = vec![first.clone()];
-        if Path::new(first).file_name().is_some_and(|name| name == "env") {
+        if Path::new(first)
+            .file_name()
+            .is_some_and(|name| name == "env")
+        {
             // `env` would replace itself by the program that it names.
             let is_program = |word: &&OsString| {
                 !word.as_bytes().starts_with(b"-") && !word.as_bytes().contains(&b'=')
@@ -122,7 +125,11 @@ pub(super) fn look(path: &Path) -> Result<Target, RecordError> {
     let dynamic = elf
         .has_interpreter(&mut file)
         .map_err(|error| cannot(error.to_string()))?;
-    let own = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
+    let own = if cfg!(target_arch = "x86_64") {
+        62
+    } else {
+        183
+    };
     Ok(Target {
         machine: (*name).to_owned(),
         qemu: format!("qemu-{name}"),
