@@ -11,7 +11,12 @@ use crate::support::{
 /// The counts of the hundred blocks, as the program for this machine says.
 fn known(place: &Path) -> Counts {
     let program = compile("known", place);
-    let output = tool("gcc", Command::new(program).args(["4", "patterns"]));
+    let output = tool(
+        "gcc",
+        Command::new(program)
+            .args(["4", "patterns"])
+            .env("SAY", "1"),
+    );
     let known = parse(&String::from_utf8_lossy(&output.stdout));
     assert_eq!(known.len(), 100);
     known

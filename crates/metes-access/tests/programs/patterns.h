@@ -67,7 +67,13 @@ static void use(u8 *block, u32 k) {
         }
         break;
     case 6: /* across the border of a word of four, inside one of eight */
-        for (u32 i = 0; i < n; i++) ((volatile struct unaligned *)(block + 8 * i + 2))->value = i;
+        for (u32 i = 0; i < n; i++) {
+#ifdef __x86_64__
+            ((volatile struct unaligned *)(block + 8 * i + 2))->value = i;
+#else
+            for (u32 byte = 2; byte < 6; byte++) ((volatile u8 *)block)[8 * i + byte] = (u8)i;
+#endif
+        }
         break;
     case 7: /* sixteen bytes at a time, where the machine can */
         for (u32 i = 0; i < n; i++) {

@@ -289,9 +289,9 @@ pub fn read_accesses(
             let column = group.get_column_reader(index).map_err(damaged)?;
             *values = numbers(column, rows).map_err(damaged)?;
         }
-        for row in 0..rows {
+        for (row, &event) in columns[0].iter().enumerate() {
             each(Access {
-                event: columns[0][row],
+                event,
                 block: columns[1][row],
                 offset: columns[2][row],
                 page: columns[3][row],
