@@ -12,6 +12,7 @@ mod choose;
 mod compare;
 mod cost;
 pub mod emit;
+mod energy;
 pub mod engine;
 mod events;
 mod hierarchy;
@@ -29,13 +30,18 @@ mod search;
 pub mod small_heaps;
 mod space;
 
-pub use arena::{SmallestArena, smallest_arena};
+pub use arena::{Shortage, SmallestArena, shortages, smallest_arena};
 pub use catalogue::{Named, catalogue, write_down};
 pub use choose::{Choice, Preference, choose};
 pub use compare::{Compared, compare};
 pub use cost::CostModel;
+pub use energy::{
+    EnergyError, Figures, Leakage, Least, LevelPrice, LevelReport, Price, PriceReport, Pricer,
+    RECORD_WORD, Work,
+};
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
-pub use hierarchy::{Counts, LEVELS};
+pub use hierarchy::{Counts, Hierarchy, Level, Memory};
+pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
 pub use output::{OutputError, Results, write_json, write_whole};
 pub use pareto::{Objectives, dominates, front};
