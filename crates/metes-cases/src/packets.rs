@@ -162,6 +162,7 @@ pub fn trace(packets: &[Packet]) -> Trace {
         recorder: "generated".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         threads: 1,
+        access_word: WORD,
         timed: true,
         ..Provenance::default()
     })

@@ -199,6 +199,7 @@ impl Decoder {
             recorder: "generated".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             threads: 1,
+            access_word: WORD as u32,
             ..Provenance::default()
         })
     }
