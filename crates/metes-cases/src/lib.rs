@@ -3,11 +3,17 @@
 //! - [`packets`] buffers network packets, first in, first out, as a router does
 //!   between two lines: a trace, and the capture that a real program forwards
 //!   with the same requests;
-//! - [`texture`] decodes a still image by wavelets.
+//! - [`texture`] decodes a still image by wavelets;
+//! - [`prediction`] runs emitted heaps under the packet program and compares.
 //!
 //! Invariant: a generator is a pure function of its options, so that every
 //! figure made from it can be made again.
 
 pub mod packets;
+pub mod prediction;
 mod random;
+mod report;
+mod statistics;
 pub mod texture;
+
+pub use report::{Figure, Report};
