@@ -52,45 +52,50 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 fn description(levels: u8) -> impl Strategy<Value = Description> {
     let level = 0..levels;
-    let general = prop::collection::vec((1..100_000usize, index(), limits(), level.clone()), 1..=4);
-    let dedicated = prop::collection::btree_map(1..4000usize, level.clone(), 0..=16);
-    let objects = prop::collection::btree_map(1..=16usize, level, 0..=8);
+    let range = prop_oneof![Just(None), (1..100_000usize).prop_map(Some)];
+    let general = (1..100_000usize, range, index(), limits(), level.clone());
+    let general = prop::collection::vec(general, 1..=4);
+    let dedicated = prop::collection::btree_set(1..4000usize, 0..=16);
+    let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
-    (general, dedicated, objects, slab).prop_map(|(mut general, dedicated, objects, slab)| {
-        general.sort_by_key(|pool| pool.0);
-        general.dedup_by_key(|pool| pool.0);
-        let last = general.len() - 1;
-        let general: Vec<General> = general
-            .into_iter()
-            .enumerate()
-            .map(|(number, (up_to, index, limits, level))| General {
-                up_to: if number == last { usize::MAX } else { up_to },
-                index,
-                limits,
-                level,
-            })
-            .collect();
-        let dedicated: Vec<DedicatedPool> = dedicated
-            .into_iter()
-            .map(|(size, level)| DedicatedPool {
-                size: size * 16,
-                level,
-            })
-            .collect();
-        let objects: Vec<ObjectPoolKind> = objects
-            .into_iter()
-            .map(|(size, level)| ObjectPoolKind {
-                size: size * 16,
-                slab: 1 << slab,
-                level,
-            })
-            .collect();
-        Description {
-            general: List::from_slice(&general),
-            dedicated: List::from_slice(&dedicated),
-            objects: List::from_slice(&objects),
-        }
-    })
+    (general, dedicated, objects, slab, level).prop_map(
+        |(mut general, dedicated, objects, slab, level)| {
+            general.sort_by_key(|pool| pool.0);
+            general.dedup_by_key(|pool| pool.0);
+            let last = general.len() - 1;
+            let general: Vec<General> = general
+                .into_iter()
+                .enumerate()
+                .map(|(number, (up_to, from, index, limits, level))| General {
+                    from: from
+                        .filter(|&from| number != last && from <= up_to)
+                        .unwrap_or(0),
+                    up_to: if number == last { usize::MAX } else { up_to },
+                    index,
+                    limits,
+                    level,
+                })
+                .collect();
+            let mut heap = Description {
+                general: List::from_slice(&general),
+                dedicated: List::EMPTY,
+                objects: List::EMPTY,
+            };
+            for size in dedicated {
+                let size = size * 16;
+                let level = heap.route(size).unwrap().level;
+                heap.dedicated.push(DedicatedPool { size, level });
+            }
+            for size in objects {
+                heap.objects.push(ObjectPoolKind {
+                    size: size * 16,
+                    slab: 1 << slab,
+                    level,
+                });
+            }
+            heap
+        },
+    )
 }
 
 fn levels() -> impl Strategy<Value = Vec<Level>> {
@@ -296,6 +301,7 @@ fn files_read_as_they_look() {
     assert_eq!(
         general[0],
         General {
+            from: 0,
             up_to: 512,
             index: IndexKind::List {
                 fit: Fit::Best,

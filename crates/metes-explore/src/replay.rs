@@ -132,6 +132,8 @@ pub(crate) struct Measured {
     pub(crate) totals: Totals,
     /// Whether it came to the end.
     pub(crate) complete: bool,
+    /// Requests that one general pool refused and another served.
+    pub(crate) spilled: u64,
     /// Bytes of the range of slabs.
     pub(crate) slabs: u64,
     /// Bytes of the table of slabs.
@@ -453,6 +455,7 @@ fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_
     Measured {
         totals,
         complete,
+        spilled: ready.pools.spilled(),
         slabs: slabs as u64,
         table: table as u64,
         control,
