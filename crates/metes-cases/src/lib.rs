@@ -4,16 +4,19 @@
 //!   between two lines: a trace, and the capture that a real program forwards
 //!   with the same requests;
 //! - [`texture`] decodes a still image by wavelets;
+//! - [`vtc`] is the experiment on the latter;
 //! - [`prediction`] runs emitted heaps under the packet program and compares.
 //!
 //! Invariant: a generator is a pure function of its options, so that every
 //! figure made from it can be made again.
 
 pub mod packets;
+mod platform;
 pub mod prediction;
 mod random;
 mod report;
 mod statistics;
 pub mod texture;
+pub mod vtc;
 
 pub use report::{Figure, Report};
