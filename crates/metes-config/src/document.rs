@@ -243,7 +243,9 @@ impl<'a> Reader<'a> {
                 Kind::Dedicated => {
                     fields.call("a dedicated pool");
                     let size = self.pool_size(&mut fields, "dedicated")?;
-                    pools.dedicated.push((DedicatedPool { size, level }, at));
+                    let mut pool = DedicatedPool::new(size, level);
+                    names::read_keeping(&mut fields, &mut pool)?;
+                    pools.dedicated.push((pool, at));
                 }
                 Kind::Object => {
                     fields.call("an object pool");

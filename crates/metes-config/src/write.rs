@@ -53,6 +53,9 @@ pub(crate) fn to_toml(config: &Config) -> String {
         section(&mut text, "[[pool]]");
         line(&mut text, "kind", "\"dedicated\"");
         line(&mut text, "size", &write_size(pool.size));
+        for (key, value) in names::write_keeping(&pool) {
+            line(&mut text, key, &quoted(&value));
+        }
         in_level(&mut text, pool.level, config);
     }
     if only.is_none() {

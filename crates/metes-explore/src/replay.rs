@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use metes_heap::description::{DEDICATED, IndexKind};
+use metes_heap::description::IndexKind;
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::{ChosenList, ListFit};
@@ -358,6 +358,7 @@ impl Setup<'_, '_> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => self.single(
                 description,
                 ListFit::with(ChosenList {
@@ -365,6 +366,7 @@ impl Setup<'_, '_> {
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                     limits: pool.limits,
                 }),
                 go,
@@ -396,20 +398,9 @@ impl Setup<'_, '_> {
         if description.dedicated.is_empty() {
             return self.one(index, description, go);
         }
-        let mut sizes = [0; DEDICATED];
-        let mut count = 0;
-        for pool in description.dedicated.iter() {
-            let Some(block) = Geometry::tagged(8).block_for(pool.size) else {
-                continue;
-            };
-            let block = Index::<Counting<'_>>::block_size(&index, block);
-            // Rounding may make two sizes one.
-            if !sizes[..count].contains(&block) {
-                sizes[count] = block;
-                count += 1;
-            }
-        }
-        self.one(Dedicated::new(sizes, index), description, go)
+        let pools = description.dedicated.iter();
+        let dedicated = Dedicated::describe::<Counting<'_>>(pools, Geometry::tagged(8), index);
+        self.one(dedicated, description, go)
     }
 
     fn one<I>(&mut self, index: I, description: &Description, go: &mut Go<'_>) -> Measured

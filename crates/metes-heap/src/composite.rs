@@ -14,7 +14,7 @@ use crate::description::{DEDICATED, Description, GENERAL};
 use crate::heap::{Corruption, Heap, Source};
 use crate::index::Index;
 use crate::index::any::AnyIndex;
-use crate::index::dedicated::Dedicated;
+use crate::index::dedicated::{ChosenKeeping, Dedicated};
 use crate::objects::ObjectPools;
 use crate::statistics::{Counters, Statistics};
 use crate::store::{BadFree, Store};
@@ -116,7 +116,7 @@ pub struct Composite<'a, I, S: Store, const POOLS: usize = GENERAL> {
 }
 
 /// The index of a general pool whose description is known at run time only.
-pub type AnyPool<B> = Dedicated<AnyIndex<B>, DEDICATED>;
+pub type AnyPool<B> = Dedicated<AnyIndex<B>, DEDICATED, ChosenKeeping<DEDICATED>>;
 
 impl<'a, S: Store> Composite<'a, AnyPool<S::Block>, S> {
     /// The heap of a valid description; `store` makes the store of each general
@@ -131,21 +131,9 @@ impl<'a, S: Store> Composite<'a, AnyPool<S::Block>, S> {
         for (number, pool) in description.general.iter().enumerate() {
             let store = store(number);
             let index = AnyIndex::new(pool.index, pool.limits);
-            let mut sizes = [0; DEDICATED];
             let own = description.dedicated_of(&pool);
-            let blocks = own.filter_map(|dedicated| {
-                let block = store.geometry().block_for(dedicated.size)?;
-                Some(Index::<S>::block_size(&index, block))
-            });
-            let mut count = 0;
-            for block in blocks {
-                // Rounding may make two sizes one.
-                if !sizes[..count].contains(&block) {
-                    sizes[count] = block;
-                    count += 1;
-                }
-            }
-            general[number] = Some(Heap::new(Dedicated::new(sizes, index), store));
+            let dedicated = Dedicated::describe::<S>(own, store.geometry(), index);
+            general[number] = Some(Heap::new(dedicated, store));
             ranges[number] = pool.sizes();
         }
         Self::new(general, ranges, objects)

@@ -12,6 +12,7 @@
 
 use crate::composite::Sizes;
 use crate::index::Limits;
+use crate::index::links::Links;
 use crate::index::list::{Fit, Order};
 use crate::objects;
 
@@ -38,6 +39,9 @@ pub enum IndexKind {
         depth_percent: u32,
         /// Largest block that qualifies, in percent of the need; 0: no limit.
         max_fit_percent: u32,
+        /// Whether blocks know what precedes them: the same placements, other
+        /// words read and written.
+        links: Links,
     },
     /// Size classes: TLSF (no probes), half-fit (second level 1, no probes),
     /// segregated fit (probes without limit).
@@ -97,6 +101,23 @@ pub struct DedicatedPool {
     pub size: usize,
     /// Memory level it lies in, counted from zero.
     pub level: u8,
+    /// Where a freed block enters; requests take from the front.
+    pub order: Order,
+    /// Whether blocks know what precedes them.
+    pub links: Links,
+}
+
+impl DedicatedPool {
+    /// A list for requests of `size` bytes in level `level`, in LIFO order with
+    /// double links.
+    pub const fn new(size: usize, level: u8) -> Self {
+        DedicatedPool {
+            size,
+            level,
+            order: Order::Lifo,
+            links: Links::Double,
+        }
+    }
 }
 
 /// Slabs of equal slots with a bitmap and no record a block.
@@ -254,6 +275,7 @@ impl IndexKind {
             order,
             depth_percent: 100,
             max_fit_percent: 0,
+            links: Links::Double,
         }
     }
 

@@ -44,6 +44,7 @@ pub use index::buddy::Buddy;
 pub use index::classes::{HalfFit, SegregatedFit, Tlsf};
 pub use index::dedicated::Dedicated;
 pub use index::kingsley::Kingsley;
+pub use index::links::Links;
 pub use index::list::{Fit, ListFit, Order};
 pub use levels::Levels;
 pub use objects::{ObjectPools, Slab};

@@ -207,7 +207,7 @@ fn descriptions() -> Vec<(Description, Sizes)> {
         slab: 4096,
         level: 0,
     };
-    let dedicated = |size| DedicatedPool { size, level: 0 };
+    let dedicated = |size| DedicatedPool::new(size, 0);
     let best = IndexKind::list(Fit::Best, Order::Address);
     let whole = vec![
         Description {
@@ -474,7 +474,7 @@ fn contradictory_pools_are_refused() {
         (of(&[near(0, 100, 4), any]), Err(Invalid::Level)),
         (
             Description {
-                dedicated: List::from_slice(&[DedicatedPool { size: 24, level: 1 }]),
+                dedicated: List::from_slice(&[DedicatedPool::new(24, 1)]),
                 ..of(&[any, far])
             },
             Err(Invalid::DedicatedLevel),

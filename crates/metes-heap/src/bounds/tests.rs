@@ -143,7 +143,7 @@ fn descriptions_have_bounds() {
     assert_eq!(got.heap_bytes, Some(12));
     assert!(got.used.is_some());
     // One dedicated list: M = 12, s = 3: 9 * 3 + 3. The lower bound stays that of M = 6.
-    heap.dedicated.push(DedicatedPool { size: 2, level: 0 });
+    heap.dedicated.push(DedicatedPool::new(2, 0));
     let got = described(&heap, &UNIT, &demand).unwrap();
     assert_eq!(got.heap_bytes, Some(30));
     assert_eq!(got.necessary_bytes, 8);
