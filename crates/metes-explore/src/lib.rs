@@ -11,6 +11,7 @@ mod choose;
 mod compare;
 mod cost;
 pub mod emit;
+mod energy;
 mod events;
 mod hierarchy;
 mod outcome;
@@ -31,8 +32,12 @@ pub use catalogue::{Named, catalogue, write_down};
 pub use choose::{Choice, Preference, choose};
 pub use compare::{Compared, compare};
 pub use cost::CostModel;
+pub use energy::{
+    EnergyError, Figures, Leakage, Least, LevelPrice, LevelReport, Price, PriceReport, Pricer,
+    RECORD_WORD, Work,
+};
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
-pub use hierarchy::{Counts, LEVELS};
+pub use hierarchy::{Counts, Hierarchy, LEVELS, Level, Memory};
 pub use outcome::{Outcome, constant_time};
 pub use output::{OutputError, Results, write_json, write_whole};
 pub use pareto::{Objectives, dominates, front};
