@@ -9,8 +9,8 @@
 //! took. One that takes more than 8 MiB is charged as if these sufficed, which
 //! favours it, and is marked.
 
-use metes_explore::energy::{EnergyError, Work};
 use metes_explore::{Arena, CostModel, Events, Hierarchy, LEVELS, Options, Replayer};
+use metes_explore::{EnergyError, Work};
 use metes_heap::Description;
 use metes_heap::description::{General, List};
 
@@ -23,7 +23,7 @@ pub(crate) const MAIN: u8 = 1;
 /// The largest main memory.
 const MOST_MAIN: u64 = 8 << 20;
 /// Memory is taken in steps of this: a device has no pages.
-const INCREMENT: usize = 256;
+pub(crate) const INCREMENT: usize = 256;
 
 /// What a heap costs on the platform.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,6 +107,26 @@ impl<'e> Platform<'e> {
             failed: replay.failed,
             beyond,
         })
+    }
+
+    /// Dynamic energy, in joule, of a heap that lies in the main memory alone and
+    /// took and touched so much.
+    pub(crate) fn in_main(&self, metrics: &Metrics) -> Result<f64, EnergyError> {
+        let application = self.events.application();
+        let mut counts = [Counts::default(); LEVELS];
+        counts[usize::from(MAIN)] = Counts {
+            record_reads: metrics.record_reads,
+            record_writes: metrics.record_writes,
+            application_reads: application.reads,
+            application_writes: application.writes,
+            footprint: metrics.footprint.min(MOST_MAIN),
+            ..Counts::default()
+        };
+        let heap = in_main(&Description::of(IndexKind::Kingsley));
+        let word = self.events.access_word();
+        let pricer = self.hierarchy.pricer(&heap, &[None; LEVELS], word)?;
+        let work = Work::of(self.events, &CostModel::default());
+        Ok(pricer.price(&counts, &work)?.energy_fj as f64 * 1e-15)
     }
 }
 

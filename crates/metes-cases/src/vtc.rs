@@ -10,10 +10,10 @@
 
 use std::time::Instant;
 
-use metes_explore::energy::EnergyError;
+use metes_explore::EnergyError;
 use metes_explore::{EventError, Events, Replayer};
 use metes_heap::description::{DedicatedPool, General, List};
-use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
 
 use crate::platform::{Cost, MAIN, Platform, SCRATCHPAD, in_main};
 use crate::report::{Figure, Report};
@@ -58,7 +58,7 @@ pub fn reproduce() -> Result<Report, VtcError> {
     let platform = Platform::new(&events)?;
     let mut replayer = Replayer::new();
     let mut tried = Vec::new();
-    let mut attempt = |scratchpad, pools, limits| -> Result<(), VtcError> {
+    let mut attempt = |scratchpad: Option<usize>, pools: usize, limits| -> Result<(), VtcError> {
         let heap = heap(&POOLS[..pools], scratchpad.is_some(), limits);
         tried.push(Tried {
             scratchpad,
@@ -118,12 +118,22 @@ fn heap(sizes: &[usize], scratchpad: bool, limits: Limits) -> Description {
             general.push(General {
                 from: size,
                 up_to: size,
-                index: IndexKind::list(Fit::Exact, Order::Fifo),
+                index: IndexKind::List {
+                    fit: Fit::Exact,
+                    order: Order::Fifo,
+                    depth_percent: 100,
+                    max_fit_percent: 0,
+                    links: Links::Single,
+                },
                 limits: KEEP,
                 level: SCRATCHPAD,
             });
         } else {
-            dedicated.push(DedicatedPool { size, level: MAIN });
+            dedicated.push(DedicatedPool {
+                order: Order::Fifo,
+                links: Links::Single,
+                ..DedicatedPool::new(size, MAIN)
+            });
         }
     }
     general.push(General {
@@ -216,7 +226,8 @@ fn report(events: &Events, tried: &[Tried], kingsley: &Cost, lines: &Cost, secon
             "\"exact fit\" is the best fit of the whole list: a fit that must be exact never splits, \
              and the paper varies splitting"
                 .to_owned(),
-            "lists have double links in all pools; records are those of a 64-bit host, two accesses \
+            "pools of one size are lists first in, first out, with single links, the main memory's list \
+             has double ones, as in the paper; records are those of a 64-bit host, two accesses \
              of the 32-bit memories each"
                 .to_owned(),
             "energy is dynamic, by CACTI 6.5 at 130 nm (the paper: an updated CACTI at 130 nm); main \

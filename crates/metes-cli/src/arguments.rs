@@ -312,4 +312,7 @@ pub(crate) struct Reproduce {
     /// Every case, also those that take minutes
     #[arg(long)]
     pub(crate) full: bool,
+    /// Only so much as takes seconds: a part of the space, fewer requests
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
 }
