@@ -337,7 +337,7 @@ pub(crate) struct Report {
     pub(crate) directory: PathBuf,
 }
 
-/// Exchange traces with other tools as text: `op,block,size[,align[,thread[,reads,writes]]]`
+/// Generate traces, or exchange them with other tools as text
 #[derive(Args)]
 #[command(after_help = "Example: metes trace export ls.trace.parquet -o ls.csv")]
 pub(crate) struct Trace {
@@ -365,6 +365,34 @@ pub(crate) enum TraceAction {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Make the trace of a case study, with the program's accesses
+    #[command(
+        after_help = "Example: metes trace generate packets -o packets.trace.parquet --capture packets.pcap"
+    )]
+    Generate {
+        /// Which
+        case: Case,
+        /// The trace file
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// Also write the packets as a capture, for a program to forward
+        #[arg(long, value_name = "FILE")]
+        capture: Option<PathBuf>,
+        /// How many packets
+        #[arg(long, value_name = "N", default_value = "12000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+        packets: u32,
+        /// What orders the packets' sizes and draws their bursts
+        #[arg(long, value_name = "N", default_value = "1")]
+        seed: u64,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Case {
+    /// Network packets, buffered first in, first out
+    Packets,
+    /// A still image, decoded by wavelets
+    Texture,
 }
 
 /// List named experiments, or run one and compare with its paper
@@ -378,4 +406,7 @@ pub(crate) struct Reproduce {
     /// Every case, also those that take minutes
     #[arg(long)]
     pub(crate) full: bool,
+    /// Only so much as takes seconds: a part of the space, fewer requests
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
 }
