@@ -53,6 +53,8 @@ fn row(seq: u64, op: Op, block: u64, size: u64, reads: u64, writes: u64) -> Even
         align,
         reads,
         writes,
+        read_bytes: 4 * reads,
+        write_bytes: 4 * writes,
         site: 0,
     }
 }

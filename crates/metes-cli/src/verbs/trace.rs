@@ -62,7 +62,6 @@ fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
         output::json(&json!({
             "file": to,
             "written": exported.written,
-            "skipped": exported.skipped,
         }))?;
     } else {
         output::text(&format!(
@@ -70,12 +69,6 @@ fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
             to.display(),
             grouped(exported.written)
         ))?;
-        if exported.skipped > 0 {
-            output::note(&format!(
-                "{} accesses are left out: the text form has none",
-                grouped(exported.skipped)
-            ));
-        }
     }
     Ok(0)
 }

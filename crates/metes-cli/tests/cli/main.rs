@@ -4,6 +4,7 @@
 //! Needs a C compiler, python3, perl, sqlite3 and gcc; a missing one fails the
 //! test that needs it.
 
+mod accesses;
 mod bad_input;
 mod support;
 mod tune;

@@ -24,6 +24,8 @@ fn libraries() -> &'static Path {
             "metes-record",
             "-p",
             "metes-preload",
+            "-p",
+            "metes-access",
         ]);
         if directory.ends_with("release") {
             build.arg("--release");
