@@ -2,7 +2,7 @@
 
 use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
-use metes_heap::{Fit, IndexKind, Limits, Links, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order, SizeTable};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = usize> {
@@ -47,6 +47,12 @@ fn index() -> impl Strategy<Value = IndexKind> {
             probes,
         }),
         Just(IndexKind::Kingsley),
+        prop::collection::btree_set(2..1u32 << 27, 1..=8).prop_map(|sizes| {
+            let sizes: Vec<u32> = sizes.into_iter().map(|size| size * 16).collect();
+            IndexKind::FixedSizes {
+                sizes: SizeTable::new(&sizes).unwrap(),
+            }
+        }),
         any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
     ]
 }
@@ -346,4 +352,16 @@ fn specs_read_as_they_look() {
     let config = spec("first-fit:links=double").unwrap();
     assert_eq!(config.spec().unwrap(), "first-fit");
     assert!(spec("tlsf:links=single").is_err());
+    let config = spec("ose:sizes=64/1 KiB/65536").unwrap();
+    assert_eq!(config.spec().unwrap(), "ose:sizes=64/1024/65536");
+    for wrong in [
+        "",
+        "64/",
+        "64/32",
+        "16",
+        "60",
+        "32/48/64/80/96/112/128/144/160",
+    ] {
+        assert!(spec(&format!("ose:sizes={wrong}")).is_err(), "{wrong}");
+    }
 }

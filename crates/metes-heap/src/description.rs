@@ -9,6 +9,7 @@
 //! sizes of object pools rise and differ, so do those of dedicated pools.
 
 use crate::index::Limits;
+use crate::index::fixed::SizeTable;
 use crate::index::links::Links;
 use crate::index::list::{Fit, Order};
 use crate::objects;
@@ -47,6 +48,11 @@ pub enum IndexKind {
     },
     /// Power-of-two classes without coalescing.
     Kingsley,
+    /// A list for each of a few block sizes, without coalescing (OSE-style).
+    FixedSizes {
+        /// The sizes.
+        sizes: SizeTable,
+    },
     /// Binary buddy; lowest address first if `lowest`.
     Buddy {
         /// Lowest address instead of latest freed.
@@ -235,7 +241,7 @@ impl IndexKind {
             // Halving and merging are bounded by the word, not by a constant
             // that a designer would accept as one: log2 of the largest block.
             IndexKind::Buddy { lowest } => !*lowest,
-            IndexKind::Kingsley => true,
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. } => true,
         }
     }
 
