@@ -62,6 +62,9 @@ pub(crate) fn to_toml(config: &Config) -> String {
         for pool in config.heap.general.iter() {
             section(&mut text, "[[pool]]");
             line(&mut text, "kind", "\"general\"");
+            if pool.from != 0 {
+                line(&mut text, "from", &write_size(pool.from));
+            }
             if pool.up_to != usize::MAX {
                 line(&mut text, "up_to", &write_size(pool.up_to));
             }

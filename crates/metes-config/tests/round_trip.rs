@@ -47,8 +47,8 @@ fn index() -> impl Strategy<Value = IndexKind> {
             probes,
         }),
         Just(IndexKind::Kingsley),
-        prop::collection::btree_set(2..1u32 << 27, 1..=8).prop_map(|sizes| {
-            let sizes: Vec<u32> = sizes.into_iter().map(|size| size * 16).collect();
+        prop::collection::btree_set(1..1u32 << 26, 1..=8).prop_map(|sizes| {
+            let sizes: Vec<u32> = sizes.into_iter().map(|size| size * 32).collect();
             IndexKind::FixedSizes {
                 sizes: SizeTable::new(&sizes).unwrap(),
             }
@@ -66,48 +66,55 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 fn description(levels: u8) -> impl Strategy<Value = Description> {
     let level = 0..levels;
-    let general = prop::collection::vec((1..100_000usize, index(), limits(), level.clone()), 1..=4);
-    let kept = (level.clone(), order(), links());
-    let dedicated = prop::collection::btree_map(1..4000usize, kept, 0..=16);
-    let objects = prop::collection::btree_map(1..=16usize, level, 0..=8);
+    let range = prop_oneof![Just(None), (1..100_000usize).prop_map(Some)];
+    let general = (1..100_000usize, range, index(), limits(), level.clone());
+    let general = prop::collection::vec(general, 1..=4);
+    let dedicated = prop::collection::btree_map(1..4000usize, (order(), links()), 0..=16);
+    let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
-    (general, dedicated, objects, slab).prop_map(|(mut general, dedicated, objects, slab)| {
-        general.sort_by_key(|pool| pool.0);
-        general.dedup_by_key(|pool| pool.0);
-        let last = general.len() - 1;
-        let general: Vec<General> = general
-            .into_iter()
-            .enumerate()
-            .map(|(number, (up_to, index, limits, level))| General {
-                up_to: if number == last { usize::MAX } else { up_to },
-                index,
-                limits,
-                level,
-            })
-            .collect();
-        let dedicated: Vec<DedicatedPool> = dedicated
-            .into_iter()
-            .map(|(size, (level, order, links))| DedicatedPool {
-                size: size * 16,
-                level,
-                order,
-                links,
-            })
-            .collect();
-        let objects: Vec<ObjectPoolKind> = objects
-            .into_iter()
-            .map(|(size, level)| ObjectPoolKind {
-                size: size * 16,
-                slab: 1 << slab,
-                level,
-            })
-            .collect();
-        Description {
-            general: List::from_slice(&general),
-            dedicated: List::from_slice(&dedicated),
-            objects: List::from_slice(&objects),
-        }
-    })
+    (general, dedicated, objects, slab, level).prop_map(
+        |(mut general, dedicated, objects, slab, level)| {
+            general.sort_by_key(|pool| pool.0);
+            general.dedup_by_key(|pool| pool.0);
+            let last = general.len() - 1;
+            let general: Vec<General> = general
+                .into_iter()
+                .enumerate()
+                .map(|(number, (up_to, from, index, limits, level))| General {
+                    from: from
+                        .filter(|&from| number != last && from <= up_to)
+                        .unwrap_or(0),
+                    up_to: if number == last { usize::MAX } else { up_to },
+                    index,
+                    limits,
+                    level,
+                })
+                .collect();
+            let mut heap = Description {
+                general: List::from_slice(&general),
+                dedicated: List::EMPTY,
+                objects: List::EMPTY,
+            };
+            for (size, (order, links)) in dedicated {
+                let size = size * 16;
+                let level = heap.route(size).unwrap().level;
+                heap.dedicated.push(DedicatedPool {
+                    size,
+                    level,
+                    order,
+                    links,
+                });
+            }
+            for size in objects {
+                heap.objects.push(ObjectPoolKind {
+                    size: size * 16,
+                    slab: 1 << slab,
+                    level,
+                });
+            }
+            heap
+        },
+    )
 }
 
 fn levels() -> impl Strategy<Value = Vec<Level>> {
@@ -242,7 +249,7 @@ proptest! {
 #[test]
 fn every_named_heap_has_its_name() {
     let named = named();
-    assert_eq!(named.len(), 10);
+    assert_eq!(named.len(), 11);
     for (name, config) in named {
         assert_eq!(config.spec().as_deref(), Some(name));
         assert_eq!(config.name(), name);
@@ -313,6 +320,7 @@ fn files_read_as_they_look() {
     assert_eq!(
         general[0],
         General {
+            from: 0,
             up_to: 512,
             index: IndexKind::List {
                 fit: Fit::Best,
@@ -359,8 +367,8 @@ fn specs_read_as_they_look() {
         "64/",
         "64/32",
         "16",
-        "60",
-        "32/48/64/80/96/112/128/144/160",
+        "80",
+        "32/64/96/128/160/192/224/256/288",
     ] {
         assert!(spec(&format!("ose:sizes={wrong}")).is_err(), "{wrong}");
     }

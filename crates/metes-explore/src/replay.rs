@@ -133,6 +133,8 @@ pub(crate) struct Measured {
     pub(crate) totals: Totals,
     /// Whether it came to the end.
     pub(crate) complete: bool,
+    /// Requests that one general pool refused and another served.
+    pub(crate) spilled: u64,
     /// Bytes of the range of slabs.
     pub(crate) slabs: u64,
     /// Bytes of the table of slabs.
@@ -398,10 +400,9 @@ impl Setup<'_, '_> {
         if description.dedicated.is_empty() {
             return self.one(index, description, go);
         }
-        let geometry = Geometry::tagged(8);
-        let pools = &description.dedicated;
-        let lists = Dedicated::describe::<Counting<'_>>(pools, geometry, index);
-        self.one(lists, description, go)
+        let pools = description.dedicated.iter();
+        let dedicated = Dedicated::describe::<Counting<'_>>(pools, Geometry::tagged(8), index);
+        self.one(dedicated, description, go)
     }
 
     fn one<I>(&mut self, index: I, description: &Description, go: &mut Go<'_>) -> Measured
@@ -447,6 +448,7 @@ fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_
     Measured {
         totals,
         complete,
+        spilled: ready.pools.spilled(),
         slabs: slabs as u64,
         table: table as u64,
         control,

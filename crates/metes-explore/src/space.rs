@@ -169,9 +169,8 @@ impl Space {
             let Kind { index, limits } = self.kinds[kind as usize];
             general.push(General {
                 up_to,
-                index,
                 limits,
-                level: 0,
+                ..General::of(index)
             });
         }
         Description {

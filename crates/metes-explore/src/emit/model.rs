@@ -90,11 +90,22 @@ fn summary(description: &Description) -> Vec<String> {
 }
 
 fn pool_summary(pool: &General) -> String {
-    let reach = match pool.up_to {
-        usize::MAX => "everything else".to_string(),
-        bytes => format!("requests up to {bytes} bytes"),
+    let reach = match (pool.from, pool.up_to) {
+        (0, usize::MAX) => "everything else".to_string(),
+        (0, bytes) => format!("requests up to {bytes} bytes"),
+        (bytes, usize::MAX) => format!("requests from {bytes} bytes"),
+        (least, most) => format!("requests from {least} to {most} bytes"),
     };
     format!("{reach}: {}", index_summary(&pool.index))
+}
+
+/// The condition in C under which a general pool takes requests of `size`; empty
+/// if it takes all.
+fn takes(pool: &General) -> String {
+    let least = (pool.from > 0).then(|| format!("size >= {}U", pool.from));
+    let most = (pool.up_to < usize::MAX).then(|| format!("size <= {}U", pool.up_to));
+    let both: Vec<String> = least.into_iter().chain(most).collect();
+    both.join(" && ")
 }
 
 fn index_summary(index: &IndexKind) -> String {
@@ -176,15 +187,18 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         article => if count == 1 { "the general pool".to_string() } else { format!("general pool {number}") },
         summary => pool_summary(pool),
         number => number,
+        takes => takes(pool),
+        from => pool.from,
         up_to => pool.up_to,
+        up_to_rust => if pool.up_to == usize::MAX { "usize::MAX".to_string() } else { pool.up_to.to_string() },
         halves => halves,
         wilderness => !halves && !matches!(pool.index, IndexKind::Classes { .. }),
         merges_all => !halves && coalesce == usize::MAX,
         coalesce => bytes(coalesce, "unlimited"),
         split => bytes(split, "never"),
-        dedicated => !description.dedicated.is_empty(),
-        dedicated_64 => dedicated_blocks(description, &pool.index, 8),
-        dedicated_32 => dedicated_blocks(description, &pool.index, 4),
+        dedicated => description.dedicated_of(pool).next().is_some(),
+        dedicated_64 => dedicated_blocks(description, pool, 8),
+        dedicated_32 => dedicated_blocks(description, pool, 4),
         kept => kept(description),
     };
     let index = match pool.index {
@@ -256,15 +270,15 @@ fn kept(description: &Description) -> Value {
 
 /// The blocks that dedicated lists keep on a target with such words, each once,
 /// and how each list is kept.
-fn dedicated_blocks(description: &Description, index: &IndexKind, word: usize) -> Value {
+fn dedicated_blocks(description: &Description, general: &General, word: usize) -> Value {
     let geometry = Geometry::tagged(word);
     let mut blocks = Vec::new();
     let mut pools: Vec<DedicatedPool> = Vec::new();
-    for pool in description.dedicated.iter() {
+    for pool in description.dedicated_of(general) {
         let Some(block) = geometry.block_for(pool.size) else {
             continue;
         };
-        let block = match index {
+        let block = match general.index {
             IndexKind::Kingsley | IndexKind::Buddy { .. } => block.next_power_of_two(),
             IndexKind::FixedSizes { sizes } => sizes.block_size(block),
             _ => block,

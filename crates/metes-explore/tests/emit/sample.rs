@@ -139,9 +139,7 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
     ] {
         everything.general.push(General {
             up_to,
-            index,
-            limits: Limits::NONE,
-            level: 0,
+            ..General::of(index)
         });
     }
     for size in [200, 1000] {
@@ -214,14 +212,14 @@ fn draw(random: &mut Random) -> Description {
     let mut up_to = 0;
     for pool in 0..pools {
         up_to += 1 + random.below(2_000);
+        let index = index(random);
         drawn.general.push(General {
             up_to: if pool + 1 == pools { usize::MAX } else { up_to },
-            index: index(random),
             limits: Limits {
                 coalesce_up_to: random.one_of(&[usize::MAX, usize::MAX, 0, 8_192]),
                 split_down_to: random.one_of(&[0, 0, 100, usize::MAX]),
             },
-            level: 0,
+            ..General::of(index)
         });
     }
     let mut size = 0;

@@ -117,13 +117,11 @@ fn general() -> impl Strategy<Value = General> {
     let coalesce = prop::sample::select(vec![usize::MAX, usize::MAX, 0, 256, 8192]);
     let split = prop::sample::select(vec![0_usize, 0, 128, usize::MAX]);
     (kind(), coalesce, split).prop_map(|(index, coalesce_up_to, split_down_to)| General {
-        up_to: usize::MAX,
-        index,
         limits: Limits {
             coalesce_up_to,
             split_down_to,
         },
-        level: 0,
+        ..General::of(index)
     })
 }
 

@@ -7,7 +7,7 @@ use super::{
     Bound, BoundError, BuddyChoice, ClassSearch, Coalescing, Demand, Geometry, HeapKind, Limits,
     Order, Part, Splitting, Time,
 };
-use crate::description::{Description, GENERAL, IndexKind, OBJECTS};
+use crate::description::{Description, GENERAL, IndexKind, LEVELS, OBJECTS};
 use crate::{Fit, Links, index, store};
 
 impl HeapKind<'static> {
@@ -104,6 +104,8 @@ impl Geometry {
 /// The guarantee of a described heap. `geometry` is that of its general pools; object pools keep
 /// their records outside.
 ///
+/// Where ranges of pools overlap, no bound is proved, and the note says so.
+///
 /// A single general pool has its own bound with formula; several pools have the sum. Dedicated
 /// free lists keep freed blocks out of merging, so each counts once more for all live bytes
 /// (`docs/guarantees.md#dedicated`).
@@ -112,6 +114,20 @@ impl Geometry {
 /// As [`super::bound`].
 pub fn described(
     description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+) -> Result<Bound, BoundError> {
+    described_in(description, &[None; LEVELS], geometry, demand)
+}
+
+/// The guarantee of a described heap whose memory levels have sizes. Where a pool lies in a level
+/// with a size no bound is proved, and the note says so.
+///
+/// # Errors
+/// As [`super::bound`].
+pub fn described_in(
+    description: &Description,
+    sizes: &[Option<usize>; LEVELS],
     geometry: &Geometry,
     demand: &Demand,
 ) -> Result<Bound, BoundError> {
@@ -153,6 +169,19 @@ pub fn described(
         } else {
             bound.note = Some("dedicated lists: M counts once more for each of them");
         }
+        bound.necessary_bytes = super::necessary(geometry, demand)?;
+    }
+    let limited = |level: u8| sizes.get(usize::from(level)).is_some_and(Option::is_some);
+    let limited = description.general.iter().any(|pool| limited(pool.level))
+        || description.objects.iter().any(|pool| limited(pool.level));
+    if limited || !description.partitions() {
+        bound.heap_bytes = None;
+        bound.used = None;
+        bound.others = Default::default();
+        bound.note = Some(
+            "no finite bound is proved: where ranges of pools overlap or a memory level is \
+             limited, which pool a block lies in depends on what found room before",
+        );
         bound.necessary_bytes = super::necessary(geometry, demand)?;
     }
     if walks_on_free(description) {

@@ -15,7 +15,7 @@
 use super::links::{Links, Ring};
 use super::list::Order;
 use super::{Index, Limits};
-use crate::description::{self, DEDICATED, DedicatedPool};
+use crate::description::{DEDICATED, DedicatedPool};
 use crate::store::{Geometry, Store};
 
 /// How each dedicated list is kept.
@@ -82,7 +82,7 @@ impl<I> Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>> {
     /// The lists of a description in front of `inner`, for a store `S`. Where
     /// the inner index rounds two sizes to one, the first one's list serves both.
     pub fn describe<S: Store>(
-        pools: &description::List<DedicatedPool, DEDICATED>,
+        pools: impl IntoIterator<Item = DedicatedPool>,
         geometry: Geometry,
         inner: I,
     ) -> Self
@@ -95,7 +95,7 @@ impl<I> Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>> {
             links: [Links::Double; DEDICATED],
         };
         let mut count = 0;
-        for pool in pools.iter() {
+        for pool in pools {
             let Some(block) = geometry.block_for(pool.size) else {
                 continue;
             };
