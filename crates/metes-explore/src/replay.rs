@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
 use crate::events::Events;
+use crate::hierarchy::{Counts, LEVELS};
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::run::{self, Totals};
 
@@ -101,6 +102,8 @@ pub struct Replay {
     pub control_bytes: u64,
     /// Bytes that resizes copied.
     pub copied: u64,
+    /// What was counted in each memory level.
+    pub levels: [Counts; LEVELS],
     /// Modelled cycles of all operations.
     pub cycles: u64,
     /// The same, a mean over the events.
@@ -198,6 +201,7 @@ impl Replayer {
             record_bytes: measured.control + measured.table + header * in_general,
             control_bytes: measured.control + measured.table,
             copied: totals.copied,
+            levels: totals.levels,
             cycles: totals.cycles,
             cycles_mean: totals.cycles as f64 / count.max(1) as f64,
             cycles_max: most_cycles.any(),
@@ -318,12 +322,11 @@ impl<P: Pools> Run for Ready<'_, P> {
         keep: Option<&mut run::Record>,
         watch: &mut dyn FnMut(&Totals) -> bool,
     ) -> (Totals, bool) {
-        let events = self.events.as_slice();
-        let slots = self.events.slots();
+        let events = self.events;
         let pools = &mut self.pools;
         match keep {
-            Some(record) => run::run(events, slots, pools, self.cost, record, watch),
-            None => run::run(events, slots, pools, self.cost, &mut (), watch),
+            Some(record) => run::run(events, pools, self.cost, record, watch),
+            None => run::run(events, pools, self.cost, &mut (), watch),
         }
     }
 }
@@ -389,7 +392,7 @@ impl Setup<'_, '_> {
         I: for<'a> Index<Counting<'a>>,
     {
         if description.dedicated.is_empty() {
-            return self.one(index, go);
+            return self.one(index, description, go);
         }
         let mut sizes = [0; DEDICATED];
         let mut count = 0;
@@ -404,14 +407,19 @@ impl Setup<'_, '_> {
                 count += 1;
             }
         }
-        self.one(Dedicated::new(sizes, index), go)
+        self.one(Dedicated::new(sizes, index), description, go)
     }
 
-    fn one<I>(&mut self, index: I, go: &mut Go<'_>) -> Measured
+    fn one<I>(&mut self, index: I, description: &Description, go: &mut Go<'_>) -> Measured
     where
         I: for<'a> Index<Counting<'a>>,
     {
-        match Single::new(index, self.records, &self.options.arena) {
+        let level = description
+            .general
+            .iter()
+            .next()
+            .map_or(0, |pool| pool.level);
+        match Single::new(index, self.records, &self.options.arena, level) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
@@ -426,7 +434,7 @@ impl Setup<'_, '_> {
             |_| store(parts.next().unwrap_or_default()),
             objects,
         );
-        match Many::new(composite, self.options.arena) {
+        match Many::new(composite, self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
