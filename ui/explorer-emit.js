@@ -3,8 +3,8 @@
 
 function heapOf(model, i) {
   const number = model.number[i];
-  for (const key of ["front", "named", "detail"]) {
-    for (const entry of list(model.exploration[key])) if (isObject(entry) && entry.number === number && typeof entry.heap === "string") return entry.heap;
+  for (const key of ["front", "named"]) {
+    for (const entry of list(model.exploration[key])) if (isObject(entry) && entry.number === number && typeof entry.toml === "string") return entry.toml;
   }
   return null;
 }

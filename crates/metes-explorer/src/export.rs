@@ -186,7 +186,7 @@ fn sheet(
     rows: &[usize],
 ) -> Result<(), XlsxError> {
     let heading = Format::new().set_bold();
-    let sheet = workbook.add_worksheet_with_constant_memory();
+    let sheet = workbook.add_worksheet_with_constant_memory()?;
     sheet.set_name(name)?.set_freeze_panes(1, 0)?;
     for (index, column) in columns.list.iter().enumerate() {
         sheet.set_column_width(index as u16, (column.name.len() + 3).clamp(9, 22) as f64)?;

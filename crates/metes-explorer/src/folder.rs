@@ -17,7 +17,7 @@ use crate::read;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Where a results file says its version.
-const VERSION_KEY: &str = "metes.results.version";
+const VERSION_KEY: &str = "metes.results_version";
 /// Columns without which there is nothing to show.
 const NEEDED: [&str; 5] = ["number", "status", "front", "footprint", "accesses"];
 
@@ -71,8 +71,8 @@ impl Folder {
             let path = directory.join("exploration.json");
             return Err(Error::damaged(&path, "an object was expected"));
         }
-        let profile = match exploration.get("profile") {
-            Some(profile) => Some(profile.clone()),
+        let profile = match document(&directory.join("profile.json"))? {
+            Some(profile) => Some(profile),
             None => document(&directory.join("report.json"))?
                 .and_then(|report| report.get("profile").cloned()),
         };
@@ -92,15 +92,15 @@ impl Folder {
     }
 
     /// The `heap.toml` of a configuration, where the folder has it: those of the
-    /// front, the named heaps and those with details.
+    /// front and the named heaps.
     #[must_use]
     pub fn heap(&self, number: u64) -> Option<&str> {
-        ["front", "named", "detail"]
+        ["front", "named"]
             .iter()
             .filter_map(|list| self.exploration.get(list)?.as_array())
             .flatten()
             .find(|entry| entry.get("number").and_then(Value::as_u64) == Some(number))
-            .and_then(|entry| entry.get("heap")?.as_str())
+            .and_then(|entry| entry.get("toml")?.as_str())
     }
 }
 
