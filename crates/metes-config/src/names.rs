@@ -3,8 +3,9 @@
 //! Invariant: `read(name, parameters)` of what [`write`] returns is the same
 //! index with the same limits, for every index in [`normal`] form.
 
+use metes_heap::description::DedicatedPool;
 use metes_heap::index::Limits;
-use metes_heap::{Fit, IndexKind, Order};
+use metes_heap::{Fit, IndexKind, Links, Order};
 
 use crate::error::Error;
 use crate::fields::Fields;
@@ -39,6 +40,7 @@ const ORDERS: [(&str, Order); 3] = [
     ("fifo", Order::Fifo),
     ("address", Order::Address),
 ];
+const LINKS: [(&str, Links); 2] = [("single", Links::Single), ("double", Links::Double)];
 /// Default of TLSF.
 const SECOND_LEVEL: u32 = 32;
 const LARGEST_SECOND_LEVEL: u32 = 32;
@@ -90,11 +92,13 @@ pub(crate) fn read(
             order,
             depth_percent,
             max_fit_percent,
+            links,
             ..
         } => {
             replace(order, fields.choice("order", &ORDERS)?);
             replace(depth_percent, fields.percent("depth", 1, 100)?);
             replace(max_fit_percent, fields.percent("max_fit", 100, u32::MAX)?);
+            replace(links, fields.choice("links", &LINKS)?);
         }
         IndexKind::Classes {
             second_level,
@@ -158,6 +162,26 @@ pub(crate) fn read_keyed(fields: &mut Fields<'_>) -> Result<(IndexKind, Limits),
     }
 }
 
+/// Order and links of a dedicated list.
+pub(crate) fn read_keeping(fields: &mut Fields<'_>, pool: &mut DedicatedPool) -> Result<(), Error> {
+    replace(&mut pool.order, fields.choice("order", &ORDERS)?);
+    replace(&mut pool.links, fields.choice("links", &LINKS)?);
+    Ok(())
+}
+
+/// What of a dedicated list's order and links differs from the defaults.
+pub(crate) fn write_keeping(pool: &DedicatedPool) -> Vec<(&'static str, String)> {
+    let default = DedicatedPool::new(pool.size, pool.level);
+    let mut parameters = Vec::new();
+    if pool.order != default.order {
+        parameters.push(("order", word_of(&ORDERS, pool.order)));
+    }
+    if pool.links != default.links {
+        parameters.push(("links", word_of(&LINKS, pool.links)));
+    }
+    parameters
+}
+
 fn replace<T>(own: &mut T, found: Option<(T, std::ops::Range<usize>)>) {
     if let Some((value, _)) = found {
         *own = value;
@@ -186,6 +210,7 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
             order,
             depth_percent,
             max_fit_percent,
+            links,
         } => {
             if order != Order::Address {
                 parameters.push(("order", word_of(&ORDERS, order)));
@@ -195,6 +220,9 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
             }
             if max_fit_percent != 0 {
                 parameters.push(("max_fit", max_fit_percent.to_string()));
+            }
+            if links != Links::Double {
+                parameters.push(("links", word_of(&LINKS, links)));
             }
             format!("{}-fit", word_of(&FITS, fit))
         }

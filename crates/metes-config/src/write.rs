@@ -53,12 +53,18 @@ pub(crate) fn to_toml(config: &Config) -> String {
         section(&mut text, "[[pool]]");
         line(&mut text, "kind", "\"dedicated\"");
         line(&mut text, "size", &write_size(pool.size));
+        for (key, value) in names::write_keeping(&pool) {
+            line(&mut text, key, &quoted(&value));
+        }
         in_level(&mut text, pool.level, config);
     }
     if only.is_none() {
         for pool in config.heap.general.iter() {
             section(&mut text, "[[pool]]");
             line(&mut text, "kind", "\"general\"");
+            if pool.from != 0 {
+                line(&mut text, "from", &write_size(pool.from));
+            }
             if pool.up_to != usize::MAX {
                 line(&mut text, "up_to", &write_size(pool.up_to));
             }

@@ -2,7 +2,7 @@
 
 use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
-use metes_heap::{Fit, IndexKind, Limits, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = usize> {
@@ -15,6 +15,14 @@ fn size() -> impl Strategy<Value = usize> {
     ]
 }
 
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)]
+}
+
+fn links() -> impl Strategy<Value = Links> {
+    prop_oneof![Just(Links::Single), Just(Links::Double)]
+}
+
 fn index() -> impl Strategy<Value = IndexKind> {
     let fit = prop_oneof![
         Just(Fit::First),
@@ -23,15 +31,15 @@ fn index() -> impl Strategy<Value = IndexKind> {
         Just(Fit::Worst),
         Just(Fit::Exact)
     ];
-    let order = prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)];
     let max_fit = prop_oneof![Just(0), 100..=u32::MAX];
     prop_oneof![
-        (fit, order, 1..=100u32, max_fit).prop_map(
-            |(fit, order, depth_percent, max_fit_percent)| IndexKind::List {
+        (fit, order(), 1..=100u32, max_fit, links()).prop_map(
+            |(fit, order, depth_percent, max_fit_percent, links)| IndexKind::List {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             }
         ),
         (0..=5u32, size()).prop_map(|(log2, probes)| IndexKind::Classes {
@@ -52,45 +60,55 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 fn description(levels: u8) -> impl Strategy<Value = Description> {
     let level = 0..levels;
-    let general = prop::collection::vec((1..100_000usize, index(), limits(), level.clone()), 1..=4);
-    let dedicated = prop::collection::btree_map(1..4000usize, level.clone(), 0..=16);
-    let objects = prop::collection::btree_map(1..=16usize, level, 0..=8);
+    let range = prop_oneof![Just(None), (1..100_000usize).prop_map(Some)];
+    let general = (1..100_000usize, range, index(), limits(), level.clone());
+    let general = prop::collection::vec(general, 1..=4);
+    let dedicated = prop::collection::btree_map(1..4000usize, (order(), links()), 0..=16);
+    let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
-    (general, dedicated, objects, slab).prop_map(|(mut general, dedicated, objects, slab)| {
-        general.sort_by_key(|pool| pool.0);
-        general.dedup_by_key(|pool| pool.0);
-        let last = general.len() - 1;
-        let general: Vec<General> = general
-            .into_iter()
-            .enumerate()
-            .map(|(number, (up_to, index, limits, level))| General {
-                up_to: if number == last { usize::MAX } else { up_to },
-                index,
-                limits,
-                level,
-            })
-            .collect();
-        let dedicated: Vec<DedicatedPool> = dedicated
-            .into_iter()
-            .map(|(size, level)| DedicatedPool {
-                size: size * 16,
-                level,
-            })
-            .collect();
-        let objects: Vec<ObjectPoolKind> = objects
-            .into_iter()
-            .map(|(size, level)| ObjectPoolKind {
-                size: size * 16,
-                slab: 1 << slab,
-                level,
-            })
-            .collect();
-        Description {
-            general: List::from_slice(&general),
-            dedicated: List::from_slice(&dedicated),
-            objects: List::from_slice(&objects),
-        }
-    })
+    (general, dedicated, objects, slab, level).prop_map(
+        |(mut general, dedicated, objects, slab, level)| {
+            general.sort_by_key(|pool| pool.0);
+            general.dedup_by_key(|pool| pool.0);
+            let last = general.len() - 1;
+            let general: Vec<General> = general
+                .into_iter()
+                .enumerate()
+                .map(|(number, (up_to, from, index, limits, level))| General {
+                    from: from
+                        .filter(|&from| number != last && from <= up_to)
+                        .unwrap_or(0),
+                    up_to: if number == last { usize::MAX } else { up_to },
+                    index,
+                    limits,
+                    level,
+                })
+                .collect();
+            let mut heap = Description {
+                general: List::from_slice(&general),
+                dedicated: List::EMPTY,
+                objects: List::EMPTY,
+            };
+            for (size, (order, links)) in dedicated {
+                let size = size * 16;
+                let level = heap.route(size).unwrap().level;
+                heap.dedicated.push(DedicatedPool {
+                    size,
+                    level,
+                    order,
+                    links,
+                });
+            }
+            for size in objects {
+                heap.objects.push(ObjectPoolKind {
+                    size: size * 16,
+                    slab: 1 << slab,
+                    level,
+                });
+            }
+            heap
+        },
+    )
 }
 
 fn levels() -> impl Strategy<Value = Vec<Level>> {
@@ -296,12 +314,14 @@ fn files_read_as_they_look() {
     assert_eq!(
         general[0],
         General {
+            from: 0,
             up_to: 512,
             index: IndexKind::List {
                 fit: Fit::Best,
                 order: Order::Fifo,
                 depth_percent: 50,
                 max_fit_percent: 150,
+                links: Links::Double,
             },
             limits: Limits {
                 coalesce_up_to: 0,
@@ -329,4 +349,9 @@ fn specs_read_as_they_look() {
     let config = spec("tlsf:second_level=32,store=ledger").unwrap();
     assert_eq!(config.store, StoreKind::Ledger);
     assert_eq!(config.spec().unwrap(), "tlsf:store=ledger");
+    let config = spec("first-fit:links=single,order=lifo").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit:order=lifo,links=single");
+    let config = spec("first-fit:links=double").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit");
+    assert!(spec("tlsf:links=single").is_err());
 }

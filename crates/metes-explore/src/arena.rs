@@ -2,7 +2,8 @@
 //!
 //! Each general pool is an arena of its own, and pools do not influence one
 //! another, so each is narrowed down alone: a fixed region of so many bytes, in
-//! which no request may fail, found by bisection over replays to one granule.
+//! which no request may fail, nor spill to another pool that does not where all
+//! pools grow, found by bisection over replays to one granule.
 //! Slabs are added as they are: what the trace needs of them is fixed.
 //!
 //! More memory does not always help a heap: an arena that fails may be larger
@@ -49,6 +50,7 @@ pub fn smallest_arena(
         description,
         events,
         options: *options,
+        spilled: growing.spilled,
         replays: 1,
     };
     let pools = description.general.len();
@@ -71,6 +73,8 @@ struct Search<'a> {
     description: &'a Description,
     events: &'a Events,
     options: Options,
+    /// Requests that spill where every pool grows.
+    spilled: u64,
     replays: u32,
 }
 
@@ -109,6 +113,6 @@ impl Search<'_> {
                 .totals(self.description, self.events, &options, &mut |totals| {
                     totals.failed == 0
                 });
-        measured.complete && measured.totals.failed == 0
+        measured.complete && measured.totals.failed == 0 && measured.spilled <= self.spilled
     }
 }

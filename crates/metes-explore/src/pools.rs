@@ -46,6 +46,10 @@ pub(crate) trait Pools {
     fn footprint(&self) -> usize;
     /// Bytes of control structures beside the blocks, asked before the first event.
     fn control(&self) -> usize;
+    /// Requests so far that one general pool refused and another served.
+    fn spilled(&self) -> u64 {
+        0
+    }
     /// Bytes of the range of slabs and of its table.
     fn slabs(&self) -> (usize, usize) {
         (0, 0)
@@ -547,6 +551,10 @@ impl Pools for Many<'_> {
     #[inline(always)]
     fn footprint(&self) -> usize {
         self.composite.footprint()
+    }
+
+    fn spilled(&self) -> u64 {
+        self.composite.spilled()
     }
 
     fn control(&self) -> usize {

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use metes_heap::description::{DEDICATED, IndexKind};
+use metes_heap::description::IndexKind;
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::{ChosenList, ListFit};
@@ -133,6 +133,8 @@ pub(crate) struct Measured {
     pub(crate) totals: Totals,
     /// Whether it came to the end.
     pub(crate) complete: bool,
+    /// Requests that one general pool refused and another served.
+    pub(crate) spilled: u64,
     /// Bytes of the range of slabs.
     pub(crate) slabs: u64,
     /// Bytes of the table of slabs.
@@ -381,6 +383,7 @@ impl Setup<'_, '_> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => self.single(
                 description,
                 ListFit::with(ChosenList {
@@ -388,6 +391,7 @@ impl Setup<'_, '_> {
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                     limits: pool.limits,
                 }),
                 go,
@@ -419,20 +423,9 @@ impl Setup<'_, '_> {
         if description.dedicated.is_empty() {
             return self.one(index, description, go);
         }
-        let mut sizes = [0; DEDICATED];
-        let mut count = 0;
-        for pool in description.dedicated.iter() {
-            let Some(block) = Geometry::tagged(8).block_for(pool.size) else {
-                continue;
-            };
-            let block = Index::<Counting<'_>>::block_size(&index, block);
-            // Rounding may make two sizes one.
-            if !sizes[..count].contains(&block) {
-                sizes[count] = block;
-                count += 1;
-            }
-        }
-        self.one(Dedicated::new(sizes, index), description, go)
+        let pools = description.dedicated.iter();
+        let dedicated = Dedicated::describe::<Counting<'_>>(pools, Geometry::tagged(8), index);
+        self.one(dedicated, description, go)
     }
 
     fn one<I>(&mut self, index: I, description: &Description, go: &mut Go<'_>) -> Measured
@@ -478,6 +471,7 @@ fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_
     Measured {
         totals,
         complete,
+        spilled: ready.pools.spilled(),
         slabs: slabs as u64,
         table: table as u64,
         control,

@@ -177,9 +177,9 @@ pub fn explore(
 }
 
 /// Record words that any heap of this library reads and writes at least, for an
-/// allocation and a free that succeed: list or bitmap head, link and header of
-/// the block; the header and mark of what follows.
-const LEAST_ALLOCATE: (u64, u64) = (4, 2);
+/// allocation and a free that succeed: the head of a singly linked list, link
+/// and header of the block; the header and mark of what follows.
+const LEAST_ALLOCATE: (u64, u64) = (3, 2);
 const LEAST_FREE: (u64, u64) = (2, 2);
 /// A request of this size may fail for want of address space, and cost nothing.
 const MAY_FAIL: usize = 1 << 32;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
 use metes_heap::objects::{GRANULE, LARGEST, SLOTS};
-use metes_heap::{Description, Fit, Geometry, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, Geometry, IndexKind, Limits, Links, Order};
 
 use crate::events::{Events, Operation};
 
@@ -169,9 +169,8 @@ impl Space {
             let Kind { index, limits } = self.kinds[kind as usize];
             general.push(General {
                 up_to,
-                index,
                 limits,
-                level: 0,
+                ..General::of(index)
             });
         }
         Description {
@@ -237,12 +236,14 @@ impl Space {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => {
                 let list = |fit, order, depth_percent, max_fit_percent| IndexKind::List {
                     fit,
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                 };
                 indexes.extend(FITS.map(|fit| list(fit, order, depth_percent, max_fit_percent)));
                 indexes
@@ -293,6 +294,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
             fit: Fit::Exact,
             order,
             depth_percent,
+            links,
             ..
         } => Kind {
             index: IndexKind::List {
@@ -300,6 +302,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
                 order,
                 depth_percent,
                 max_fit_percent: 0,
+                links,
             },
             limits,
         },
@@ -334,6 +337,7 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
                         order,
                         depth_percent,
                         max_fit_percent,
+                        links: Links::Double,
                     });
                 }
             }
@@ -438,7 +442,7 @@ impl Sizes {
         blocks.sort_unstable();
         let mut list = List::EMPTY;
         for (_, size) in blocks {
-            list.push(DedicatedPool { size, level: 0 });
+            list.push(DedicatedPool::new(size, 0));
         }
         list
     }

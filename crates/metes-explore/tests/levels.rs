@@ -13,6 +13,7 @@ use proptest::prelude::*;
 
 fn general(up_to: usize, level: u8) -> General {
     General {
+        from: 0,
         up_to,
         index: IndexKind::tlsf(8),
         limits: Limits::NONE,
@@ -162,10 +163,9 @@ fn anywhere() -> impl Strategy<Value = Description> {
             });
         }
         for pool in heap.dedicated.iter() {
-            moved.dedicated.push(DedicatedPool {
-                level: level(),
-                ..pool
-            });
+            // In front of the general pool that serves its size.
+            let level = moved.route(pool.size).map_or(0, |general| general.level);
+            moved.dedicated.push(DedicatedPool { level, ..pool });
         }
         let slabs = level();
         for pool in heap.objects.iter() {

@@ -26,7 +26,7 @@ mod text;
 use any_fit::Ceiling;
 use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
-pub use describe::described;
+pub use describe::{described, described_in};
 pub use error::{BoundError, Quantity};
 pub use heap::{
     BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting, Time, Times,

@@ -6,10 +6,11 @@ mod common;
 
 use common::{Shadow, Step, memory, steps};
 use metes_heap::description::IndexKind;
+use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::Store;
 use metes_heap::{
     AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hashed, Heap,
-    Kingsley, Ledger, Limits, Order, Record, RegionError, SegregatedFit, Tagged, Tlsf,
+    Kingsley, Ledger, Limits, Links, Order, Record, RegionError, SegregatedFit, Tagged, Tlsf,
 };
 use proptest::prelude::*;
 
@@ -41,8 +42,16 @@ fn kinds() -> Vec<IndexKind> {
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links: Links::Double,
                 });
             }
+            kinds.push(IndexKind::List {
+                fit,
+                order,
+                depth_percent: 100,
+                max_fit_percent: 0,
+                links: Links::Single,
+            });
         }
     }
     // Under Miri every ninth, those that share least code.
@@ -51,6 +60,9 @@ fn kinds() -> Vec<IndexKind> {
         .step_by(if cfg!(miri) { 9 } else { 1 })
         .collect()
 }
+
+const ORDERS: [Order; 3] = [Order::Lifo, Order::Fifo, Order::Address];
+const LINKS: [Links; 2] = [Links::Single, Links::Double];
 
 fn limits() -> impl Strategy<Value = Limits> {
     let coalesce = prop_oneof![3 => Just(usize::MAX), 1 => Just(0), 1 => 64usize..4096];
@@ -134,11 +146,17 @@ proptest! {
     }
 
     #[test]
-    fn dedicated_pools(steps in steps(STEPS), which in any::<prop::sample::Index>()) {
+    fn dedicated_pools(
+        steps in steps(STEPS),
+        which in any::<prop::sample::Index>(),
+        order in prop::array::uniform4(prop::sample::select(&ORDERS)),
+        links in prop::array::uniform4(prop::sample::select(&LINKS)),
+    ) {
         let kind = *which.get(&kinds());
         let sizes = [2 * WORD * 2, 2 * WORD * 4, 112, 0];
-        let index = || Dedicated::new(sizes, AnyIndex::new(kind, Limits::NONE));
-        let other = Dedicated::new(sizes, AnyIndex::new(kind, Limits::NONE));
+        let keeping = ChosenKeeping { order, links };
+        let index = || Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
+        let other = Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
         let mut records = vec![Record::SPARE; 4096];
         let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
         run_pair(
@@ -146,6 +164,33 @@ proptest! {
             &steps,
             false,
         );
+    }
+
+    /// Links change what is read and written, never where a block lies.
+    #[test]
+    fn links_decide_no_placement(
+        steps in steps(STEPS),
+        limits in limits(),
+        fit in prop::sample::select(&[Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact]),
+        order in prop::sample::select(&ORDERS),
+        depth_percent in prop::sample::select(&[100u32, 30]),
+        kept in prop::sample::select(&ORDERS),
+    ) {
+        let sizes = [2 * WORD * 2, 2 * WORD * 4, 112, 0];
+        let heap = |links| {
+            let kind = IndexKind::List { fit, order, depth_percent, max_fit_percent: 0, links };
+            let keeping = ChosenKeeping { order: [kept; 4], links: [links; 4] };
+            let index = Dedicated::with(sizes, keeping, AnyIndex::new(kind, limits));
+            Shadow::new(Heap::new(index, <Tagged>::new()))
+        };
+        let mut pair = (heap(Links::Single), heap(Links::Double));
+        pair.0.heap.add_region(memory(ARENA)).unwrap();
+        pair.1.heap.add_region(memory(ARENA)).unwrap();
+        for &step in &steps {
+            let single = pair.0.step(step);
+            prop_assert_eq!(single, pair.1.step(step), "at {:?}", step);
+            pair.0.verify();
+        }
     }
 
     #[test]

@@ -11,8 +11,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use metes_config::{Config, StoreKind};
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
-    AnyPool, BadFree, Composite, Description, Heap, IndexKind, Memory, ObjectPools, Slab, Spot,
-    Statistics, Tagged, Tlsf,
+    AnyPool, BadFree, Composite, Description, Heap, IndexKind, Memory, ObjectPools, Sizes, Slab,
+    Spot, Statistics, Tagged, Tlsf,
 };
 
 use crate::arena::{Arena, map};
@@ -61,7 +61,7 @@ impl Pools {
         let only = Description::of(IndexKind::tlsf(DEFAULT as u32));
         if heap.general == only.general && heap.dedicated.is_empty() {
             let general = Heap::new(Tlsf::new(), Tagged::new());
-            return Pools::Default(Composite::new([Some(general)], [usize::MAX], objects));
+            return Pools::Default(Composite::new([Some(general)], [Sizes::ALL], objects));
         }
         Pools::Any(Composite::describe(heap, |_| Tagged::new(), objects))
     }

@@ -366,7 +366,7 @@ pub enum Time {
 }
 
 impl Time {
-    const fn and_move(self) -> Self {
+    pub(super) const fn and_move(self) -> Self {
         match self {
             Time::Orders => Time::OrdersMoved,
             Time::Words => Time::WordsMoved,

@@ -38,11 +38,13 @@ impl<B> AnyIndex<B> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => AnyIndex::List(ListFit::with(ChosenList {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
                 limits,
             })),
             IndexKind::Classes {

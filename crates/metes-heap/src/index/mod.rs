@@ -14,6 +14,7 @@ pub mod buddy;
 pub mod classes;
 pub mod dedicated;
 pub mod kingsley;
+pub mod links;
 pub mod list;
 
 /// How far blocks may be merged and cut (seed parameters *maximum coalesced
