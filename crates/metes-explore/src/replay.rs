@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use metes_heap::description::IndexKind;
+use metes_heap::description::{IndexKind, LEVELS};
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::{ChosenList, ListFit};
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
 use crate::events::Events;
-use crate::hierarchy::{Counts, LEVELS};
+use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::run::{self, Totals};
 
@@ -409,12 +409,7 @@ impl Setup<'_, '_> {
     where
         I: for<'a> Index<Counting<'a>>,
     {
-        let level = description
-            .general
-            .iter()
-            .next()
-            .map_or(0, |pool| pool.level);
-        match Single::new(index, self.records, &self.options.arena, level) {
+        match Single::new(index, self.records, &self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
