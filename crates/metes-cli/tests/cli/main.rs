@@ -5,6 +5,7 @@
 //! test that needs it.
 
 mod bad_input;
+mod energy;
 mod support;
 mod tune;
 mod verbs;
