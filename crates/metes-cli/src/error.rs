@@ -26,6 +26,10 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Output(#[from] metes_explore::OutputError),
     #[error("{0}")]
+    Space(#[from] metes_explore::SpaceError),
+    #[error("{0}")]
+    Engine(#[from] metes_explore::engine::EngineError),
+    #[error("{0}")]
     Bound(metes_heap::bounds::BoundError),
     #[error("{0}")]
     Energy(#[from] metes_explore::EnergyError),

@@ -36,6 +36,7 @@ use std::str::FromStr;
 use metes_heap::description::{General, List};
 use metes_heap::{Description, Geometry};
 
+pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
 pub use quantity::{read_size, spell_size};
 

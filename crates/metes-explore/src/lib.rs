@@ -2,8 +2,9 @@
 //!
 //! A recorded trace becomes compact [`Events`]; a [`Replayer`] drives the
 //! library's own heaps over a counted ledger, without touching managed memory;
-//! [`smallest_arena`] says how little memory would have sufficed; a [`Space`]
-//! of configurations built from the trace is searched by [`explore()`].
+//! [`smallest_arena`] says how little memory would have sufficed; the
+//! [`Suggested`] space of a trace is searched by [`explore()`]; a described
+//! [`Space`] is explored whole, or searched, by an [`engine`].
 
 mod arena;
 mod catalogue;
@@ -12,8 +13,10 @@ mod compare;
 mod cost;
 pub mod emit;
 mod energy;
+pub mod engine;
 mod events;
 mod hierarchy;
+mod least;
 mod outcome;
 mod output;
 mod pareto;
@@ -46,4 +49,6 @@ pub use placement::Placements;
 pub use pools::Arena;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
 pub use search::{Budget, Exploration, Observer, explore};
-pub use space::{Point, Space};
+pub use space::{
+    PAPER, PROTOTYPE, Parameters, Point, Space, SpaceDescription, SpaceError, Suggested,
+};
