@@ -116,8 +116,8 @@ pub(super) fn read(
     };
     let Some(state) = State::open(directory).map_err(damaged)? else {
         return Err(cannot(format!(
-            "{} ended with status {} before the program began: it must be QEMU 7.2 or later of \
-             the program's machine, built with plug-ins",
+            "{} ended with status {} before the program began; what it said is above. It must be \
+             QEMU 7.2 or later of the program's machine, built with plug-ins",
             plan.qemu.display(),
             ending.shell_status()
         )));
