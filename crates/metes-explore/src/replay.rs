@@ -10,19 +10,21 @@
 
 use std::time::Instant;
 
-use metes_heap::description::IndexKind;
+use metes_heap::description::{IndexKind, LEVELS};
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::{ChosenList, ListFit};
 use metes_heap::objects::SLOTS;
 use metes_heap::{
-    Buddy, Composite, Dedicated, Description, Geometry, Kingsley, ObjectPools, Record, Slab,
+    Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, ObjectPools, Record,
+    Slab,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
+use crate::detail::{self, Detail};
 use crate::events::Events;
-use crate::hierarchy::{Counts, LEVELS};
+use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::run::{self, Totals};
 
@@ -215,6 +217,24 @@ impl Replayer {
         (replay, record.curve)
     }
 
+    /// Replays a trace and says what happens inside the heap: accesses by pool
+    /// and cause, what each pool's memory is taken for, live bytes over the events.
+    /// Linear in events times pools and the heap's own cost.
+    pub fn inspect(
+        &mut self,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+    ) -> Detail {
+        let mut detail = Detail::default();
+        self.measure(description, events, options, &mut |run| {
+            detail = Detail::of(description);
+            run.inspect(&mut detail);
+            (Totals::default(), true)
+        });
+        detail
+    }
+
     /// Replays without hashes and curve; `watch` may end it early.
     pub(crate) fn totals(
         &mut self,
@@ -310,6 +330,8 @@ trait Run {
         keep: Option<&mut run::Record>,
         watch: &mut dyn FnMut(&Totals) -> bool,
     ) -> (Totals, bool);
+    /// Runs it and fills in what happens inside.
+    fn inspect(&mut self, detail: &mut Detail);
 }
 
 struct Ready<'e, P> {
@@ -330,6 +352,10 @@ impl<P: Pools> Run for Ready<'_, P> {
             Some(record) => run::run(events, pools, self.cost, record, watch),
             None => run::run(events, pools, self.cost, &mut (), watch),
         }
+    }
+
+    fn inspect(&mut self, detail: &mut Detail) {
+        detail::inspect(self.events, &mut self.pools, detail);
     }
 }
 
@@ -384,6 +410,7 @@ impl Setup<'_, '_> {
                 go,
             ),
             IndexKind::Kingsley => self.single(description, Kingsley::new(), go),
+            IndexKind::FixedSizes { sizes } => self.single(description, FixedSizes::new(sizes), go),
             IndexKind::Buddy { lowest: false } => {
                 self.single(description, Buddy::<false>::new(), go)
             }
@@ -407,12 +434,7 @@ impl Setup<'_, '_> {
     where
         I: for<'a> Index<Counting<'a>>,
     {
-        let level = description
-            .general
-            .iter()
-            .next()
-            .map_or(0, |pool| pool.level);
-        match Single::new(index, self.records, &self.options.arena, level) {
+        match Single::new(index, self.records, &self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
