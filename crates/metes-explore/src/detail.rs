@@ -4,8 +4,8 @@
 //! Invariant: the parts add up. The accesses of all pools and causes are those
 //! of [`Replay`](crate::Replay), and a pool's shares make up its footprint.
 
-use metes_heap::description::{Description, GENERAL};
 use metes_heap::Geometry;
+use metes_heap::description::{Description, GENERAL};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};
@@ -77,19 +77,32 @@ impl Detail {
         let mut parts = Vec::new();
         let general = description.general.len();
         for (index, pool) in description.general.iter().enumerate() {
-            let name = match pool.up_to {
+            let name = match (pool.from, pool.up_to) {
                 _ if general == 1 => "general pool".to_owned(),
-                usize::MAX => format!("general pool {}, all sizes", index + 1),
-                up_to => format!("general pool {}, up to {up_to} B", index + 1),
+                (0, usize::MAX) => format!("general pool {}, all sizes", index + 1),
+                (0, up_to) => format!("general pool {}, up to {up_to} B", index + 1),
+                (from, usize::MAX) => format!("general pool {}, from {from} B", index + 1),
+                (from, up_to) => format!("general pool {}, {from} to {up_to} B", index + 1),
             };
             let level = pool.level;
-            parts.push(Part { name, level, ..Part::default() });
+            parts.push(Part {
+                name,
+                level,
+                ..Part::default()
+            });
         }
         if let Some(pool) = description.objects.iter().next() {
             let level = pool.level;
-            parts.push(Part { name: "object pools".to_owned(), level, ..Part::default() });
+            parts.push(Part {
+                name: "object pools".to_owned(),
+                level,
+                ..Part::default()
+            });
         }
-        Detail { parts, ..Detail::default() }
+        Detail {
+            parts,
+            ..Detail::default()
+        }
     }
 }
 
@@ -103,7 +116,11 @@ struct Now {
 
 /// Replays `events` and fills `detail` in, whose parts are those of the heap.
 pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Detail) {
-    let general = detail.parts.iter().filter(|part| part.name != "object pools").count();
+    let general = detail
+        .parts
+        .iter()
+        .filter(|part| part.name != "object pools")
+        .count();
     let number = |part: usize| if part < general { part } else { SLABS };
     let place_of = |offset: u64| match offset & SLAB_BIT {
         0 => (offset >> POOL_SHIFT) as usize,
@@ -115,9 +132,15 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
         state.counts = pools.part(number(part));
         detail.parts[part].control = pools.part_control(number(part)) as u64;
     }
-    let empty = Held { place: None, size: 0 };
+    let empty = Held {
+        place: None,
+        size: 0,
+    };
     let mut held: Vec<Held<P::Place>> = vec![empty; events.slots()];
-    let mut totals = Totals { footprint: pools.footprint() as u64, ..Totals::default() };
+    let mut totals = Totals {
+        footprint: pools.footprint() as u64,
+        ..Totals::default()
+    };
     let strides = (
         events.len().div_ceil(POINTS.0).max(1),
         events.len().div_ceil(POINTS.1).max(1),
@@ -125,10 +148,14 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
     let accesses = events.accesses();
     for (index, event) in events.as_slice().iter().enumerate() {
         let slot = event.slot() as usize;
-        let before = held[slot].place.map(|place| (place_of(pools.offset(place)), held[slot].size));
+        let before = held[slot]
+            .place
+            .map(|place| (place_of(pools.offset(place)), held[slot].size));
         let touched = accesses.get(index).copied();
         step(*event, touched, &mut held, pools, &mut totals, false);
-        let after = held[slot].place.map(|place| (place_of(pools.offset(place)), held[slot].size));
+        let after = held[slot]
+            .place
+            .map(|place| (place_of(pools.offset(place)), held[slot].size));
         if let (Some((part, _)), Some(touched)) = (before, touched) {
             detail.parts[part].application.reads += touched.reads;
             detail.parts[part].application.writes += touched.writes;
@@ -165,12 +192,15 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
             state.counts = counts;
             grown |= grew;
             if grew || index % strides.1 == 0 || index + 1 == events.len() {
-                into.curve.push((index as u64 + 1, state.live, counts.footprint));
+                into.curve
+                    .push((index as u64 + 1, state.live, counts.footprint));
             }
         }
         if grown || index % strides.0 == 0 {
             let footprint = pools.footprint() as u64;
-            detail.curve.push((index as u64 + 1, footprint, totals.live));
+            detail
+                .curve
+                .push((index as u64 + 1, footprint, totals.live));
         }
     }
     for &(slot, touched) in events.left() {

@@ -12,7 +12,7 @@ use metes_explore::{
     Arena, Events, EventsBuilder, Objectives, Operation, Options, Replayer, catalogue, front,
 };
 use metes_heap::description::{DedicatedPool, List};
-use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -61,7 +61,11 @@ fn main() {
         [_, directory, rows] => (directory, Some(rows.parse().expect("a number of rows"))),
         _ => panic!("usage: sample DIR [ROWS]"),
     };
-    let directory = Path::new(directory);
+    leave(Path::new(directory), rows);
+}
+
+/// Writes a folder.
+pub fn leave(directory: &Path, rows: Option<u64>) {
     std::fs::create_dir_all(directory).expect("a directory");
     let (rows, exploration) = match rows {
         None => real(),
@@ -102,21 +106,38 @@ fn packets() -> Events {
             38..60 => 66,
             _ => 66 + numbers.next(1400),
         };
-        builder.push(Operation::Allocate, packet, size, 0).expect("a new block");
+        builder
+            .push(Operation::Allocate, packet, size, 0)
+            .expect("a new block");
         waiting.push_back(packet);
         let most = if packet % 400 < 200 { 60 } else { 8 };
         while waiting.len() > most {
             let late = numbers.next(8) == 0;
-            let gone = if late { waiting.pop_back() } else { waiting.pop_front() };
-            builder.push(Operation::Free, gone.expect("one waits"), 0, 0).expect("a live block");
+            let gone = if late {
+                waiting.pop_back()
+            } else {
+                waiting.pop_front()
+            };
+            builder
+                .push(Operation::Free, gone.expect("one waits"), 0, 0)
+                .expect("a live block");
         }
     }
     builder.finish()
 }
 
 fn grid() -> Vec<(Row, Description)> {
-    let fits = [(Fit::First, "first"), (Fit::Best, "best"), (Fit::Worst, "worst"), (Fit::Exact, "exact")];
-    let orders = [(Order::Lifo, "lifo"), (Order::Fifo, "fifo"), (Order::Address, "address")];
+    let fits = [
+        (Fit::First, "first"),
+        (Fit::Best, "best"),
+        (Fit::Worst, "worst"),
+        (Fit::Exact, "exact"),
+    ];
+    let orders = [
+        (Order::Lifo, "lifo"),
+        (Order::Fifo, "fifo"),
+        (Order::Address, "address"),
+    ];
     let mut all = Vec::new();
     for (fit, fit_name) in fits {
         for (order, order_name) in orders {
@@ -128,13 +149,22 @@ fn grid() -> Vec<(Row, Description)> {
                             order,
                             depth_percent: depth,
                             max_fit_percent: 0,
+                            links: Links::Double,
                         });
                         let mut pool = heap.general.iter().next().expect("one pool");
-                        pool.limits = Limits { split_down_to: min_split.unwrap_or(usize::MAX), ..pool.limits };
+                        pool.limits = Limits {
+                            split_down_to: min_split.unwrap_or(usize::MAX),
+                            ..pool.limits
+                        };
                         heap.general = List::EMPTY;
                         heap.general.push(pool);
                         for size in [66, 1514].into_iter().take(dedicated) {
-                            heap.dedicated.push(DedicatedPool { size, level: 0 });
+                            heap.dedicated.push(DedicatedPool {
+                                size,
+                                level: 0,
+                                links: Links::Double,
+                                order: Order::Lifo,
+                            });
                         }
                         let row = Row {
                             fit: fit_name,
@@ -155,17 +185,33 @@ fn grid() -> Vec<(Row, Description)> {
 
 fn real() -> (Vec<Row>, Value) {
     let events = packets();
-    let options = Options { arena: Arena { increment: 256, ..Arena::HOST }, ..Options::default() };
+    let options = Options {
+        arena: Arena {
+            increment: 256,
+            ..Arena::HOST
+        },
+        ..Options::default()
+    };
     let mut replayer = Replayer::new();
     let named = catalogue().into_iter().map(|named| {
-        let row = Row { named: Some(named.name), fit: "other", order: "other", depth: 100, ..Row::default() };
+        let row = Row {
+            named: Some(named.name),
+            fit: "other",
+            order: "other",
+            depth: 100,
+            ..Row::default()
+        };
         (row, named.description)
     });
     let mut all: Vec<_> = named.chain(grid()).collect();
     let mut points: Vec<Objectives> = Vec::new();
     for (number, (row, heap)) in all.iter_mut().enumerate() {
         let (replay, _) = replayer.replay("", heap, &events, &options);
-        row.status = if replay.failed > 0 { "failed" } else { "complete" };
+        row.status = if replay.failed > 0 {
+            "failed"
+        } else {
+            "complete"
+        };
         row.footprint = replay.footprint as i64;
         row.accesses = (replay.record_reads + replay.record_writes) as i64;
         row.cycles_max = replay.cycles_max as i64;
@@ -187,7 +233,9 @@ fn real() -> (Vec<Row>, Value) {
         let config = Config::of(*heap);
         json!({ "number": index, "named": row.named, "heap": config.name(), "toml": config.to_toml() })
     };
-    let named: Vec<_> = (0..all.len()).filter(|&index| all[index].0.named.is_some()).collect();
+    let named: Vec<_> = (0..all.len())
+        .filter(|&index| all[index].0.named.is_some())
+        .collect();
     let mut detailed = best.clone();
     detailed.extend(named.iter().filter(|index| !best.contains(index)));
     let mut inside = Replayer::new();
@@ -223,7 +271,11 @@ fn invented(count: u64) -> (Vec<Row>, Value) {
             let footprint = 100_000.0 * (11_f64).powf(spread) * noise;
             let accesses = 5e6 * (54_f64).powf(1.0 - spread) * noise;
             Row {
-                status: if numbers.next(3) > 0 { "beaten" } else { "complete" },
+                status: if numbers.next(3) > 0 {
+                    "beaten"
+                } else {
+                    "complete"
+                },
                 fit: ["first", "next", "best", "worst", "exact"][numbers.next(5) as usize],
                 order: ["lifo", "fifo", "address"][numbers.next(3) as usize],
                 depth: 5 * (1 + numbers.next(20) as i32),
@@ -250,16 +302,25 @@ fn invented(count: u64) -> (Vec<Row>, Value) {
             rows[row].front = true;
         }
     }
-    (rows, json!({ "version": 1, "front": [], "named": [], "hypervolume": [], "detail": [] }))
+    (
+        rows,
+        json!({ "version": 1, "front": [], "named": [], "hypervolume": [], "detail": [] }),
+    )
 }
 
 macro_rules! column {
     ($group:expr, $kind:ty, $values:expr) => {{
         let mut column = $group.next_column().expect("a column").expect("one more");
         let values: Vec<_> = $values.collect();
-        let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        let levels: Vec<i16> = values
+            .iter()
+            .map(|value| i16::from(value.is_some()))
+            .collect();
         let values: Vec<_> = values.into_iter().flatten().collect();
-        column.typed::<$kind>().write_batch(&values, Some(&levels), None).expect("values");
+        column
+            .typed::<$kind>()
+            .write_batch(&values, Some(&levels), None)
+            .expect("values");
         column.close().expect("a column ends");
     }};
 }
@@ -268,16 +329,30 @@ fn write(path: &Path, rows: &[Row]) {
     let schema = Arc::new(parse_message_type(SCHEMA).expect("a schema"));
     let said = vec![
         KeyValue::new("metes.results_version".to_owned(), "1".to_owned()),
-        KeyValue::new("metes.exploration".to_owned(), "{\"trace\":\"packets\"}".to_owned()),
+        KeyValue::new(
+            "metes.exploration".to_owned(),
+            "{\"trace\":\"packets\"}".to_owned(),
+        ),
     ];
-    let properties = WriterProperties::builder().set_key_value_metadata(Some(said)).build();
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(said))
+        .build();
     let file = File::create(path).expect("results.parquet");
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).expect("a writer");
+    let mut writer =
+        SerializedFileWriter::new(file, schema, Arc::new(properties)).expect("a writer");
     let mut group = writer.next_row_group().expect("a group");
     let text = |text: &str| Some(ByteArray::from(text));
     column!(group, Int64Type, (0..rows.len() as i64).map(Some));
-    column!(group, ByteArrayType, rows.iter().map(|row| row.named.map(ByteArray::from)));
-    column!(group, ByteArrayType, rows.iter().map(|row| text(row.status)));
+    column!(
+        group,
+        ByteArrayType,
+        rows.iter().map(|row| row.named.map(ByteArray::from))
+    );
+    column!(
+        group,
+        ByteArrayType,
+        rows.iter().map(|row| text(row.status))
+    );
     column!(group, BoolType, rows.iter().map(|row| Some(row.front)));
     column!(group, Int32Type, rows.iter().map(|row| Some(row.dedicated)));
     column!(group, ByteArrayType, rows.iter().map(|row| text(row.fit)));
@@ -288,7 +363,11 @@ fn write(path: &Path, rows: &[Row]) {
     column!(group, Int64Type, rows.iter().map(|row| Some(row.footprint)));
     column!(group, Int64Type, rows.iter().map(|row| Some(row.accesses)));
     column!(group, Int64Type, rows.iter().map(|row| Some(row.energy)));
-    column!(group, Int64Type, rows.iter().map(|row| Some(row.cycles_max)));
+    column!(
+        group,
+        Int64Type,
+        rows.iter().map(|row| Some(row.cycles_max))
+    );
     group.close().expect("a group ends");
     writer.close().expect("a file ends");
 }

@@ -115,7 +115,11 @@ fn lines(columns: &Columns, comma: &str, absent: &str, quoted: bool) -> String {
         false if text.is_empty() => absent.to_owned(),
         false => text.replace(char::is_whitespace, "_"),
     };
-    let names: Vec<_> = columns.list.iter().map(|column| cell(&column.name)).collect();
+    let names: Vec<_> = columns
+        .list
+        .iter()
+        .map(|column| cell(&column.name))
+        .collect();
     let mut text = names.join(comma) + "\n";
     for row in 0..columns.rows() {
         for (index, column) in columns.list.iter().enumerate() {
@@ -134,7 +138,13 @@ fn lines(columns: &Columns, comma: &str, absent: &str, quoted: bool) -> String {
 
 /// A script that draws accesses over footprint, both logarithmic, and the front.
 fn gnuplot(columns: &Columns, data: &str) -> String {
-    let at = |name| 1 + columns.list.iter().position(|column| column.name == name).unwrap_or(0);
+    let at = |name| {
+        1 + columns
+            .list
+            .iter()
+            .position(|column| column.name == name)
+            .unwrap_or(0)
+    };
     let (x, y) = (at("footprint"), at("accesses"));
     let (front, status) = (at("front"), at("status"));
     let mut text = String::new();

@@ -76,7 +76,9 @@ impl Folder {
             None => document(&directory.join("report.json"))?
                 .and_then(|report| report.get("profile").cloned()),
         };
-        let provenance = said.into_iter().filter(|(key, _)| key.starts_with("metes."));
+        let provenance = said
+            .into_iter()
+            .filter(|(key, _)| key.starts_with("metes."));
         Ok(Folder {
             directory: directory.to_owned(),
             columns,

@@ -55,9 +55,7 @@ fn decode(file: File) -> Result<Content, ParquetError> {
             continue;
         }
         let mut builder = match column.physical_type() {
-            Physical::BOOLEAN | Physical::INT32 | Physical::INT64 => {
-                Builder::Integers(Vec::new())
-            }
+            Physical::BOOLEAN | Physical::INT32 | Physical::INT64 => Builder::Integers(Vec::new()),
             Physical::BYTE_ARRAY => Builder::Words(Words::default()),
             _ => continue,
         };
@@ -71,7 +69,11 @@ fn decode(file: File) -> Result<Content, ParquetError> {
         });
     }
     let rows = columns.rows();
-    if columns.list.iter().any(|column| column.values.len() != rows) {
+    if columns
+        .list
+        .iter()
+        .any(|column| column.values.len() != rows)
+    {
         return Err(general("its columns differ in length"));
     }
     Ok((columns, said))

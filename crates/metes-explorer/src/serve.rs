@@ -86,7 +86,9 @@ impl Server {
     pub fn run(self, ended: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
         let failed = |error| Error::io("serve", Path::new("the explorer"))(error);
         self.listener.set_nonblocking(true).map_err(failed)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         runtime.map_err(failed)?.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(failed)?;
             axum::serve(listener, self.router)
@@ -142,7 +144,10 @@ async fn local(request: Request, next: Next) -> Response {
     if trusted(request.headers()) {
         return next.run(request).await;
     }
-    refuse(StatusCode::FORBIDDEN, "only pages of this server are answered")
+    refuse(
+        StatusCode::FORBIDDEN,
+        "only pages of this server are answered",
+    )
 }
 
 fn trusted(headers: &HeaderMap) -> bool {
@@ -255,7 +260,9 @@ impl Shared {
         for file in files {
             let below = file.strip_prefix(&directory).unwrap_or(&file);
             let url = format!("{name}/{}", below.display());
-            listed.push(json!({ "path": below.display().to_string(), "url": format!("/emitted/{url}") }));
+            listed.push(
+                json!({ "path": below.display().to_string(), "url": format!("/emitted/{url}") }),
+            );
             known.insert(url, file);
         }
         Ok(json!({ "directory": directory, "files": listed }))
@@ -263,17 +270,27 @@ impl Shared {
 }
 
 async fn file(State(shared): State<Arc<Shared>>, Segment(path): Segment<String>) -> Response {
-    let known = shared.emitted.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = shared
+        .emitted
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let Some(file) = known.get(&path).cloned() else {
         return refuse(StatusCode::NOT_FOUND, "no such file was emitted here");
     };
     drop(known);
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = file
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     match std::fs::read(&file) {
         Ok(content) => {
             let headers = [
                 (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
-                (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
+                (
+                    header::CONTENT_DISPOSITION,
+                    format!("attachment; filename=\"{name}\""),
+                ),
             ];
             (headers, content).into_response()
         }

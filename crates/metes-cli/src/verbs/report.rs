@@ -1,7 +1,7 @@
 //! `metes report`.
 
-use metes_explorer::export::{self, Form};
 use metes_explorer::Folder;
+use metes_explorer::export::{self, Form};
 use serde_json::json;
 
 use crate::arguments::{Export, Report};
@@ -57,13 +57,18 @@ fn export(arguments: &Report, form: Export, json: bool) -> Result<u8, Failure> {
     let folder = Folder::read(&arguments.directory)?;
     let path = match &arguments.output {
         Some(path) => path.clone(),
-        None => arguments.directory.join(format!("results.{}", form.ending())),
+        None => arguments
+            .directory
+            .join(format!("results.{}", form.ending())),
     };
     let files = export::write(&folder, form, &path)?;
     if json {
         output::json(&json!({ "exported": files, "configurations": folder.columns.rows() }))?;
     } else {
-        let names: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
+        let names: String = files
+            .iter()
+            .map(|file| format!("{}\n", file.display()))
+            .collect();
         output::text(&names)?;
     }
     Ok(0)
