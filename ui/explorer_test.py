@@ -6,6 +6,7 @@ What the page shows is compared with what Python works out from the CSV export o
 Needs: PyPI package playwright, Debian package chromium.
 """
 import csv
+import io
 import json
 import os
 import pathlib
@@ -35,7 +36,7 @@ def setUpModule():
         run(SAMPLE, folder / name, *more)
         run(METES, "report", folder / name, "--explorer", "-o", folder / f"{name}.html")
         run(METES, "report", folder / name, "--export", "csv", "-o", folder / f"{name}.csv")
-    read = lambda name: list(csv.DictReader((folder / f"{name}.csv").open()))
+    read = lambda name: list(csv.DictReader(io.StringIO((folder / f"{name}.csv").read_text())))
     rows, large_rows = read("real"), read("large")
     print(f"explorer: {len(large_rows):,} configurations make a file of {(folder / 'large.html').stat().st_size:,} bytes "
           f"({(folder / 'real.html').stat().st_size:,} bytes with {len(rows)})", flush=True)
@@ -178,7 +179,7 @@ class Page(ExplorerTest):
         self.page.keyboard.press("c")
         self.assertEqual(self.page.locator("table.side thead .letter").count(), 1)
         nameless = self.page.evaluate("""[...document.querySelectorAll('button, input, select, a, canvas[tabindex]')]
-            .filter((e) => !(e.innerText?.trim() || e.getAttribute('aria-label') || e.closest('label')?.innerText.trim())).map((e) => e.outerHTML)""")
+            .filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.closest('label')?.innerText.trim())).map((e) => e.outerHTML)""")
         self.assertEqual(nameless, [])
         self.quiet()
 
@@ -254,7 +255,7 @@ class Page(ExplorerTest):
         self.brush("depth", 0.0, 0.6)
         with self.page.expect_download() as saved:
             self.page.click("#export-csv")
-        got = list(csv.DictReader(pathlib.Path(saved.value.path()).open()))
+        got = list(csv.DictReader(io.StringIO(pathlib.Path(saved.value.path()).read_text())))
         self.assertEqual(len(got), self.tally())
         known = {row["number"]: row for row in rows}
         self.assertTrue(all(row["footprint"] == known[row["number"]]["footprint"] for row in got))

@@ -3,6 +3,7 @@
 pub(crate) mod bounds;
 pub(crate) mod emit;
 pub(crate) mod explore;
+pub(crate) mod merge;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;

@@ -417,7 +417,7 @@ fn sort(general: &mut [(General, At)]) {
 /// The general pool that stands for a dedicated pool in a level of its own: for
 /// the requests that need its block, exact fit, never merged. Blocks are cut
 /// from the wilderness and from nothing else, so none is split.
-pub(crate) fn ranged(pool: DedicatedPool) -> Option<General> {
+pub fn ranged(pool: DedicatedPool) -> Option<General> {
     let block = GEOMETRY.block_for(pool.size)?;
     let up_to = block - GEOMETRY.header;
     let from = match block > GEOMETRY.minimum {

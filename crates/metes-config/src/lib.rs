@@ -36,7 +36,9 @@ use std::str::FromStr;
 use metes_heap::description::{General, List};
 use metes_heap::{Description, Geometry};
 
-pub use error::{Error, Place};
+pub use document::ranged;
+pub use error::{Error, Place, Source, suggest};
+pub use quantity::{read_size, spell_size};
 
 /// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
 pub const DEFAULT_SLAB: usize = 4096;

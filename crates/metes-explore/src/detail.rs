@@ -5,11 +5,11 @@
 //! of [`Replay`](crate::Replay), and a pool's shares make up its footprint.
 
 use metes_heap::Geometry;
-use metes_heap::description::{Description, GENERAL};
+use metes_heap::description::{Description, GENERAL, LEVELS};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};
-use crate::hierarchy::{Counts, LEVELS};
+use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use crate::pools::Pools;
 use crate::run::{Held, Totals, step};
@@ -129,8 +129,9 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
     let header = Geometry::tagged(8).header as u64;
     let mut now = vec![Now::default(); detail.parts.len()];
     for (part, state) in now.iter_mut().enumerate() {
-        state.counts = pools.part(number(part));
+        // Asking for the control structures is counted as well: it comes first.
         detail.parts[part].control = pools.part_control(number(part)) as u64;
+        state.counts = pools.part(number(part));
     }
     let empty = Held {
         place: None,
