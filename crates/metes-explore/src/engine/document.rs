@@ -12,6 +12,7 @@ use super::folder::Manifest;
 use super::hypervolume::Scale;
 use super::results::Summary;
 use super::row::{Metrics, Row, Status};
+use crate::energy::PriceReport;
 use crate::hierarchy::Counts;
 use crate::replay::Replayer;
 use crate::space::Parameters;
@@ -93,6 +94,9 @@ pub struct Detail {
     pub memory: Vec<(u64, u64, u64)>,
     /// What was counted in each memory level.
     pub levels: Vec<Counts>,
+    /// Energy by level as counts times figures, with leakage a line of its own;
+    /// none without memory levels that have prices.
+    pub price: Option<PriceReport>,
 }
 
 fn heap(evaluator: &Evaluator<'_>, row: &Row) -> Option<Heap> {
@@ -125,6 +129,7 @@ fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
         evaluator.events(),
         &evaluator.options(&config),
     );
+    let price = evaluator.price(&config, &replay.levels);
     let stride = curve.len().div_ceil(POINTS).max(1);
     let last = curve.len().saturating_sub(1);
     let kept = curve.iter().enumerate();
@@ -133,6 +138,7 @@ fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
         number: row.number,
         memory: kept.map(|(_, point)| *point).collect(),
         levels: replay.levels[..config.levels.len().max(1)].to_vec(),
+        price,
     })
 }
 
