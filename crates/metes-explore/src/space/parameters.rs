@@ -75,6 +75,7 @@ impl Parameters {
             Some(IndexKind::Classes { probes: 0, .. }) => fit = "tlsf",
             Some(IndexKind::Classes { .. }) => fit = "segregated",
             Some(IndexKind::Kingsley) => fit = "kingsley",
+            Some(IndexKind::FixedSizes { .. }) => fit = "ose",
             Some(IndexKind::Buddy { lowest }) => {
                 fit = "buddy";
                 order = if lowest { "address" } else { "lifo" };
@@ -107,7 +108,7 @@ impl Parameters {
                 .map(|size| size as u64),
             min_split: down_to.filter(|&size| size != 0).map(|size| size as u64),
             scratchpad: match config.levels.len() > 1 && near {
-                true => config.levels[0].size as u64,
+                true => config.levels[0].size.map_or(0, |size| size as u64),
                 false => 0,
             },
         }
