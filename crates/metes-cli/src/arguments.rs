@@ -156,7 +156,8 @@ pub(crate) struct Profile {
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes replay ls.trace.parquet --heap tlsf
-  metes replay ls.trace.parquet --heap best-fit:order=fifo --arena 64KiB")]
+  metes replay ls.trace.parquet --heap best-fit:order=fifo --arena 64KiB
+  metes replay ls.trace.parquet --heap heap.toml --levels scratchpad=64KiB,main=1MiB..8MiB")]
 pub(crate) struct Replay {
     /// A trace file
     pub(crate) trace: PathBuf,
@@ -166,6 +167,14 @@ pub(crate) struct Replay {
     /// One fixed arena of so many bytes instead of one that grows
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub(crate) arena: Option<u64>,
+    /// Memory levels, the nearest first, for energy and time: NAME=SIZE or
+    /// NAME=SIZE..SIZE, each with @TABLE for other figures than those of an SRAM
+    /// at 130 nm; or a file (docs/energy.md)
+    #[arg(long, value_name = "LEVELS", conflicts_with = "arena")]
+    pub(crate) levels: Option<String>,
+    /// Energy and time of the heap's records alone, without the program's accesses
+    #[arg(long, requires = "levels")]
+    pub(crate) records_only: bool,
 }
 
 /// Search for the heaps that suit a trace

@@ -32,6 +32,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Bound(metes_heap::bounds::BoundError),
     #[error("{0}")]
+    Energy(#[from] metes_explore::EnergyError),
+    #[error("{0}")]
     Emit(#[from] metes_explore::emit::EmitError),
     #[error("{0}")]
     Build(#[from] metes_explore::emit::BuildError),

@@ -7,6 +7,7 @@
 mod arguments;
 mod capture;
 mod emitted;
+mod energy;
 mod error;
 mod heap;
 mod interrupt;

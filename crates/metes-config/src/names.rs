@@ -3,16 +3,18 @@
 //! Invariant: `read(name, parameters)` of what [`write`] returns is the same
 //! index with the same limits, for every index in [`normal`] form.
 
+use std::ops::Range;
+
 use metes_heap::description::DedicatedPool;
 use metes_heap::index::Limits;
-use metes_heap::{Fit, IndexKind, Links, Order};
+use metes_heap::{Fit, IndexKind, Links, Order, SizeTable};
 
 use crate::error::Error;
 use crate::fields::Fields;
-use crate::quantity::spell_size;
+use crate::quantity::{read_size, spell_size};
 
 /// Heaps that can be built, in the order in which they are listed.
-pub(crate) const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 11] = [
     "first-fit",
     "next-fit",
     "best-fit",
@@ -23,6 +25,7 @@ pub(crate) const NAMES: [&str; 10] = [
     "tlsf",
     "buddy",
     "kingsley",
+    "ose",
 ];
 
 /// Heaps of the field that have a name here but no implementation yet.
@@ -52,7 +55,9 @@ const NEVER: &str = "never";
 /// The index and limits without those parameters that have no effect on them.
 pub(crate) fn normal(index: IndexKind, limits: Limits) -> (IndexKind, Limits) {
     match index {
-        IndexKind::Buddy { .. } | IndexKind::Kingsley => (index, Limits::NONE),
+        IndexKind::Buddy { .. } | IndexKind::Kingsley | IndexKind::FixedSizes { .. } => {
+            (index, Limits::NONE)
+        }
         _ => (index, limits),
     }
 }
@@ -74,6 +79,9 @@ pub(crate) fn default_of(name: &str) -> Option<IndexKind> {
         "tlsf" => Some(IndexKind::tlsf(SECOND_LEVEL)),
         "buddy" => Some(IndexKind::Buddy { lowest: false }),
         "kingsley" => Some(IndexKind::Kingsley),
+        "ose" => Some(IndexKind::FixedSizes {
+            sizes: SizeTable::DEFAULT,
+        }),
         _ => None,
     }
 }
@@ -81,7 +89,7 @@ pub(crate) fn default_of(name: &str) -> Option<IndexKind> {
 /// The index named `name`, whose parameters are taken out of `fields`.
 pub(crate) fn read(
     name: &str,
-    at: std::ops::Range<usize>,
+    at: Range<usize>,
     fields: &mut Fields<'_>,
 ) -> Result<(IndexKind, Limits), Error> {
     let Some(mut index) = default_of(name) else {
@@ -125,6 +133,10 @@ pub(crate) fn read(
             replace(lowest, fields.choice("order", &orders)?);
             return Ok((index, Limits::NONE));
         }
+        IndexKind::FixedSizes { sizes } => {
+            replace(sizes, read_sizes(fields)?);
+            return Ok((index, Limits::NONE));
+        }
         IndexKind::Kingsley => return Ok((index, Limits::NONE)),
     }
     let mut limits = Limits::NONE;
@@ -162,6 +174,26 @@ pub(crate) fn read_keyed(fields: &mut Fields<'_>) -> Result<(IndexKind, Limits),
     }
 }
 
+/// The sizes of a table: `64/256/1 KiB`.
+fn read_sizes(fields: &mut Fields<'_>) -> Result<Option<(SizeTable, Range<usize>)>, Error> {
+    let Some((text, at)) = fields.text("sizes")? else {
+        return Ok(None);
+    };
+    let mut sizes = Vec::new();
+    for part in text.split('/') {
+        let size = read_size(part).map_err(|why| fields.error(at.clone(), why))?;
+        sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
+    }
+    match SizeTable::new(&sizes) {
+        Some(table) => Ok(Some((table, at))),
+        None => Err(fields.error(
+            at,
+            "`sizes` must be up to 8 block sizes, rising multiples of 32 up to 2 GiB, \
+             as in `64/256/1024`",
+        )),
+    }
+}
+
 /// Order and links of a dedicated list.
 pub(crate) fn read_keeping(fields: &mut Fields<'_>, pool: &mut DedicatedPool) -> Result<(), Error> {
     replace(&mut pool.order, fields.choice("order", &ORDERS)?);
@@ -182,14 +214,14 @@ pub(crate) fn write_keeping(pool: &DedicatedPool) -> Vec<(&'static str, String)>
     parameters
 }
 
-fn replace<T>(own: &mut T, found: Option<(T, std::ops::Range<usize>)>) {
+fn replace<T>(own: &mut T, found: Option<(T, Range<usize>)>) {
     if let Some((value, _)) = found {
         *own = value;
     }
 }
 
 /// The error for a name that stands for no heap that can be built.
-pub(crate) fn unknown(name: &str, at: std::ops::Range<usize>, fields: &Fields<'_>) -> Error {
+pub(crate) fn unknown(name: &str, at: Range<usize>, fields: &Fields<'_>) -> Error {
     if NOT_BUILT.contains(&name) {
         let message = format!("Metes knows `{name}` but does not build it yet");
         let mut error = fields.error(at, message);
@@ -250,6 +282,13 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
                 parameters.push(("probes", probes.to_string()));
             }
             "segregated-fit".to_owned()
+        }
+        IndexKind::FixedSizes { sizes } => {
+            if sizes != SizeTable::DEFAULT {
+                let spelt: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
+                parameters.push(("sizes", spelt.join("/")));
+            }
+            "ose".to_owned()
         }
         IndexKind::Kingsley => "kingsley".to_owned(),
         IndexKind::Buddy { lowest } => {

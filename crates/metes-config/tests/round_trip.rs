@@ -2,7 +2,7 @@
 
 use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
-use metes_heap::{Fit, IndexKind, Limits, Links, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order, SizeTable};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = usize> {
@@ -47,6 +47,12 @@ fn index() -> impl Strategy<Value = IndexKind> {
             probes,
         }),
         Just(IndexKind::Kingsley),
+        prop::collection::btree_set(1..1u32 << 26, 1..=8).prop_map(|sizes| {
+            let sizes: Vec<u32> = sizes.into_iter().map(|size| size * 32).collect();
+            IndexKind::FixedSizes {
+                sizes: SizeTable::new(&sizes).unwrap(),
+            }
+        }),
         any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
     ]
 }
@@ -243,7 +249,7 @@ proptest! {
 #[test]
 fn every_named_heap_has_its_name() {
     let named = named();
-    assert_eq!(named.len(), 10);
+    assert_eq!(named.len(), 11);
     for (name, config) in named {
         assert_eq!(config.spec().as_deref(), Some(name));
         assert_eq!(config.name(), name);
@@ -354,4 +360,16 @@ fn specs_read_as_they_look() {
     let config = spec("first-fit:links=double").unwrap();
     assert_eq!(config.spec().unwrap(), "first-fit");
     assert!(spec("tlsf:links=single").is_err());
+    let config = spec("ose:sizes=64/1 KiB/65536").unwrap();
+    assert_eq!(config.spec().unwrap(), "ose:sizes=64/1024/65536");
+    for wrong in [
+        "",
+        "64/",
+        "64/32",
+        "16",
+        "80",
+        "32/64/96/128/160/192/224/256/288",
+    ] {
+        assert!(spec(&format!("ose:sizes={wrong}")).is_err(), "{wrong}");
+    }
 }

@@ -116,3 +116,58 @@ impl Search<'_> {
         measured.complete && measured.totals.failed == 0 && measured.spilled <= self.spilled
     }
 }
+
+/// A level that is too small for its pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// Number of the level.
+    pub level: usize,
+    /// Bytes that it has.
+    pub size: usize,
+    /// Bytes that its pools take where levels are large enough.
+    pub needed: u64,
+}
+
+/// Which levels are too small for a heap that fails on a trace, and by how much.
+///
+/// All levels with a size are doubled until no request fails; what their pools
+/// take then is what they need. (A smaller need may exist: an index laid out for
+/// more memory has more records, and more memory does not always help a heap.)
+/// Empty when no size makes the trace succeed. A replay a doubling.
+pub fn shortages(
+    replayer: &mut Replayer,
+    description: &Description,
+    events: &Events,
+    options: &Options,
+) -> Vec<Shortage> {
+    let given = options.arena.levels;
+    let mut options = *options;
+    loop {
+        let measured = replayer.totals(description, events, &options, &mut |totals| {
+            totals.failed == 0
+        });
+        if measured.complete && measured.totals.failed == 0 {
+            let lacking = measured.totals.levels.iter().zip(given).enumerate();
+            return lacking
+                .filter_map(|(level, (counts, size))| {
+                    let size = size.filter(|&size| (size as u64) < counts.footprint)?;
+                    Some(Shortage {
+                        level,
+                        size,
+                        needed: counts.footprint,
+                    })
+                })
+                .collect();
+        }
+        let mut doubled = false;
+        for size in options.arena.levels.iter_mut().flatten() {
+            if *size < options.arena.span {
+                *size = size.saturating_mul(2);
+                doubled = true;
+            }
+        }
+        if !doubled {
+            return Vec::new();
+        }
+    }
+}

@@ -23,10 +23,11 @@ mod read;
 mod table;
 
 use metes_heap::Description;
+use metes_heap::description::LEVELS;
 
 use crate::cost::CostModel;
 use crate::events::{Accesses, Events};
-use crate::hierarchy::{Counts, Hierarchy, LEVELS, level_of};
+use crate::hierarchy::{Counts, Hierarchy};
 
 pub use error::EnergyError;
 pub use explain::{LevelReport, PriceReport};
@@ -154,12 +155,12 @@ impl Hierarchy {
         if access_word > WIDEST_WORD {
             return Err(EnergyError::WideWord { access_word });
         }
-        let used = used_levels(heap)?;
-        let names = || self.levels.iter().map(|level| level.name.clone()).collect();
-        if let Some(level) = (self.levels.len()..LEVELS).find(|&level| used[level]) {
+        let used = levels_of(heap);
+        if let Some(&level) = used.iter().find(|&&level| level >= self.levels.len()) {
+            let names = self.levels.iter().map(|level| level.name.clone());
             return Err(EnergyError::NoLevel {
                 level,
-                names: names(),
+                names: names.collect(),
             });
         }
         let mut levels = Vec::with_capacity(self.levels.len());
@@ -193,7 +194,7 @@ impl Hierarchy {
                 word_bits: level.word_bits,
                 per_record: accesses(RECORD_WORD),
                 per_word: accesses(access_word),
-                used: used[number],
+                used: used.contains(&number),
             });
         }
         Ok(Pricer {
@@ -204,20 +205,12 @@ impl Hierarchy {
     }
 }
 
-/// Which levels a heap has pools in.
-///
-/// # Errors
-/// [`EnergyError::ScatteredSlabs`]; [`EnergyError::NoLevel`] past [`LEVELS`].
-fn used_levels(heap: &Description) -> Result<[bool; LEVELS], EnergyError> {
-    let mut used = [false; LEVELS];
+/// The levels that a valid heap has pools in, some of them more than once.
+fn levels_of(heap: &Description) -> Vec<usize> {
+    // Object pools share a range of slabs and so a level.
     let slabs = heap.objects.iter().next().map(|pool| pool.level);
-    if heap.objects.iter().any(|pool| Some(pool.level) != slabs) {
-        return Err(EnergyError::ScatteredSlabs);
-    }
-    for level in heap.general.iter().map(|pool| pool.level).chain(slabs) {
-        used[level_of(level)] = true;
-    }
-    Ok(used)
+    let general = heap.general.iter().map(|pool| pool.level);
+    general.chain(slabs).map(usize::from).collect()
 }
 
 impl Figures {

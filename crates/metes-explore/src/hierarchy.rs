@@ -7,12 +7,10 @@
 //! Invariant: nothing here decides anything; counts are added up, and the sum
 //! over the levels is what a replay reports without them.
 
+use metes_heap::description::LEVELS;
 use serde::{Deserialize, Serialize};
 
 use crate::energy::{Figures, Leakage};
-
-/// Most memory levels of a hierarchy.
-pub const LEVELS: usize = 4;
 
 /// What a replay counted in one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,13 +29,6 @@ pub struct Counts {
     pub copied_to: u64,
     /// Bytes that the level's pools took from the system: never falls.
     pub footprint: u64,
-}
-
-/// The level of a pool as an index below [`LEVELS`]; what lies beyond counts as
-/// the last.
-pub(crate) const fn level_of(level: u8) -> usize {
-    let level = level as usize;
-    if level < LEVELS { level } else { LEVELS - 1 }
 }
 
 /// Memory levels, what their accesses cost, and the clock of the processor.

@@ -30,7 +30,7 @@ mod search;
 pub mod small_heaps;
 mod space;
 
-pub use arena::{SmallestArena, smallest_arena};
+pub use arena::{Shortage, SmallestArena, shortages, smallest_arena};
 pub use catalogue::{Named, catalogue, write_down};
 pub use choose::{Choice, Preference, choose};
 pub use compare::{Compared, compare};
@@ -40,7 +40,8 @@ pub use energy::{
     RECORD_WORD, Work,
 };
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
-pub use hierarchy::{Counts, Hierarchy, LEVELS, Level, Memory};
+pub use hierarchy::{Counts, Hierarchy, Level, Memory};
+pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
 pub use output::{OutputError, Results, write_json, write_whole};
 pub use pareto::{Objectives, dominates, front};

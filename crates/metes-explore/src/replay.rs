@@ -10,19 +10,20 @@
 
 use std::time::Instant;
 
-use metes_heap::description::IndexKind;
+use metes_heap::description::{IndexKind, LEVELS};
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::{ChosenList, ListFit};
 use metes_heap::objects::SLOTS;
 use metes_heap::{
-    Buddy, Composite, Dedicated, Description, Geometry, Kingsley, ObjectPools, Record, Slab,
+    Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, ObjectPools, Record,
+    Slab,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
 use crate::events::Events;
-use crate::hierarchy::{Counts, LEVELS};
+use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::run::{self, Totals};
 
@@ -384,6 +385,7 @@ impl Setup<'_, '_> {
                 go,
             ),
             IndexKind::Kingsley => self.single(description, Kingsley::new(), go),
+            IndexKind::FixedSizes { sizes } => self.single(description, FixedSizes::new(sizes), go),
             IndexKind::Buddy { lowest: false } => {
                 self.single(description, Buddy::<false>::new(), go)
             }
@@ -407,12 +409,7 @@ impl Setup<'_, '_> {
     where
         I: for<'a> Index<Counting<'a>>,
     {
-        let level = description
-            .general
-            .iter()
-            .next()
-            .map_or(0, |pool| pool.level);
-        match Single::new(index, self.records, &self.options.arena, level) {
+        match Single::new(index, self.records, &self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }

@@ -5,9 +5,10 @@
 
 use crate::cost::CostModel;
 use crate::events::{Accesses, Event, Events, Operation};
-use crate::hierarchy::{Counts, LEVELS};
+use crate::hierarchy::Counts;
 use crate::placement::Placements;
 use crate::pools::Pools;
+use metes_heap::description::LEVELS;
 
 /// Events between two looks of the watcher.
 pub(crate) const CHECK_EVERY: usize = 1024;

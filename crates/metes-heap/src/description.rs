@@ -12,6 +12,7 @@
 
 use crate::composite::Sizes;
 use crate::index::Limits;
+use crate::index::fixed::SizeTable;
 use crate::index::links::Links;
 use crate::index::list::{Fit, Order};
 use crate::objects;
@@ -53,6 +54,11 @@ pub enum IndexKind {
     },
     /// Power-of-two classes without coalescing.
     Kingsley,
+    /// A list for each of a few block sizes, without coalescing (OSE-style).
+    FixedSizes {
+        /// The sizes.
+        sizes: SizeTable,
+    },
     /// Binary buddy; lowest address first if `lowest`.
     Buddy {
         /// Lowest address instead of latest freed.
@@ -287,7 +293,7 @@ impl IndexKind {
             // Halving and merging are bounded by the word, not by a constant
             // that a designer would accept as one: log2 of the largest block.
             IndexKind::Buddy { lowest } => !*lowest,
-            IndexKind::Kingsley => true,
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. } => true,
         }
     }
 

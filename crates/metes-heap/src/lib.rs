@@ -43,6 +43,7 @@ pub use index::any::AnyIndex;
 pub use index::buddy::Buddy;
 pub use index::classes::{HalfFit, SegregatedFit, Tlsf};
 pub use index::dedicated::Dedicated;
+pub use index::fixed::{FixedSizes, SizeTable};
 pub use index::kingsley::Kingsley;
 pub use index::links::Links;
 pub use index::list::{Fit, ListFit, Order};

@@ -10,7 +10,8 @@ use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::Store;
 use metes_heap::{
     AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hashed, Heap,
-    Kingsley, Ledger, Limits, Links, Order, Record, RegionError, SegregatedFit, Tagged, Tlsf,
+    Kingsley, Ledger, Limits, Links, Order, Record, RegionError, SegregatedFit, SizeTable, Tagged,
+    Tlsf,
 };
 use proptest::prelude::*;
 
@@ -31,6 +32,12 @@ fn kinds() -> Vec<IndexKind> {
             probes: usize::MAX,
         },
         IndexKind::Kingsley,
+        IndexKind::FixedSizes {
+            sizes: SizeTable::DEFAULT,
+        },
+        IndexKind::FixedSizes {
+            sizes: SizeTable::new(&[32, 96, 224, 1536]).unwrap(),
+        },
         IndexKind::Buddy { lowest: false },
         IndexKind::Buddy { lowest: true },
     ];
@@ -109,8 +116,11 @@ where
 fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
     let mut records = vec![Record::SPARE; 4096];
     let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
-    let coalesces =
-        limits == Limits::NONE && !matches!(kind, IndexKind::Kingsley | IndexKind::Buddy { .. });
+    let coalesces = limits == Limits::NONE
+        && !matches!(
+            kind,
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. }
+        );
     let pair = (
         Shadow::new(Heap::new(AnyIndex::new(kind, limits), <Tagged>::new())),
         Shadow::new(Heap::new(AnyIndex::new(kind, limits), ledger)),
@@ -374,7 +384,8 @@ fn regions_are_added_at_run_time() {
                     ..
                 }
             );
-        if kind != IndexKind::Kingsley && !limited {
+        let rounds = matches!(kind, IndexKind::Kingsley | IndexKind::FixedSizes { .. });
+        if !rounds && !limited {
             assert!(
                 served > 20 << 10,
                 "{kind:?} serves from every region: {served}"

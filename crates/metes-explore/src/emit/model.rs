@@ -32,6 +32,7 @@ pub(super) fn context(description: &Description) -> Value {
     let buddy = any(|index| matches!(index, IndexKind::Buddy { .. }));
     let kingsley = any(|index| matches!(index, IndexKind::Kingsley));
     let single = any(single_links);
+    let fixed = any(|index| matches!(index, IndexKind::FixedSizes { .. }));
     // Helpers of which a compiler would say that nobody calls them.
     let lowest_bit = classes || !objects.is_empty();
     let mut lists = description.dedicated.iter();
@@ -39,7 +40,7 @@ pub(super) fn context(description: &Description) -> Value {
     let needs = context! {
         lowest_bit => lowest_bit,
         lowest_alone => lowest_bit || buddy,
-        highest_bit => lowest_bit || buddy || kingsley,
+        highest_bit => lowest_bit || buddy || kingsley || fixed,
         head_number => classes,
         double => double,
     };
@@ -51,7 +52,7 @@ pub(super) fn context(description: &Description) -> Value {
         largest_object => largest_object.unwrap_or(0),
         classes => classes,
         needs => needs,
-        kinds => context! { list => list, single => single, kept => kept(description), classes => classes, kingsley => kingsley, buddy => buddy },
+        kinds => context! { list => list, single => single, kept => kept(description), classes => classes, kingsley => kingsley, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
 }
@@ -140,6 +141,10 @@ fn index_summary(index: &IndexKind) -> String {
             _ => format!("segregated fit, {second_level} classes a power of two, {probes} probes"),
         },
         IndexKind::Kingsley => "Kingsley, powers of two without merging".to_string(),
+        IndexKind::FixedSizes { sizes } => {
+            let sizes: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
+            format!("blocks of {} bytes without merging", sizes.join(", "))
+        }
         IndexKind::Buddy { lowest: false } => "binary buddy".to_string(),
         IndexKind::Buddy { lowest: true } => "binary buddy, lowest address first".to_string(),
     }
@@ -170,9 +175,9 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         number.to_string()
     };
     let halves = matches!(pool.index, IndexKind::Buddy { .. });
-    // Kingsley never merges and always splits, whatever the description's limits.
+    // These never merge and always split, whatever the description's limits.
     let (coalesce, split) = match pool.index {
-        IndexKind::Kingsley => (0, 0),
+        IndexKind::Kingsley | IndexKind::FixedSizes { .. } => (0, 0),
         _ => (pool.limits.coalesce_up_to, pool.limits.split_down_to),
     };
     let common = context! {
@@ -187,7 +192,7 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         up_to => pool.up_to,
         up_to_rust => if pool.up_to == usize::MAX { "usize::MAX".to_string() } else { pool.up_to.to_string() },
         halves => halves,
-        wilderness => matches!(pool.index, IndexKind::List { .. } | IndexKind::Kingsley),
+        wilderness => !halves && !matches!(pool.index, IndexKind::Classes { .. }),
         merges_all => !halves && coalesce == usize::MAX,
         coalesce => bytes(coalesce, "unlimited"),
         split => bytes(split, "never"),
@@ -221,6 +226,17 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
             log2 => second_level.trailing_zeros(),
             probes => bytes(probes, "unlimited"),
         },
+        IndexKind::FixedSizes { sizes } => {
+            let sizes: Vec<u32> = sizes.iter().collect();
+            let largest = sizes.last().copied().unwrap_or(0);
+            let first_power = (u64::from(largest) + 1).next_power_of_two();
+            context! {
+                kind => "fixed",
+                sizes => sizes,
+                first_power => first_power,
+                first_power_log2 => first_power.ilog2(),
+            }
+        }
         IndexKind::Kingsley => context! { kind => "kingsley" },
         IndexKind::Buddy { lowest } => context! { kind => "buddy", lowest => lowest },
     };
@@ -264,6 +280,7 @@ fn dedicated_blocks(description: &Description, general: &General, word: usize) -
         };
         let block = match general.index {
             IndexKind::Kingsley | IndexKind::Buddy { .. } => block.next_power_of_two(),
+            IndexKind::FixedSizes { sizes } => sizes.block_size(block),
             _ => block,
         };
         if !blocks.contains(&block) {

@@ -41,8 +41,6 @@ pub enum EnergyError {
         /// Names of the levels there are.
         names: Vec<String>,
     },
-    /// Object pools share one range of slabs and cannot lie in several levels.
-    ScatteredSlabs,
     /// A heap gives a level a size that the hierarchy does not have for it.
     TooLarge {
         /// The level's name.
@@ -101,10 +99,6 @@ impl fmt::Display for EnergyError {
                  ({}), counted from 0: add a level or move the pools",
                 names.len(),
                 names.join(", ")
-            ),
-            EnergyError::ScatteredSlabs => f.write_str(
-                "the heap's object pools lie in several memory levels, but they share one range \
-                 of slabs: put them all into one level",
             ),
             EnergyError::TooLarge { level, size, most } => write!(
                 f,

@@ -6,7 +6,9 @@
 use serde::Serialize;
 
 use super::{Leakage, Price, Pricer, RECORD_WORD};
-use crate::hierarchy::{Counts, LEVELS};
+use metes_heap::description::LEVELS;
+
+use crate::hierarchy::Counts;
 
 /// A price by level, in joule and seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]

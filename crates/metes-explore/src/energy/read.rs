@@ -25,12 +25,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use metes_config::{Error, Source, read_size};
+use metes_heap::description::LEVELS;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::EnergyError;
 use super::table::{Leakage, MOST, Measures, Row, Table, shipped};
-use crate::hierarchy::{Hierarchy, LEVELS, Level, Memory};
+use crate::hierarchy::{Hierarchy, Level, Memory};
 
 /// The table of levels that name none.
 const DEFAULT_TABLE: &str = "sram";

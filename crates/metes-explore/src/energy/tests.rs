@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use metes_heap::description::{General, List};
 use metes_heap::IndexKind;
+use metes_heap::description::{General, List};
 use proptest::prelude::*;
 
 use super::*;
@@ -33,11 +33,7 @@ fn two_pools() -> Description {
     let pool = |up_to, level| General {
         up_to,
         level,
-        ..Description::of(IndexKind::tlsf(8))
-            .general
-            .iter()
-            .next()
-            .unwrap()
+        ..General::of(IndexKind::tlsf(8))
     };
     Description {
         general: List::from_slice(&[pool(64, 0), pool(usize::MAX, 1)]),

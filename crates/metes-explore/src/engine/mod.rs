@@ -25,8 +25,6 @@ mod results;
 mod row;
 mod searcher;
 mod seed;
-#[cfg(test)]
-mod tests;
 
 pub use document::{Detail, Found, Heap, Volume, describe_front};
 pub use evaluate::Evaluator;

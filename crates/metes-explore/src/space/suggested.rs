@@ -261,7 +261,7 @@ impl Suggested {
                 indexes.extend(SECOND_LEVELS.map(|level| classes(level, probes)));
                 indexes.extend(PROBES.map(|probes| classes(second_level, probes)));
             }
-            IndexKind::Kingsley | IndexKind::Buddy { .. } => {}
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. } => {}
         }
         let mut kinds: Vec<Kind> = indexes
             .into_iter()
@@ -305,7 +305,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
             },
             limits,
         },
-        IndexKind::Kingsley | IndexKind::Buddy { .. } => Kind {
+        IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. } => Kind {
             index,
             limits: Limits::NONE,
         },

@@ -3,7 +3,7 @@
 //! Invariant: a seed determines what is drawn, on every machine.
 
 use metes_heap::description::{DedicatedPool, Description, General, IndexKind, ObjectPoolKind};
-use metes_heap::{Fit, Limits, Links, Order};
+use metes_heap::{Fit, Limits, Links, Order, SizeTable};
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 pub(crate) struct Random(u64);
@@ -164,6 +164,12 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
             "next-fit",
             Description::of(list(Fit::Next, Order::Address, 50, 150)),
         ),
+        (
+            "ose",
+            Description::of(IndexKind::FixedSizes {
+                sizes: SizeTable::DEFAULT,
+            }),
+        ),
         ("buddy", Description::of(IndexKind::Buddy { lowest: false })),
         (
             "lowest-buddy",
@@ -238,8 +244,13 @@ fn draw(random: &mut Random) -> Description {
     drawn
 }
 
+/// A table of block sizes.
+fn table(sizes: &[u32]) -> SizeTable {
+    SizeTable::new(sizes).expect("rising multiples of 32")
+}
+
 fn index(random: &mut Random) -> IndexKind {
-    match random.below(8) {
+    match random.below(9) {
         0..4 => IndexKind::List {
             fit: random.one_of(&[Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact]),
             order: random.one_of(&[Order::Lifo, Order::Fifo, Order::Address]),
@@ -252,6 +263,9 @@ fn index(random: &mut Random) -> IndexKind {
             probes: random.one_of(&[0, 0, 3, usize::MAX]),
         },
         6 => IndexKind::Kingsley,
+        7 => IndexKind::FixedSizes {
+            sizes: random.one_of(&[SizeTable::DEFAULT, table(&[32, 96, 1536, 1568])]),
+        },
         _ => IndexKind::Buddy {
             lowest: random.below(2) == 0,
         },

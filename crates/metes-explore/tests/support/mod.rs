@@ -4,7 +4,7 @@
 
 use metes_explore::{Events, EventsBuilder, Operation};
 use metes_heap::description::{DedicatedPool, General, List, ObjectPoolKind};
-use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 use proptest::prelude::*;
 
 /// One step of a random program: which live block, if any, what size.
@@ -104,6 +104,11 @@ pub(crate) fn kind() -> impl Strategy<Value = IndexKind> {
                 probes
             }),
         Just(IndexKind::Kingsley),
+        prop::sample::select(vec![&[64_u32, 1024][..], &[32, 96, 224, 1536]]).prop_map(|sizes| {
+            IndexKind::FixedSizes {
+                sizes: SizeTable::new(sizes).unwrap(),
+            }
+        }),
         any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
     ]
 }

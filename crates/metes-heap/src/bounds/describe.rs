@@ -74,6 +74,7 @@ impl HeapKind<'static> {
                 },
                 limits,
             },
+            IndexKind::FixedSizes { sizes } => HeapKind::FixedSizes { sizes },
             IndexKind::Kingsley => HeapKind::Kingsley { page: 0 },
             IndexKind::Buddy { lowest } => HeapKind::Buddy {
                 choice: if lowest {
@@ -147,10 +148,13 @@ pub fn described_in(
         _ => pools(description, geometry, demand, &asked)?,
     };
     if lists > 0 {
-        let unmerged = description
-            .general
-            .iter()
-            .any(|pool| pool.limits != index::Limits::NONE || pool.index == IndexKind::Kingsley);
+        let unmerged = description.general.iter().any(|pool| {
+            let never = matches!(
+                pool.index,
+                IndexKind::Kingsley | IndexKind::FixedSizes { .. }
+            );
+            never || pool.limits != index::Limits::NONE
+        });
         let inexact = geometry.minimum > geometry.granule
             || demand.alignment > geometry.granule
             || demand.resized_in_place;

@@ -13,6 +13,7 @@ pub mod any;
 pub mod buddy;
 pub mod classes;
 pub mod dedicated;
+pub mod fixed;
 pub mod kingsley;
 pub mod links;
 pub mod list;
