@@ -42,6 +42,7 @@ pub(crate) enum Verb {
     Emit(Emit),
     Run(Run),
     Report(Report),
+    Serve(Serve),
     Trace(Trace),
     Reproduce(Reproduce),
 }
@@ -329,12 +330,47 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Render the report of an earlier `tune` or `explore` again
+/// Render the report of an earlier `tune` or `explore` again, or export its results
 #[derive(Args)]
-#[command(after_help = "Example: metes report metes-out")]
+#[command(after_help = "Examples:
+  metes report metes-out
+  metes report metes-out --explorer -o explorer.html
+  metes report metes-out --export xlsx")]
 pub(crate) struct Report {
     /// The directory that it wrote
     pub(crate) directory: PathBuf,
+    /// Write the explorer of all configurations as one HTML file
+    #[arg(long, conflicts_with = "export")]
+    pub(crate) explorer: bool,
+    /// Write all configurations for another tool
+    #[arg(long, value_name = "FORM")]
+    pub(crate) export: Option<Export>,
+    /// The file to write [default: explorer.html or results.FORM in the directory]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Export {
+    /// Comma-separated values
+    Csv,
+    /// A script and its data
+    Gnuplot,
+    /// A workbook
+    Xlsx,
+}
+
+/// Show the explorer of an exploration's results on this machine
+///
+/// Prints the address and answers until Ctrl-C. Only this machine is answered.
+#[derive(Args)]
+#[command(after_help = "Example: metes serve metes-out --port 8080")]
+pub(crate) struct Serve {
+    /// The directory that `explore` wrote
+    pub(crate) directory: PathBuf,
+    /// Port to listen on; 0 takes any free one
+    #[arg(long, value_name = "N", default_value = "4700")]
+    pub(crate) port: u16,
 }
 
 /// Generate traces, or exchange them with other tools as text

@@ -75,6 +75,7 @@ impl Parameters {
             Some(IndexKind::Classes { probes: 0, .. }) => fit = "tlsf",
             Some(IndexKind::Classes { .. }) => fit = "segregated",
             Some(IndexKind::Kingsley) => fit = "kingsley",
+            Some(IndexKind::FixedSizes { .. }) => fit = "ose",
             Some(IndexKind::Buddy { lowest }) => {
                 fit = "buddy";
                 order = if lowest { "address" } else { "lifo" };
