@@ -16,7 +16,7 @@ mod placed;
 
 use metes_config::Config;
 use metes_explore::engine::{Metrics, Row};
-use metes_explore::{EnergyError, EventError, Events, Space, SpaceError};
+use metes_explore::{EnergyError, EventError, Events, Parameters, Space, SpaceError};
 
 use crate::packets;
 use crate::platform::Platform;
@@ -218,54 +218,76 @@ fn depth_rows(explored: &Explored, platform: &Platform<'_>) -> Result<Vec<Figure
     Ok(rows)
 }
 
+/// A parameter of a heap, where it has it.
+type Parameter = fn(&Parameters) -> Option<f64>;
+
+/// What is correlated: a parameter, and which sign sections 5.3 and 7.1 expect of
+/// its correlation with footprint and with accesses.
+///
 /// Section 5.3: more defragmentation, less footprint and more accesses. Section
 /// 7.1: more pools, less search and less defragmentation, less footprint and more
-/// accesses. They cannot both hold for defragmentation.
+/// accesses, "and vice versa". They cannot both hold for defragmentation.
+const TENDENCIES: [(&str, Parameter, [&str; 2]); 6] = [
+    (
+        "coalescing pools",
+        |own| Some(f64::from(own.coalescing_pools)),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        "maximum coalesced size",
+        |own| own.max_coalesced.map(|size| size as f64),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        "splitting pools",
+        |own| Some(f64::from(own.splitting_pools)),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        // A smaller least rest is more splitting.
+        "minimum split size, downwards",
+        |own| own.min_split.map(|size| -(size as f64)),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        "depth of search",
+        |own| Some(f64::from(own.depth)),
+        ["7.1: +", "7.1: -"],
+    ),
+    (
+        "number of pools",
+        |own| Some(f64::from(own.general_pools + own.dedicated_pools)),
+        ["7.1: -", "7.1: +"],
+    ),
+];
+
 fn defragmentation_rows(explored: &Explored, space: &Space) -> Vec<Figure> {
-    let parameters: Vec<_> = explored
+    let heaps: Vec<(Parameters, &Metrics)> = explored
         .rows
         .iter()
-        .filter_map(|row| space.parameters(row.number).map(|own| (own, &row.metrics)))
+        .filter_map(|row| Some((space.parameters(row.number)?, &row.metrics)))
         .collect();
-    let footprints: Vec<f64> = parameters
-        .iter()
-        .map(|own| own.1.footprint as f64)
-        .collect();
-    let accesses: Vec<f64> = parameters.iter().map(|own_| own(own_.1) as f64).collect();
-    let column = |of: &dyn Fn(&metes_explore::Parameters) -> f64| -> Vec<f64> {
-        parameters.iter().map(|own| of(&own.0)).collect()
-    };
-    let pools = column(&|own| f64::from(own.general_pools + own.dedicated_pools));
-    let depth = column(&|own| f64::from(own.depth));
-    let coalescing = column(&|own| f64::from(own.coalescing_pools));
-    let splitting = column(&|own| f64::from(own.splitting_pools));
     let mut rows = Vec::new();
-    let mut pair = |what: &str, values: &[f64], notes: [&str; 2]| {
-        for (metric, metrics, note) in [
-            ("footprint", &footprints, notes[0]),
-            ("accesses of the heap", &accesses, notes[1]),
-        ] {
-            let correlation = rank_correlation(values, metrics);
+    for (what, parameter, expected) in TENDENCIES {
+        let having: Vec<(f64, &Metrics)> = heaps
+            .iter()
+            .filter_map(|(own, metrics)| Some((parameter(own)?, *metrics)))
+            .collect();
+        let values: Vec<f64> = having.iter().map(|heap| heap.0).collect();
+        let metrics: [(&str, fn(&Metrics) -> u64); 2] = [
+            ("footprint", |metrics| metrics.footprint),
+            ("accesses of the heap", own),
+        ];
+        for ((metric, of), expected) in metrics.into_iter().zip(expected) {
+            let measured: Vec<f64> = having.iter().map(|heap| of(heap.1) as f64).collect();
+            let correlation = rank_correlation(&values, &measured);
             rows.push(
                 Figure::new(format!("rank correlation of {what} and {metric}"), "")
                     .ours(correlation)
-                    .note(verdict(correlation, note)),
+                    .note(verdict(correlation, expected)),
             );
         }
-    };
-    // What each section expects of more of the parameter.
-    pair(
-        "coalescing pools",
-        &coalescing,
-        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
-    );
-    pair(
-        "splitting pools",
-        &splitting,
-        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
-    );
-    pair("depth of search", &depth, ["7.1: +", "7.1: -"]);
-    pair("number of pools", &pools, ["7.1: -", "7.1: +"]);
+    }
     rows
 }
 
