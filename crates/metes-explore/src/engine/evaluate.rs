@@ -218,7 +218,7 @@ impl<'e> Evaluator<'e> {
 
 /// Bytes of the levels of a configuration.
 fn sizes_of(config: &Config) -> [Option<usize>; LEVELS] {
-    std::array::from_fn(|level| config.levels.get(level).map(|level| level.size))
+    std::array::from_fn(|level| config.levels.get(level).and_then(|level| level.size))
 }
 
 fn metrics(totals: &Totals) -> Metrics {

@@ -80,10 +80,12 @@ impl Parameters {
                 fit = "buddy";
                 order = if lowest { "address" } else { "lifo" };
             }
-            Some(IndexKind::FixedSizes { .. }) => fit = "fixed-sizes",
             None => {}
         }
-        let own_limits = !matches!(index, Some(IndexKind::Kingsley | IndexKind::Buddy { .. } | IndexKind::FixedSizes { .. }));
+        let own_limits = !matches!(
+            index,
+            Some(IndexKind::Kingsley | IndexKind::Buddy { .. } | IndexKind::FixedSizes { .. })
+        );
         let merging = || pools().filter(|pool| own_limits && pool.limits.coalesce_up_to > 0);
         let splitting =
             || pools().filter(|pool| own_limits && pool.limits.split_down_to < usize::MAX);
