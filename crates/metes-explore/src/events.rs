@@ -3,7 +3,12 @@
 //! A trace names blocks by serial number; a replay needs a small table of what
 //! each live block holds. So serials become *slots* here, once: a slot is free
 //! again when its block is, and the table stays as small as the peak of live
-//! blocks. Access rows are left out; they do not concern an allocator.
+//! blocks.
+//!
+//! What the program did to its blocks does not concern an allocator, but it
+//! does the memory that they lie in. It is kept beside the events, where it was
+//! recorded: with the event that ends a block's stay at its place. Rows of
+//! accesses in between are added to that event, for a block has not moved since.
 //!
 //! Invariant: every free and resize names a slot that is live at that event,
 //! every allocation one that is not.
@@ -58,6 +63,28 @@ impl Event {
     #[inline(always)]
     pub const fn align(self) -> usize {
         1 << (self.code >> 8)
+    }
+}
+
+/// What the program did to a block, in words of the trace's `access_word`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// Words read.
+    pub reads: u64,
+    /// Words written.
+    pub writes: u64,
+}
+
+impl Accesses {
+    /// Neither read nor written.
+    pub const NONE: Accesses = Accesses {
+        reads: 0,
+        writes: 0,
+    };
+
+    fn add(&mut self, other: Accesses) {
+        self.reads += other.reads;
+        self.writes += other.writes;
     }
 }
 
@@ -124,6 +151,13 @@ pub struct Events {
     allocations: u64,
     frees: u64,
     resizes: u64,
+    /// By event; empty unless some were recorded.
+    accesses: Vec<Accesses>,
+    /// Those of blocks that the trace does not free, by slot.
+    left: Vec<(u32, Accesses)>,
+    application: Accesses,
+    access_word: u32,
+    instructions: u64,
 }
 
 impl Events {
@@ -166,21 +200,62 @@ impl Events {
     pub fn resizes(&self) -> u64 {
         self.resizes
     }
+
+    /// What the program did to the block of each event since its last
+    /// allocation or resize; empty where the trace has none.
+    pub fn accesses(&self) -> &[Accesses] {
+        &self.accesses
+    }
+
+    /// What it did to blocks that the trace does not free, by rising slot.
+    pub fn left(&self) -> &[(u32, Accesses)] {
+        &self.left
+    }
+
+    /// What it did to all blocks together: the same on every heap.
+    pub fn application(&self) -> Accesses {
+        self.application
+    }
+
+    /// Bytes of the words in which accesses are counted; 0 when the trace has
+    /// no accesses.
+    pub fn access_word(&self) -> u32 {
+        self.access_word
+    }
+
+    /// Instructions that the program executed outside of the heap's functions;
+    /// 0 when not known.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
 }
 
 impl TryFrom<&metes_trace::Trace> for Events {
     type Error = EventError;
 
-    /// The events of a trace; access rows are left out. Expected O(events).
+    /// The events of a trace; the rows of accesses become part of the next free
+    /// or resize of their block. Expected O(events).
     fn try_from(trace: &metes_trace::Trace) -> Result<Self, EventError> {
+        let provenance = &trace.provenance;
         let mut builder = EventsBuilder::new();
+        builder.recorded(provenance.access_word, provenance.instructions);
         for event in trace.iter() {
+            let accesses = Accesses {
+                reads: event.reads,
+                writes: event.writes,
+            };
             let operation = match event.op {
                 metes_trace::Op::Alloc => Operation::Allocate,
                 metes_trace::Op::Free => Operation::Free,
                 metes_trace::Op::Resize => Operation::Resize,
-                metes_trace::Op::Access => continue,
+                metes_trace::Op::Access => {
+                    builder.access(event.block, accesses)?;
+                    continue;
+                }
             };
+            if operation != Operation::Allocate {
+                builder.access(event.block, accesses)?;
+            }
             builder.push(operation, event.block, event.size, u64::from(event.align))?;
         }
         Ok(builder.finish())
@@ -194,12 +269,39 @@ pub struct EventsBuilder {
     live: HashMap<u64, (u32, u64)>,
     spare: Vec<u32>,
     live_bytes: u64,
+    /// Accesses to live blocks since their last event.
+    pending: HashMap<u64, Accesses>,
 }
 
 impl EventsBuilder {
     /// No rows yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Says how accesses were counted: bytes of a word (0: not at all), and the
+    /// instructions of the program (0: not known).
+    pub fn recorded(&mut self, access_word: u32, instructions: u64) {
+        self.events.access_word = access_word;
+        self.events.instructions = instructions;
+    }
+
+    /// Adds what the program did to a live block since its last row. Expected
+    /// O(1).
+    ///
+    /// # Errors
+    /// [`EventError::NotLive`] when the block is not live.
+    pub fn access(&mut self, block: u64, accesses: Accesses) -> Result<(), EventError> {
+        if accesses == Accesses::NONE {
+            return Ok(());
+        }
+        if !self.live.contains_key(&block) {
+            let event = self.events.events.len() as u64;
+            return Err(EventError::NotLive { event, block });
+        }
+        self.pending.entry(block).or_default().add(accesses);
+        self.events.application.add(accesses);
+        Ok(())
     }
 
     /// Adds a row. Size 0 is served as size 1, as malloc layers do; alignment 0
@@ -266,6 +368,14 @@ impl EventsBuilder {
         } else {
             size
         };
+        if !self.pending.is_empty()
+            && let Some(accesses) = self.pending.remove(&block)
+        {
+            // Events since the last one with accesses had none.
+            let before = self.events.events.len();
+            self.events.accesses.resize(before, Accesses::NONE);
+            self.events.accesses.push(accesses);
+        }
         self.events.events.push(Event {
             size,
             slot,
@@ -276,7 +386,18 @@ impl EventsBuilder {
 
     /// The events of all rows added.
     pub fn finish(self) -> Events {
-        self.events
+        let EventsBuilder {
+            mut events,
+            live,
+            pending,
+            ..
+        } = self;
+        let left = pending
+            .into_iter()
+            .filter_map(|(block, accesses)| Some((live.get(&block)?.0, accesses)));
+        events.left = left.collect();
+        events.left.sort_unstable_by_key(|&(slot, _)| slot);
+        events
     }
 }
 

@@ -7,13 +7,14 @@
 //! Invariant: a place handed out is freed or resized at most once, so that the
 //! ledger never refuses one.
 
+use crate::hierarchy::{Counts, LEVELS, level_of};
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
-use metes_heap::description::GENERAL;
+use metes_heap::description::{Description, GENERAL};
 use metes_heap::index::Index;
 use metes_heap::objects::SLOTS;
 use metes_heap::store::ledger::Handle;
 use metes_heap::{
-    ByHandle, Composite, Counted, Heap, Ledger, Record, Source, Sources, Spot, Store,
+    ByHandle, Composite, Counted, Heap, Ledger, Record, Slab, Source, Sources, Spot, Store,
 };
 
 /// The store of every replay.
@@ -31,6 +32,10 @@ pub(crate) trait Pools {
     fn offset(&self, place: Self::Place) -> u64;
     /// Record words read and written so far.
     fn counts(&self) -> (u64, u64);
+    /// Memory level of a place in use, below [`LEVELS`].
+    fn level(&self, place: Self::Place) -> usize;
+    /// Record words and footprint by level; what the program did is not known here.
+    fn levels(&self) -> [Counts; LEVELS];
     /// Bytes taken from the system.
     fn footprint(&self) -> usize;
     /// Bytes of control structures beside the blocks, asked before the first event.
@@ -48,8 +53,14 @@ pub struct Arena {
     pub increment: usize,
     /// Bytes that a growing arena may reach; the index is laid out for them.
     pub span: usize,
-    /// Pools whose arena is one region of so many bytes and does not grow.
+    /// Pools whose arena is one region of so many bytes and does not grow. Such
+    /// a region is not counted against its level.
     pub fixed: [Option<usize>; GENERAL],
+    /// Bytes that the pools of a level may take from the system together, where
+    /// the level has a size. The index of a growing pool in such a level is laid
+    /// out for that size instead of `span`; pools get their first regions in
+    /// order, so that a later one may find too little left.
+    pub levels: [Option<usize>; LEVELS],
 }
 
 impl Arena {
@@ -59,7 +70,13 @@ impl Arena {
         increment: 4096,
         span: 1 << 36,
         fixed: [None; GENERAL],
+        levels: [None; LEVELS],
     };
+
+    /// Bytes that a growing pool of a level may reach.
+    pub(crate) fn span_in(&self, level: usize) -> usize {
+        self.levels[level].unwrap_or(self.span)
+    }
 }
 
 impl Default for Arena {
@@ -68,10 +85,33 @@ impl Default for Arena {
     }
 }
 
+/// What a level has left for its pools.
+#[derive(Clone, Copy)]
+struct Left(usize);
+
+impl Left {
+    fn of(arena: &Arena, level: usize) -> Self {
+        Left(arena.levels[level].unwrap_or(usize::MAX))
+    }
+
+    /// Takes `bytes`, or refuses.
+    #[inline(always)]
+    fn take(&mut self, bytes: usize) -> bool {
+        match self.0.checked_sub(bytes) {
+            Some(left) => {
+                self.0 = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
 /// Grants or refuses growth of one pool; there is no memory behind it.
 pub(crate) struct Extent {
     increment: usize,
     grows: bool,
+    left: Left,
 }
 
 // SAFETY: a ledger touches no memory, so any range behind it is its own.
@@ -82,41 +122,82 @@ unsafe impl Source for Extent {
     }
 
     #[inline(always)]
-    fn grow(&mut self, _bytes: usize) -> bool {
-        self.grows
+    fn grow(&mut self, bytes: usize) -> bool {
+        self.grows && self.left.take(bytes)
+    }
+}
+
+/// Grants or refuses growth of the pools of a heap, by what their levels have left.
+pub(crate) struct Supply {
+    arena: Arena,
+    /// Level of each general pool.
+    pools: [u8; GENERAL],
+    /// Level of the range of slabs.
+    slabs: u8,
+    left: [Left; LEVELS],
+}
+
+impl Supply {
+    /// The levels of a heap's pools. Object pools share one range of slabs, which
+    /// lies in the level of the first of them.
+    fn new(arena: Arena, description: &Description) -> Self {
+        let mut pools = [0; GENERAL];
+        for (own, pool) in pools.iter_mut().zip(description.general.iter()) {
+            *own = level_of(pool.level) as u8;
+        }
+        let first = description.objects.iter().next();
+        Supply {
+            arena,
+            pools,
+            slabs: first.map_or(0, |pool| level_of(pool.level) as u8),
+            left: std::array::from_fn(|level| Left::of(&arena, level)),
+        }
+    }
+
+    #[inline(always)]
+    fn left(&mut self, level: u8) -> &mut Left {
+        &mut self.left[usize::from(level)]
     }
 }
 
 // SAFETY: as above.
-unsafe impl Sources for Arena {
+unsafe impl Sources for Supply {
     #[inline(always)]
     fn increment(&self) -> usize {
-        self.increment
+        self.arena.increment
     }
 
     #[inline(always)]
-    fn grow(&mut self, pool: usize, _bytes: usize) -> bool {
-        self.fixed[pool].is_none()
+    fn grow(&mut self, pool: usize, bytes: usize) -> bool {
+        self.arena.fixed[pool].is_none() && self.left(self.pools[pool]).take(bytes)
     }
 
     #[inline(always)]
-    fn grow_slabs(&mut self, _bytes: usize) -> bool {
-        true
+    fn grow_slabs(&mut self, bytes: usize) -> bool {
+        // A slab comes with its record.
+        self.left(self.slabs).take(bytes + size_of::<Slab>())
     }
 }
 
 /// Gives a heap its first region by the rules of its arena; `false` when a
-/// fixed one is too small even for the control structure.
+/// fixed one is too small even for the control structure, or the level has too
+/// little left.
 fn open<'a, I: Index<Counting<'a>>>(
     heap: &mut Heap<I, Counting<'a>>,
     arena: &Arena,
     pool: usize,
+    level: usize,
+    left: &mut Left,
 ) -> bool {
     let bytes = match arena.fixed[pool] {
         Some(bytes) => bytes,
         None => {
-            heap.reserve_span(arena.span);
-            heap.smallest_region().next_multiple_of(arena.increment)
+            heap.reserve_span(arena.span_in(level));
+            let least = heap.smallest_region();
+            match least.checked_next_multiple_of(arena.increment) {
+                Some(bytes) if left.take(bytes) => bytes,
+                _ => return false,
+            }
         }
     };
     heap.add_region(bytes).is_ok()
@@ -129,21 +210,41 @@ fn control<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>) -> usize {
     statistics.record_bytes - heap.store().outside_bytes() - headers
 }
 
+/// What a heap counted itself.
+fn counts_of<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>) -> Counts {
+    Counts {
+        record_reads: heap.store().reads(),
+        record_writes: heap.store().writes(),
+        footprint: heap.footprint() as u64,
+        ..Counts::default()
+    }
+}
+
 /// A heap of one general pool.
 pub(crate) struct Single<'a, I> {
     heap: Heap<I, Counting<'a>>,
     extent: Extent,
+    level: usize,
 }
 
 impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
-    pub(crate) fn new(index: I, records: &'a mut [Record], arena: &Arena) -> Option<Self> {
+    pub(crate) fn new(
+        index: I,
+        records: &'a mut [Record],
+        arena: &Arena,
+        level: u8,
+    ) -> Option<Self> {
+        let level = level_of(level);
         let mut heap = Heap::new(index, store(records));
-        open(&mut heap, arena, 0).then_some(Single {
+        let mut left = Left::of(arena, level);
+        open(&mut heap, arena, 0, level, &mut left).then_some(Single {
             heap,
             extent: Extent {
                 increment: arena.increment,
                 grows: arena.fixed[0].is_none(),
+                left,
             },
+            level,
         })
     }
 }
@@ -186,6 +287,17 @@ impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
     #[inline(always)]
     fn counts(&self) -> (u64, u64) {
         (self.heap.store().reads(), self.heap.store().writes())
+    }
+
+    #[inline(always)]
+    fn level(&self, _place: Handle) -> usize {
+        self.level
+    }
+
+    fn levels(&self) -> [Counts; LEVELS] {
+        let mut levels = [Counts::default(); LEVELS];
+        levels[self.level] = counts_of(&self.heap);
+        levels
     }
 
     #[inline(always)]
@@ -260,16 +372,22 @@ impl Meter {
 /// A heap of several pools.
 pub(crate) struct Many<'a, I> {
     composite: Composite<'a, I, Counting<'a>>,
-    arena: Arena,
+    supply: Supply,
     slab: usize,
     meter: Meter,
 }
 
 impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
-    pub(crate) fn new(mut composite: Composite<'a, I, Counting<'a>>, arena: Arena) -> Option<Self> {
+    pub(crate) fn new(
+        mut composite: Composite<'a, I, Counting<'a>>,
+        arena: Arena,
+        description: &Description,
+    ) -> Option<Self> {
+        let mut supply = Supply::new(arena, description);
         for pool in 0..GENERAL {
+            let level = supply.pools[pool];
             if let Some(heap) = composite.general(pool)
-                && !open(heap, &arena, pool)
+                && !open(heap, &arena, pool, level.into(), supply.left(level))
             {
                 return None;
             }
@@ -277,7 +395,7 @@ impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
         Some(Many {
             slab: composite.objects().slab_bytes(),
             composite,
-            arena,
+            supply,
             meter: Meter::default(),
         })
     }
@@ -308,8 +426,8 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
 
     #[inline(always)]
     fn allocate(&mut self, size: usize, align: usize) -> Option<Spot<Handle>> {
-        // SAFETY: the arena is the one behind this heap.
-        let spot = unsafe { self.composite.allocate(size, align, &mut self.arena) }?;
+        // SAFETY: the supply is the one behind this heap.
+        let spot = unsafe { self.composite.allocate(size, align, &mut self.supply) }?;
         self.note_taken(spot);
         Some(spot)
     }
@@ -333,7 +451,7 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
         // SAFETY: as in `free`; no payload exists that could be copied.
         let resized = unsafe {
             self.composite
-                .resize(place, size, align, &mut self.arena, |_, _, _| {})
+                .resize(place, size, align, &mut self.supply, |_, _, _| {})
         };
         debug_assert!(resized.is_ok(), "the events resize live blocks only");
         let new = resized.ok().flatten()?;
@@ -370,6 +488,36 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
             writes += heap.store().writes();
         }
         (reads, writes)
+    }
+
+    #[inline(always)]
+    fn level(&self, place: Spot<Handle>) -> usize {
+        match place {
+            Spot::Slot(_) => self.supply.slabs.into(),
+            Spot::Block(pool, _) => self.supply.pools[pool].into(),
+        }
+    }
+
+    fn levels(&self) -> [Counts; LEVELS] {
+        let mut levels = [Counts::default(); LEVELS];
+        let mut add = |level: u8, part: Counts| {
+            let counts = &mut levels[usize::from(level)];
+            counts.record_reads += part.record_reads;
+            counts.record_writes += part.record_writes;
+            counts.footprint += part.footprint;
+        };
+        for (heap, level) in self.composite.pools().zip(self.supply.pools) {
+            add(level, counts_of(heap));
+        }
+        let (extent, table) = self.slabs();
+        let slabs = Counts {
+            record_reads: self.meter.reads,
+            record_writes: self.meter.writes,
+            footprint: (extent + table) as u64,
+            ..Counts::default()
+        };
+        add(self.supply.slabs, slabs);
+        levels
     }
 
     #[inline(always)]

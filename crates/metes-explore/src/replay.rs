@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
 use crate::events::Events;
+use crate::hierarchy::{Counts, LEVELS};
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
@@ -103,6 +104,8 @@ pub struct Replay {
     pub control_bytes: u64,
     /// Bytes that resizes copied.
     pub copied: u64,
+    /// What was counted in each memory level.
+    pub levels: [Counts; LEVELS],
     /// Modelled cycles of all operations.
     pub cycles: u64,
     /// The same, a mean over the events.
@@ -210,6 +213,7 @@ impl Replayer {
             record_bytes: measured.control + measured.table + header * in_general,
             control_bytes: measured.control + measured.table,
             copied: totals.copied,
+            levels: totals.levels,
             cycles: totals.cycles,
             cycles_mean: totals.cycles as f64 / count.max(1) as f64,
             cycles_max: most_cycles.any(),
@@ -257,7 +261,7 @@ impl Replayer {
                 records: &mut self.records[..records * pools],
                 slabs: &mut self.slabs[..slabs],
                 slack: &mut self.slack[..slabs * SLOTS],
-                walks: self.walks || !quick::serves(options.arena.span, events.len()),
+                walks: self.walks || !quick::serves(&options.arena, events.len()),
             };
             let measured = setup.build(description, go);
             let exhausted = self.records[..records * pools]
@@ -331,12 +335,11 @@ impl<P: Pools> Run for Ready<'_, P> {
         keep: Option<&mut run::Record>,
         watch: &mut dyn FnMut(&Totals) -> bool,
     ) -> (Totals, bool) {
-        let events = self.events.as_slice();
-        let slots = self.events.slots();
+        let events = self.events;
         let pools = &mut self.pools;
         match keep {
-            Some(record) => run::run(events, slots, pools, self.cost, record, watch),
-            None => run::run(events, slots, pools, self.cost, &mut (), watch),
+            Some(record) => run::run(events, pools, self.cost, record, watch),
+            None => run::run(events, pools, self.cost, &mut (), watch),
         }
     }
 }
@@ -407,7 +410,7 @@ impl Setup<'_, '_> {
         I: for<'a> Index<Counting<'a>>,
     {
         if description.dedicated.is_empty() {
-            return self.one(index, go);
+            return self.one(index, description, go);
         }
         let mut sizes = [0; DEDICATED];
         let mut count = 0;
@@ -422,14 +425,19 @@ impl Setup<'_, '_> {
                 count += 1;
             }
         }
-        self.one(Dedicated::new(sizes, index), go)
+        self.one(Dedicated::new(sizes, index), description, go)
     }
 
-    fn one<I>(&mut self, index: I, go: &mut Go<'_>) -> Measured
+    fn one<I>(&mut self, index: I, description: &Description, go: &mut Go<'_>) -> Measured
     where
         I: for<'a> Index<Counting<'a>>,
     {
-        match Single::new(index, self.records, &self.options.arena) {
+        let level = description
+            .general
+            .iter()
+            .next()
+            .map_or(0, |pool| pool.level);
+        match Single::new(index, self.records, &self.options.arena, level) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
@@ -461,7 +469,7 @@ impl Setup<'_, '_> {
             |_| store(parts.next().unwrap_or_default()),
             objects,
         );
-        match Many::new(composite, self.options.arena) {
+        match Many::new(composite, self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }

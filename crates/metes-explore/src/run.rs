@@ -4,7 +4,8 @@
 //! model alone; a watcher may end it early but not change it.
 
 use crate::cost::CostModel;
-use crate::events::{Event, Operation};
+use crate::events::{Accesses, Event, Events, Operation};
+use crate::hierarchy::{Counts, LEVELS};
 use crate::placement::Placements;
 use crate::pools::Pools;
 
@@ -31,6 +32,8 @@ pub(crate) struct Totals {
     /// Most record accesses and most cycles of one operation, by operation.
     pub(crate) most_accesses: [u64; 3],
     pub(crate) most_cycles: [u64; 3],
+    /// By memory level. Record words and footprints are those of the latest look.
+    pub(crate) levels: [Counts; LEVELS],
 }
 
 /// What is kept of every event.
@@ -89,11 +92,18 @@ struct Held<P> {
     size: u64,
 }
 
+/// Charges what the program did to a block to the level where it lay.
+#[inline(always)]
+fn charge(totals: &mut Totals, level: usize, accesses: Accesses) {
+    let counts = &mut totals.levels[level];
+    counts.application_reads += accesses.reads;
+    counts.application_writes += accesses.writes;
+}
+
 /// Replays `events`; `watch` sees the totals every [`CHECK_EVERY`] events and
 /// ends the run with `false`. Returns whether it came to the end.
 pub(crate) fn run<P: Pools, D: Detail>(
-    events: &[Event],
-    slots: usize,
+    events: &Events,
     pools: &mut P,
     cost: &CostModel,
     detail: &mut D,
@@ -104,18 +114,25 @@ pub(crate) fn run<P: Pools, D: Detail>(
             place: None,
             size: 0
         };
-        slots
+        events.slots()
     ];
+    let accesses = events.accesses();
+    let remaining = events.left();
+    let events = events.as_slice();
     let mut totals = Totals {
         footprint: pools.footprint() as u64,
         ..Totals::default()
     };
     // What setting up touched is not the trace's.
     let start = pools.counts();
+    let start_levels = pools.levels();
+    look(pools, &start_levels, &mut totals);
     let mut before = start;
     for chunk in events.chunks(CHECK_EVERY) {
         for event in chunk {
-            let (offset, copied) = step(*event, &mut held, pools, &mut totals, D::ON);
+            // Empty unless the accesses of the program were recorded.
+            let touched = accesses.get(totals.events).copied();
+            let (offset, copied) = step(*event, touched, &mut held, pools, &mut totals, D::ON);
             let after = pools.counts();
             let operation = event.operation();
             let (reads, writes) = (after.0 - before.0, after.1 - before.1);
@@ -134,6 +151,14 @@ pub(crate) fn run<P: Pools, D: Detail>(
         }
         totals.footprint = pools.footprint() as u64;
         (totals.reads, totals.writes) = (before.0 - start.0, before.1 - start.1);
+        look(pools, &start_levels, &mut totals);
+        if totals.events == events.len() {
+            for &(slot, accesses) in remaining {
+                if let Some(place) = held[slot as usize].place {
+                    charge(&mut totals, pools.level(place), accesses);
+                }
+            }
+        }
         if !watch(&totals) {
             return (totals, totals.events == events.len());
         }
@@ -141,11 +166,22 @@ pub(crate) fn run<P: Pools, D: Detail>(
     (totals, true)
 }
 
+/// Notes what pools count themselves, by level.
+fn look<P: Pools>(pools: &P, start: &[Counts; LEVELS], totals: &mut Totals) {
+    let levels = pools.levels();
+    for (total, (now, start)) in totals.levels.iter_mut().zip(levels.iter().zip(start)) {
+        total.record_reads = now.record_reads - start.record_reads;
+        total.record_writes = now.record_writes - start.record_writes;
+        total.footprint = now.footprint;
+    }
+}
+
 /// Performs one event; returns the offset of its block (all ones for a failed
 /// one; zero unless wanted) and the bytes that a move copies.
 #[inline(always)]
 fn step<P: Pools>(
     event: Event,
+    touched: Option<Accesses>,
     held: &mut [Held<P::Place>],
     pools: &mut P,
     totals: &mut Totals,
@@ -172,6 +208,9 @@ fn step<P: Pools>(
                 return (u64::MAX, 0);
             };
             let offset = if offsets { pools.offset(place) } else { 0 };
+            if let Some(accesses) = touched {
+                charge(totals, pools.level(place), accesses);
+            }
             pools.free(place);
             totals.live -= entry.size;
             totals.blocks -= 1;
@@ -190,6 +229,10 @@ fn step<P: Pools>(
                 taken(totals, size as u64);
                 return (if offsets { pools.offset(place) } else { 0 }, 0);
             };
+            let from = pools.level(place);
+            if let Some(accesses) = touched {
+                charge(totals, from, accesses);
+            }
             let Some(new) = pools.resize(place, size, event.align()) else {
                 totals.failed += 1;
                 return (u64::MAX, 0);
@@ -199,6 +242,8 @@ fn step<P: Pools>(
             } else {
                 entry.size.min(size as u64)
             };
+            totals.levels[from].copied_from += copied;
+            totals.levels[pools.level(new)].copied_to += copied;
             totals.live = totals.live - entry.size + size as u64;
             totals.peak_live = totals.peak_live.max(totals.live);
             *entry = Held {

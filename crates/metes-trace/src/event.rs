@@ -60,9 +60,9 @@ pub struct Event {
     pub size: u64,
     /// Requested alignment in bytes, a power of two; 0 for a free or an access.
     pub align: u32,
-    /// Bytes read since the last event of the block; 0 if not recorded.
+    /// Words read since the last event of the block; 0 if not recorded.
     pub reads: u64,
-    /// Bytes written since the last event of the block; 0 if not recorded.
+    /// Words written since the last event of the block; 0 if not recorded.
     pub writes: u64,
     /// Where in the program the request was made; 0 if not recorded.
     pub site: u64,

@@ -33,6 +33,11 @@ pub struct Provenance {
     pub lost_events: u64,
     /// Whether `time_ns` holds times.
     pub timed: bool,
+    /// Bytes of the words in which `reads` and `writes` are counted; 0 when
+    /// accesses were not recorded.
+    pub access_word: u32,
+    /// Instructions executed outside of the heap's functions; 0 if not known.
+    pub instructions: u64,
 }
 
 /// What a light recording leaves zero.

@@ -8,6 +8,8 @@
 //! Invariant: replays on these indexes and on the library's end with the same totals,
 //! placement by placement; the tests of this crate hold it over random heaps and runs.
 
+use crate::pools::Arena;
+
 mod any;
 mod buddy;
 mod classes;
@@ -26,9 +28,11 @@ pub(crate) use list::QuickList;
 /// From so many probes on, trying blocks one by one takes longer than searching.
 pub(crate) const MANY_PROBES: usize = 17;
 
-/// Granules of 16 bytes up to this span, and entries into a list of so many events, are
-/// numbered in 32 bits here; beyond, the library's own indexes serve.
-pub(crate) fn serves(span: usize, events: usize) -> bool {
-    // An event enters a handful of blocks at the most into one list.
-    span >> 4 <= 1 << 32 && events <= 1 << 28
+/// Whether places can be numbered in 32 bits, as they are here. Beyond, the library's own
+/// indexes serve.
+pub(crate) fn serves(arena: &Arena, events: usize) -> bool {
+    let sizes = arena.fixed.iter().chain(&arena.levels).flatten();
+    let widest = sizes.fold(arena.span, |widest, &size| widest.max(size));
+    // Granules have 16 bytes; an event enters a handful of blocks at most into one list.
+    widest >> 4 <= 1 << 32 && events <= 1 << 28
 }

@@ -32,41 +32,6 @@ fn the_quick_table_holds() {
     assert!(known >= 15, "{known} cases have an earlier value");
 }
 
-/// `cargo test --release -p metes-explore small_heaps -- --ignored --nocapture` prints the table.
-#[test]
-#[ignore = "millions of states: run it in a release build"]
-fn the_full_table_holds() {
-    let rows = table(Effort::Full);
-    for row in &rows {
-        let shown = |value: Option<u128>| value.map_or("-".into(), |value| value.to_string());
-        println!(
-            "{:<40} {:<14} ({:>2},{}) found {:>3} earlier {:>3} {:>14} {:>3} conjecture {:>3} \
-             states {:>8} decisions {:>7}{}",
-            row.policy,
-            row.sizes,
-            row.live,
-            row.largest,
-            shown(row.found.map(u128::from)),
-            shown(row.paper.map(u128::from)),
-            row.method,
-            shown(row.bound),
-            shown(row.conjectured),
-            row.states,
-            shown(row.decisions.map(|decisions| decisions as u128)),
-            if row.meets_bound() { "  met" } else { "" },
-        );
-    }
-    let met = rows.iter().filter(|row| row.meets_bound()).count();
-    let earlier = rows.iter().filter(|row| row.paper.is_some()).count();
-    println!(
-        "{} cases, {met} meet their bound, {earlier} repeat an earlier value",
-        rows.len()
-    );
-    for row in &rows {
-        assert!(row.found.is_some() && row.holds(), "{row:?}");
-    }
-}
-
 #[test]
 fn a_row_that_breaks_its_bound_does_not_hold() {
     let mut row = table(Effort::Quick).swap_remove(0);
