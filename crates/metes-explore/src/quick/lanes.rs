@@ -117,13 +117,22 @@ impl Key for u64 {
 
     #[inline(always)]
     fn below(keys: &[u64; WIDTH], length: usize, key: u64) -> usize {
+        // Eight comparisons that do not wait for one another, twice: quicker than six
+        // that do.
         let mut low = 0;
-        let mut half = if length <= 16 { 16 } else { WIDTH };
-        while half > 1 {
-            half /= 2;
-            low += if keys[low + half - 1] < key { half } else { 0 };
+        if length > 8 {
+            for group in 0..WIDTH / 8 {
+                low += 8 * usize::from(keys[8 * group + 7] < key);
+            }
+            if low == WIDTH {
+                return WIDTH;
+            }
         }
-        low + usize::from(keys[low] < key)
+        let group = &keys[low % WIDTH..][..8];
+        low + group
+            .iter()
+            .map(|&own| usize::from(own < key))
+            .sum::<usize>()
     }
 
     #[inline(always)]
@@ -131,7 +140,6 @@ impl Key for u64 {
         if length == 1 || firsts[1] > key {
             return 0;
         }
-        // Entry 0 may be stale, and is not above `firsts[1]`.
         Self::below(firsts, length, key + 1) - 1
     }
 }

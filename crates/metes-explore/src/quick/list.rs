@@ -1,11 +1,12 @@
 //! A searched list without the walk.
 //!
 //! The list of [`ListFit`](metes_heap::index::list::ListFit) is an order of free blocks:
-//! latest first, earliest first, or by address. Each order is a key (a falling counter, a
-//! rising one, the offset), and the number of blocks that a walk visits is the rank of the
-//! one it ends at. So the list is kept [sorted](super::sorted) by that key with sizes as
-//! values, where each fit is a search for a size in a range; long lists are also sorted by
-//! size for the fits that choose by it. No links are written.
+//! latest first, earliest first, or by address. Each order is a key, the *place* (a falling
+//! counter, a rising one, the offset), and the number of blocks that a walk visits is the
+//! rank of the one it ends at. Short lists are kept [sorted](super::sorted) by place, where
+//! the sizes of 64 neighbours are compared at once. Long lists of fits that choose by size
+//! are sorted by size and place, and only the [ranks](super::ranks) of places are kept
+//! beside. Next fit begins in the middle and needs both orders. No links are written.
 //!
 //! Invariant: every decision, and every read and write told to the store, is the one that
 //! `ListFit` would have made with the same parameters.
@@ -16,6 +17,7 @@ use metes_heap::store::ledger::LedgerBlock;
 use metes_heap::{Fit, Geometry, Order, Store};
 
 use super::lanes;
+use super::ranks::Ranks;
 use super::sorted::{Position, Sorted};
 
 /// From so many blocks on the list is also sorted by size, where a fit asks for it;
@@ -30,12 +32,17 @@ const RIVALS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct QuickList {
     parameters: ChosenList,
-    /// By place in the list; sizes in granules.
+    /// By place; sizes in granules. Empty while `ranks` stand for it.
     places: Sorted<u32, LedgerBlock>,
     /// By size and place, while the list is long; the value is the place's complement, so
     /// that the largest is the earliest.
-    sizes: Sorted<u64, ()>,
+    sizes: Sorted<u64, LedgerBlock>,
+    /// The places, while the list is long and has no order by place.
+    ranks: Ranks,
     long: bool,
+    length: usize,
+    /// A need that the list as it is does not serve, and what finding that out visits.
+    refused: Option<(usize, usize)>,
     /// The place of the block that has each record; not of an order by address.
     place_of: Vec<u32>,
     /// The place of the block that enters next.
@@ -61,7 +68,10 @@ impl QuickList {
             parameters,
             places: Sorted::new(),
             sizes: Sorted::new(),
+            ranks: Ranks::default(),
             long: false,
+            length: 0,
+            refused: None,
             place_of: Vec::new(),
             next: match parameters.order {
                 Order::Lifo => u32::MAX - 1,
@@ -77,7 +87,7 @@ impl QuickList {
     #[inline(always)]
     fn depth(&self) -> usize {
         let percent = self.parameters.depth_percent as usize;
-        let length = self.places.len();
+        let length = self.length;
         if percent >= 100 {
             return length;
         }
@@ -102,16 +112,9 @@ impl QuickList {
         u32::try_from(size >> self.granule_log2).unwrap_or(u32::MAX)
     }
 
+    /// Searches the list by place.
     #[inline(always)]
-    fn search(&self, need: usize) -> Searched {
-        let depth = self.depth();
-        if depth == 0 {
-            return Searched {
-                found: None,
-                visited: 0,
-                early: false,
-            };
-        }
+    fn search_places(&self, need: usize, depth: usize) -> Searched {
         let span = self.span(need);
         let least = self.granules(need);
         let (found, start) = match self.parameters.fit {
@@ -122,8 +125,10 @@ impl QuickList {
                     Some(rover) => self.places.locate(rover),
                     None => self.places.first(),
                 };
-                let found = self.earliest_from(start, least, span);
-                (found, self.places.rank(start))
+                match self.earliest_from(start, least, span) {
+                    None => (None, 0),
+                    found => (found, self.places.rank(start)),
+                }
             }
             Fit::Best => match self.smallest(least, span, depth) {
                 Some(found) if self.places.value(found) == least => (Some(found), 0),
@@ -139,17 +144,102 @@ impl QuickList {
             rank - start
         } else {
             // Round the end of the list.
-            rank + self.places.len() - start
+            rank + self.length - start
         };
-        if before < depth {
-            Searched {
-                found: Some(found),
-                visited: before + 1,
-                early: true,
+        Searched::after(found, before, depth)
+    }
+
+    /// Searches a long list by size; positions are those of that order.
+    #[inline(always)]
+    fn search_sizes(&self, need: usize, depth: usize) -> Searched {
+        let span = self.span(need);
+        let least = self.granules(need);
+        let sizes = &self.sizes;
+        let from = sizes.locate(u64::from(least) << 32);
+        let key = |at: Position| sizes.key(at);
+        let size = |at: Position| (sizes.key(at) >> 32) as u32;
+        match self.parameters.fit {
+            Fit::First | Fit::Next | Fit::Exact => {
+                let exact = self.parameters.fit == Fit::Exact;
+                let nearest = sizes.settle(from).filter(|&at| {
+                    let over = size(at) - least;
+                    over <= span && !(exact && over != 0)
+                });
+                let Some(nearest) = nearest else {
+                    return Searched::all(None, depth);
+                };
+                let found = if exact {
+                    nearest
+                } else {
+                    let to = sizes.locate((u64::from(least) + u64::from(span) + 1) << 32);
+                    let earliest = sizes.largest_between(from, to);
+                    sizes.find(from, earliest).unwrap_or(nearest)
+                };
+                Searched::after(found, self.rank(key(found) as u32), depth)
             }
-        } else {
-            Searched::all(None, depth)
+            Fit::Best => {
+                let found = match self.last_place(depth) {
+                    Some(last) => sizes.find(from, !last),
+                    None => sizes.settle(from),
+                };
+                match found.filter(|&at| size(at) - least <= span) {
+                    Some(found) if size(found) == least => {
+                        Searched::after(found, self.rank(key(found) as u32), depth)
+                    }
+                    found => Searched::all(found, depth),
+                }
+            }
+            Fit::Worst => {
+                let to = sizes.locate((u64::from(least) + u64::from(span) + 1) << 32);
+                let earliest = self.last_place(depth).map_or(1, |last| !last);
+                let last = sizes.find_last(to, earliest);
+                let found = last
+                    .filter(|&at| size(at) >= least)
+                    .and_then(|at| sizes.settle(sizes.locate(u64::from(size(at)) << 32)));
+                Searched::all(found, depth)
+            }
         }
+    }
+
+    /// The last place among the first `depth`, where that is not all of the list.
+    #[inline(always)]
+    fn last_place(&self, depth: usize) -> Option<u32> {
+        if depth >= self.length {
+            return None;
+        }
+        Some(match self.parameters.order {
+            Order::Lifo => u32::MAX - 1 - self.ranks.select(self.length - depth) as u32,
+            Order::Fifo => self.ranks.select(depth - 1) as u32,
+            // Whichever of the two granules it is: no other block begins in them.
+            Order::Address => 2 * self.ranks.select(depth - 1) as u32 + 1,
+        })
+    }
+
+    /// A place as a number of the ranks.
+    #[inline(always)]
+    fn number(&self, place: u32) -> usize {
+        match self.parameters.order {
+            Order::Lifo => (u32::MAX - 1 - place) as usize,
+            Order::Fifo => place as usize,
+            // The smallest block has two granules.
+            Order::Address => place as usize / 2,
+        }
+    }
+
+    /// Blocks before a place, in a list that has ranks.
+    #[inline(always)]
+    fn rank(&self, place: u32) -> usize {
+        let below = self.ranks.rank(self.number(place));
+        match self.parameters.order {
+            Order::Lifo => self.length - 1 - below,
+            Order::Fifo | Order::Address => below,
+        }
+    }
+
+    /// Whether the list has ranks instead of an order by place.
+    #[inline(always)]
+    fn ranked(&self) -> bool {
+        self.long && self.parameters.fit != Fit::Next
     }
 
     /// The position behind the first `depth` blocks.
@@ -168,26 +258,11 @@ impl QuickList {
         least.wrapping_add(span) == u32::MAX
     }
 
-    /// The sizes that qualify, as a range of the order by size.
-    #[inline(always)]
-    fn range(&self, least: u32, span: u32) -> (Position, Position) {
-        let from = u64::from(least) << 32;
-        let to = (u64::from(least) + u64::from(span) + 1) << 32;
-        (self.sizes.locate(from), self.sizes.locate(to))
-    }
-
     /// The first block of a size that qualifies, at least among the first `depth`.
     #[inline(always)]
     fn earliest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
         if Self::unlimited(least, span) {
             return self.places.find(self.places.first(), least);
-        }
-        if self.long {
-            let (from, to) = self.range(least, span);
-            return match self.sizes.largest_between(from, to) {
-                0 => None,
-                place => Some(self.places.locate(!place)),
-            };
         }
         self.scan(self.places.first(), self.limit(depth), least, span)
     }
@@ -200,12 +275,15 @@ impl QuickList {
             return found.or_else(|| self.places.find(first, least));
         }
         if self.long {
-            let (from, to) = self.range(least, span);
-            let rivals = self.sizes.rank(to) - self.sizes.rank(from);
-            if rivals == 0 {
+            let from = self.sizes.locate(u64::from(least) << 32);
+            let nearest = self.sizes.settle(from)?;
+            if (self.sizes.key(nearest) >> 32) as u32 - least > span {
                 return None;
             }
-            if rivals <= RIVALS {
+            let to = self
+                .sizes
+                .locate((u64::from(least) + u64::from(span) + 1) << 32);
+            if self.sizes.rank(to) - self.sizes.rank(from) <= RIVALS {
                 let rover = self.rover.unwrap_or(0);
                 let mut nearest = u32::MAX;
                 self.sizes.parts(from, to, |part| {
@@ -234,18 +312,6 @@ impl QuickList {
 
     /// The smallest of the first `depth` that qualifies; the earliest of equals.
     fn smallest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
-        if self.long {
-            let from = self.sizes.locate(u64::from(least) << 32);
-            let found = if depth < self.places.len() {
-                let last = self.places.key(self.places.select(depth - 1));
-                self.sizes.find(from, !last)
-            } else {
-                self.sizes.settle(from)
-            }?;
-            let key = self.sizes.key(found);
-            let qualifies = (key >> 32) as u32 - least <= span;
-            return qualifies.then(|| self.places.locate(key as u32));
-        }
         let mut over = u32::MAX;
         let mut found = None;
         self.places
@@ -272,21 +338,6 @@ impl QuickList {
             }
             return self.places.find(first, size);
         }
-        if self.long {
-            let (_, to) = self.range(least, span);
-            let earliest = if depth < self.places.len() {
-                !self.places.key(self.places.select(depth - 1))
-            } else {
-                1
-            };
-            let last = self.sizes.find_last(to, earliest)?;
-            let size = self.sizes.key(last) >> 32;
-            if size < u64::from(least) {
-                return None;
-            }
-            let found = self.sizes.settle(self.sizes.locate(size << 32))?;
-            return Some(self.places.locate(self.sizes.key(found) as u32));
-        }
         let top = least + span;
         let mut under = u32::MAX;
         let mut found = None;
@@ -303,32 +354,35 @@ impl QuickList {
         found
     }
 
-    /// Takes a block out of the orders; returns it with its size in granules.
+    /// Takes the block at a position of the order that was searched out of the list;
+    /// returns it with its size in granules.
     #[inline(always)]
     fn take_out(&mut self, at: Position) -> (LedgerBlock, u32) {
-        let (place, size, block) = (
-            self.places.key(at),
-            self.places.value(at),
-            self.places.item(at),
-        );
-        if self.rover == Some(place) {
+        self.refused = None;
+        self.length -= 1;
+        if self.ranked() {
+            let key = self.sizes.key(at);
+            let block = self.sizes.item(at);
+            self.sizes.remove(at);
+            self.ranks.remove(self.number(key as u32));
+            if self.length < SHORT {
+                self.shorten();
+            }
+            return (block, (key >> 32) as u32);
+        }
+        let (place, size) = (self.places.key(at), self.places.value(at));
+        let block = self.places.item(at);
+        if self.parameters.fit == Fit::Next && self.rover == Some(place) {
             self.rover = self.places.key_after(at);
         }
         self.places.remove(at);
         if self.long {
-            let key = u64::from(size) << 32 | u64::from(place);
-            self.sizes.remove(self.sizes.locate(key));
-            if self.places.len() < SHORT {
-                self.long = false;
-                self.sizes.clear();
+            self.sizes.remove(self.sizes.locate(key(size, place)));
+            if self.length < SHORT {
+                self.shorten();
             }
         }
         (block, size)
-    }
-
-    fn enter_size(&mut self, size: u32, place: u32) {
-        let key = u64::from(size) << 32 | u64::from(place);
-        self.sizes.insert(self.sizes.locate(key), key, !place, ());
     }
 
     /// Whether sizes are searched for in a way that the order by place does not serve.
@@ -337,14 +391,123 @@ impl QuickList {
             || matches!(self.parameters.fit, Fit::Best | Fit::Exact)
     }
 
+    /// Begins the order by size, and ranks in the place of the order by place.
     #[cold]
     fn lengthen(&mut self) {
+        self.long = true;
         let mut at = self.places.settle(self.places.first());
         while let Some(now) = at {
-            self.enter_size(self.places.value(now), self.places.key(now));
+            let (place, size) = (self.places.key(now), self.places.value(now));
+            self.enter_sizes(place, size, self.places.item(now));
             at = self.places.behind(now);
         }
-        self.long = true;
+        if self.ranked() {
+            self.places.clear();
+        }
+    }
+
+    /// Gives up what `lengthen` began.
+    #[cold]
+    fn shorten(&mut self) {
+        let ranked = self.ranked();
+        let mut at = self.sizes.settle(self.sizes.first());
+        while let Some(now) = at
+            && ranked
+        {
+            let key = self.sizes.key(now);
+            let place = key as u32;
+            self.ranks.remove(self.number(place));
+            let entry = self.places.locate(place);
+            let size = (key >> 32) as u32;
+            self.places.insert(entry, place, size, self.sizes.item(now));
+            at = self.sizes.behind(now);
+        }
+        self.sizes.clear();
+        self.long = false;
+    }
+
+    #[inline(always)]
+    fn enter_sizes(&mut self, place: u32, size: u32, block: LedgerBlock) {
+        let key = key(size, place);
+        self.sizes
+            .insert(self.sizes.locate(key), key, !place, block);
+        if self.ranked() {
+            self.ranks.insert(self.number(place));
+        }
+    }
+
+    /// Adds a block; returns how many links finding its place reads.
+    #[inline(always)]
+    fn enter(&mut self, place: u32, size: u32, block: LedgerBlock) -> u32 {
+        self.refused = None;
+        let order = self.parameters.order;
+        let mut walked = u32::from(order == Order::Fifo);
+        if self.ranked() {
+            if order == Order::Address {
+                walked = self.ranks.rank(self.number(place)) as u32 + 1;
+            }
+        } else {
+            let at = match order {
+                Order::Lifo => self.places.first(),
+                Order::Fifo => self.places.end(),
+                Order::Address => {
+                    let at = self.places.locate(place);
+                    walked = self.places.rank(at) as u32 + 1;
+                    at
+                }
+            };
+            self.places.insert(at, place, size, block);
+        }
+        self.length += 1;
+        if self.long {
+            self.enter_sizes(place, size, block);
+        } else if self.length > LONG && self.asks_for_sizes() {
+            self.lengthen();
+        }
+        walked
+    }
+
+    /// Takes out a block of which place and size are known.
+    #[inline(always)]
+    fn leave(&mut self, place: u32, size: u32) {
+        let at = if self.ranked() {
+            self.sizes.locate(key(size, place))
+        } else {
+            self.places.locate(place)
+        };
+        self.take_out(at);
+    }
+
+    /// Searches for a block and takes it out, with its size in granules; also returns
+    /// what the search visits, and whether it returns at the block visited last, without
+    /// reading the link behind.
+    #[inline(always)]
+    fn choose(&mut self, need: usize) -> (Option<(LedgerBlock, u32)>, usize, bool) {
+        if let Some((refused, visited)) = self.refused
+            && refused == need
+        {
+            return (None, visited, false);
+        }
+        let depth = self.depth();
+        let Searched {
+            found,
+            visited,
+            early,
+        } = if depth == 0 {
+            Searched::all(None, 0)
+        } else if self.ranked() {
+            self.search_sizes(need, depth)
+        } else {
+            self.search_places(need, depth)
+        };
+        let Some(at) = found else {
+            self.refused = Some((need, visited));
+            return (None, visited, false);
+        };
+        if self.parameters.fit == Fit::Next {
+            self.rover = Some(self.places.key(at));
+        }
+        (Some(self.take_out(at)), visited, early)
     }
 
     /// The place at which a block enters or is.
@@ -357,7 +520,27 @@ impl QuickList {
     }
 }
 
+/// A size and a place as one key.
+#[inline(always)]
+fn key(size: u32, place: u32) -> u64 {
+    u64::from(size) << 32 | u64::from(place)
+}
+
 impl Searched {
+    /// A search that returns at the block with `before` others before it, if it gets there.
+    #[inline(always)]
+    fn after(found: Position, before: usize, depth: usize) -> Self {
+        if before < depth {
+            Searched {
+                found: Some(found),
+                visited: before + 1,
+                early: true,
+            }
+        } else {
+            Searched::all(None, depth)
+        }
+    }
+
     /// A search that tried all it was allowed to.
     fn all(found: Option<Position>, visited: usize) -> Self {
         Searched {
@@ -388,13 +571,8 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
             return;
         }
         let size = self.granules(size);
-        // What finding the place reads of the list.
-        let (place, at, walked) = match self.parameters.order {
-            Order::Address => {
-                let place = self.granules(store.offset(block));
-                let at = self.places.locate(place);
-                (place, at, self.places.rank(at) as u32 + 1)
-            }
+        let place = match self.parameters.order {
+            Order::Address => self.granules(store.offset(block)),
             order => {
                 let place = self.next;
                 let number = block.record();
@@ -404,46 +582,35 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
                 self.place_of[number] = place;
                 if order == Order::Lifo {
                     self.next -= 1;
-                    (place, self.places.first(), 0)
                 } else {
                     self.next += 1;
-                    (place, self.places.end(), 1)
                 }
+                place
             }
         };
-        self.places.insert(at, place, size, block);
-        if self.long {
-            self.enter_size(size, place);
-        } else if self.places.len() > LONG && self.asks_for_sizes() {
-            self.lengthen();
-        }
+        let walked = self.enter(place, size, block);
         // A link behind the place, four links written; the length.
         store.touch(walked + 1 + 1, 4 + 1);
     }
 
     #[inline(always)]
-    fn remove(&mut self, store: &mut S, block: LedgerBlock, _size: usize) {
+    fn remove(&mut self, store: &mut S, block: LedgerBlock, size: usize) {
         if self.wilderness == Some(block) {
             self.wilderness = None;
             store.touch(1, 1);
             return;
         }
-        let at = self.places.locate(self.place(store, block));
-        self.take_out(at);
+        self.leave(self.place(store, block), self.granules(size));
         // The wilderness; two links read and two written; length and rover.
         store.touch(1 + 2 + 2, 2 + 1);
     }
 
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(LedgerBlock, usize)> {
-        let searched = self.search(need);
+        let (found, visited, early) = self.choose(need);
         // Parameters and length, the link of the head, then header and link of each.
-        let reads = 2 + 1 + 2 * searched.visited as u32 - u32::from(searched.early);
-        if let Some(at) = searched.found {
-            if self.parameters.fit == Fit::Next {
-                self.rover = Some(self.places.key(at));
-            }
-            let (block, size) = self.take_out(at);
+        let reads = 2 + 1 + 2 * visited as u32 - u32::from(early);
+        if let Some((block, size)) = found {
             store.touch(reads + 2 + 2, 2 + 1);
             return Some((block, (size as usize) << self.granule_log2));
         }
@@ -469,11 +636,12 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
     }
 
     fn each(&self, store: &S, visit: &mut dyn FnMut(LedgerBlock) -> bool) -> bool {
-        self.wilderness.is_none_or(&mut *visit)
-            && self.places.items().all(|block| {
-                let at = self.places.locate(self.place(store, block));
-                let size = self.granules(store.header(block).size);
-                self.places.value(at) == size && visit(block)
-            })
+        let mut listed = |block| store.header(block).size != 0 && visit(block);
+        self.wilderness.is_none_or(&mut listed)
+            && if self.ranked() {
+                self.sizes.len() == self.ranks.len() && self.sizes.items().all(listed)
+            } else {
+                self.places.len() == self.length && self.places.items().all(listed)
+            }
     }
 }

@@ -15,6 +15,7 @@ mod buddy;
 mod classes;
 mod lanes;
 mod list;
+mod ranks;
 mod sorted;
 
 #[cfg(test)]

@@ -584,6 +584,10 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         let new_count = WIDTH - cut;
         let largest = lanes::largest(&self.leaves[right as usize].values);
         let node = &mut self.inners[number];
+        if at.inner == 0 {
+            // Smaller keys may have come since; from now on another entry follows.
+            node.firsts[0] = self.leaves[left].keys[0];
+        }
         node.counts[at.inner] = cut as u32;
         node.largest[at.inner] = lanes::largest(&self.leaves[left].values);
         let entry = Entry {

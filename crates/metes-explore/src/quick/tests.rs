@@ -1,8 +1,9 @@
-//! The sorted list beside a plain one.
+//! The sorted list and the ranks beside plain ones.
 
 use proptest::prelude::*;
 
 use super::lanes::Key;
+use super::ranks::Ranks;
 use super::sorted::{Position, Sorted};
 
 /// The same list as pairs in a vector.
@@ -197,5 +198,35 @@ fn a_list_of_many_nodes_answers_as_a_plain_one() {
         steps.extend((0..60).map(|_| Step::Thin(random(65_536) as u16)));
         run::<u32>(&steps, 77);
         run::<u64>(&steps, 78);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ranks_count_as_a_plain_set(
+        numbers in prop::collection::btree_set(
+            prop_oneof![0_usize..2000, 30_000_usize..70_000, 0_usize..5_000_000], 1..600),
+        leave in prop::collection::vec(any::<bool>(), 600),
+    ) {
+        let mut ranks = Ranks::default();
+        let mut plain = numbers.clone();
+        for &number in numbers.iter().rev() {
+            ranks.insert(number);
+        }
+        for (&number, leave) in numbers.iter().zip(leave) {
+            if leave {
+                ranks.remove(number);
+                plain.remove(&number);
+            }
+        }
+        prop_assert_eq!(ranks.len(), plain.len());
+        for (rank, &number) in plain.iter().enumerate() {
+            prop_assert_eq!(ranks.rank(number), rank);
+            prop_assert_eq!(ranks.rank(number + 1), rank + 1);
+            prop_assert_eq!(ranks.select(rank), number);
+        }
+        prop_assert_eq!(ranks.rank(9_000_000), plain.len());
     }
 }
