@@ -51,7 +51,13 @@ pub(crate) struct QuickList {
     /// The place where next fit goes on.
     rover: Option<u32>,
     wilderness: Option<LedgerBlock>,
+    /// Whether the processor has wide vectors.
+    wide: bool,
 }
+
+/// A block and its size in granules, if any was found; how many blocks were visited; and
+/// whether the search returned early.
+type Chosen = (Option<(LedgerBlock, u32)>, usize, bool);
 
 /// What a search ends with.
 struct Searched {
@@ -80,6 +86,7 @@ impl QuickList {
             granule_log2: 0,
             rover: None,
             wilderness: None,
+            wide: lanes::wide(),
         }
     }
 
@@ -190,6 +197,11 @@ impl QuickList {
                 }
             }
             Fit::Worst => {
+                // Most searches that fail find nothing in the range at all.
+                let nearest = sizes.settle(from).filter(|&at| size(at) - least <= span);
+                if nearest.is_none() {
+                    return Searched::all(None, depth);
+                }
                 let to = sizes.locate((u64::from(least) + u64::from(span) + 1) << 32);
                 let earliest = self.last_place(depth).map_or(1, |last| !last);
                 let last = sizes.find_last(to, earliest);
@@ -268,6 +280,7 @@ impl QuickList {
     }
 
     /// The first block of a size that qualifies, from `start` on and round the end.
+    #[inline(always)]
     fn earliest_from(&self, start: Position, least: u32, span: u32) -> Option<Position> {
         let first = self.places.first();
         if Self::unlimited(least, span) {
@@ -299,6 +312,7 @@ impl QuickList {
     }
 
     /// The first block between two positions whose size qualifies.
+    #[inline(always)]
     fn scan(&self, from: Position, to: Position, least: u32, span: u32) -> Option<Position> {
         let mut found = None;
         self.places.parts(from, to, |part| {
@@ -311,6 +325,7 @@ impl QuickList {
     }
 
     /// The smallest of the first `depth` that qualifies; the earliest of equals.
+    #[inline(always)]
     fn smallest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
         let mut over = u32::MAX;
         let mut found = None;
@@ -329,6 +344,7 @@ impl QuickList {
     }
 
     /// The largest of the first `depth` that qualifies; the earliest of equals.
+    #[inline(always)]
     fn largest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
         let first = self.places.first();
         if Self::unlimited(least, span) {
@@ -438,7 +454,7 @@ impl QuickList {
 
     /// Adds a block; returns how many links finding its place reads.
     #[inline(always)]
-    fn enter(&mut self, place: u32, size: u32, block: LedgerBlock) -> u32 {
+    fn enter_with(&mut self, place: u32, size: u32, block: LedgerBlock) -> u32 {
         self.refused = None;
         let order = self.parameters.order;
         let mut walked = u32::from(order == Order::Fifo);
@@ -469,7 +485,7 @@ impl QuickList {
 
     /// Takes out a block of which place and size are known.
     #[inline(always)]
-    fn leave(&mut self, place: u32, size: u32) {
+    fn leave_with(&mut self, place: u32, size: u32) {
         let at = if self.ranked() {
             self.sizes.locate(key(size, place))
         } else {
@@ -482,7 +498,7 @@ impl QuickList {
     /// what the search visits, and whether it returns at the block visited last, without
     /// reading the link behind.
     #[inline(always)]
-    fn choose(&mut self, need: usize) -> (Option<(LedgerBlock, u32)>, usize, bool) {
+    fn choose_with(&mut self, need: usize) -> Chosen {
         if let Some((refused, visited)) = self.refused
             && refused == need
         {
@@ -518,6 +534,37 @@ impl QuickList {
             Order::Lifo | Order::Fifo => self.place_of[block.record()],
         }
     }
+}
+
+/// Each operation twice, compiled for any processor and for those with wide vectors.
+macro_rules! versions {
+    ($($name:ident = $body:ident, $wide:ident ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        impl QuickList {
+            $(
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                fn $wide(&mut self, $($argument: $type),*) -> $result {
+                    self.$body($($argument),*)
+                }
+
+                #[inline(never)]
+                fn $name(&mut self, $($argument: $type),*) -> $result {
+                    #[cfg(target_arch = "x86_64")]
+                    if self.wide {
+                        // SAFETY: the processor was asked for every one of these features.
+                        return unsafe { self.$wide($($argument),*) };
+                    }
+                    self.$body($($argument),*)
+                }
+            )*
+        }
+    };
+}
+
+versions! {
+    enter = enter_with, enter_wide(place: u32, size: u32, block: LedgerBlock) -> u32;
+    leave = leave_with, leave_wide(place: u32, size: u32) -> ();
+    choose = choose_with, choose_wide(need: usize) -> Chosen;
 }
 
 /// A size and a place as one key.

@@ -108,6 +108,7 @@ impl Ranks {
     }
 
     /// The number with so many others below it, which must be fewer than there are.
+    #[inline(always)]
     pub(super) fn select(&self, rank: usize) -> usize {
         let (book, left) = descend(self.books.iter().copied(), rank);
         let (page, left) = descend(self.pages[book * FAN..].iter().copied(), left);

@@ -278,6 +278,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The position behind a settled one.
+    #[inline(always)]
     pub(super) fn behind(&self, position: Position) -> Option<Position> {
         self.settle(Position {
             slot: position.slot + 1,
@@ -286,6 +287,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The key behind that of a settled position.
+    #[inline(always)]
     pub(super) fn key_after(&self, position: Position) -> Option<K> {
         self.behind(position).map(|next| self.key(next))
     }
@@ -302,6 +304,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The position with so many elements before it, which must be below the length.
+    #[inline(always)]
     pub(super) fn select(&self, rank: usize) -> Position {
         let mut left = rank as u32;
         let mut root = 0;
@@ -323,6 +326,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The first element at or behind `from` whose value is at least `least` (not 0).
+    #[inline(always)]
     pub(super) fn find(&self, from: Position, least: u32) -> Option<Position> {
         if self.length == 0 {
             return None;
@@ -360,6 +364,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The last element before `end` whose value is at least `least` (not 0).
+    #[inline(always)]
     pub(super) fn find_last(&self, end: Position, least: u32) -> Option<Position> {
         if self.length == 0 {
             return None;
@@ -402,6 +407,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The largest value from one position up to another, which is not before it; 0 for none.
+    #[inline(always)]
     pub(super) fn largest_between(&self, from: Position, to: Position) -> u32 {
         if self.length == 0 {
             return 0;
@@ -465,6 +471,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The position behind all elements.
+    #[inline(always)]
     pub(super) fn end(&self) -> Position {
         let Some(root) = self.root.inners.len().checked_sub(1) else {
             return self.first();
