@@ -5,22 +5,6 @@
 /// Words of a node.
 pub(super) const WIDTH: usize = 64;
 
-/// Whether the processor has vectors of eight words and counts bits in one instruction.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn wide() -> bool {
-    is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
-}
-
-/// As above; not asked for elsewhere.
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) fn wide() -> bool {
-    false
-}
-
 /// Bit `n` says whether `words[n] - base`, modulo 2³², is at most `span`: whether the
 /// word lies in `base..=base + span`. Only words before `length` are asked for; bits
 /// behind may be anything.

@@ -20,11 +20,13 @@ use super::lanes;
 use super::ranks::Ranks;
 use super::sorted::{Position, Sorted};
 
-/// From so many blocks on the list is also sorted by size, where a fit asks for it;
-/// below, comparing all sizes is quicker than keeping a second order.
-const LONG: usize = 1024;
-/// Below so many blocks that second order is given up again.
-const SHORT: usize = LONG / 4;
+/// From so many blocks on the list is sorted by size, where the fit asks for it; below,
+/// comparing all sizes is quicker.
+const LONG: usize = 256;
+/// The same for next fit, which then keeps two orders.
+const LONG_NEXT: usize = 1024;
+/// Below this share of that many blocks the order by size is given up again.
+const SHORT_SHARE: usize = 4;
 /// Up to so many blocks of sizes that qualify are compared by place in the list.
 const RIVALS: usize = 256;
 
@@ -51,8 +53,6 @@ pub(crate) struct QuickList {
     /// The place where next fit goes on.
     rover: Option<u32>,
     wilderness: Option<LedgerBlock>,
-    /// Whether the processor has wide vectors.
-    wide: bool,
 }
 
 /// A block and its size in granules, if any was found; how many blocks were visited; and
@@ -86,7 +86,6 @@ impl QuickList {
             granule_log2: 0,
             rover: None,
             wilderness: None,
-            wide: lanes::wide(),
         }
     }
 
@@ -348,7 +347,12 @@ impl QuickList {
     fn largest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
         let first = self.places.first();
         if Self::unlimited(least, span) {
-            let size = self.places.largest_between(first, self.limit(depth));
+            let size = if depth < self.length {
+                let end = self.places.select(depth);
+                self.places.largest_between(first, end)
+            } else {
+                self.places.largest()
+            };
             if size < least {
                 return None;
             }
@@ -381,7 +385,7 @@ impl QuickList {
             let block = self.sizes.item(at);
             self.sizes.remove(at);
             self.ranks.remove(self.number(key as u32));
-            if self.length < SHORT {
+            if self.length < self.long_from() / SHORT_SHARE {
                 self.shorten();
             }
             return (block, (key >> 32) as u32);
@@ -394,11 +398,19 @@ impl QuickList {
         self.places.remove(at);
         if self.long {
             self.sizes.remove(self.sizes.locate(key(size, place)));
-            if self.length < SHORT {
+            if self.length < self.long_from() / SHORT_SHARE {
                 self.shorten();
             }
         }
         (block, size)
+    }
+
+    #[inline(always)]
+    fn long_from(&self) -> usize {
+        match self.parameters.fit {
+            Fit::Next => LONG_NEXT,
+            _ => LONG,
+        }
     }
 
     /// Whether sizes are searched for in a way that the order by place does not serve.
@@ -453,8 +465,8 @@ impl QuickList {
     }
 
     /// Adds a block; returns how many links finding its place reads.
-    #[inline(always)]
-    fn enter_with(&mut self, place: u32, size: u32, block: LedgerBlock) -> u32 {
+    #[inline(never)]
+    fn enter(&mut self, place: u32, size: u32, block: LedgerBlock) -> u32 {
         self.refused = None;
         let order = self.parameters.order;
         let mut walked = u32::from(order == Order::Fifo);
@@ -477,15 +489,15 @@ impl QuickList {
         self.length += 1;
         if self.long {
             self.enter_sizes(place, size, block);
-        } else if self.length > LONG && self.asks_for_sizes() {
+        } else if self.length > self.long_from() && self.asks_for_sizes() {
             self.lengthen();
         }
         walked
     }
 
     /// Takes out a block of which place and size are known.
-    #[inline(always)]
-    fn leave_with(&mut self, place: u32, size: u32) {
+    #[inline(never)]
+    fn leave(&mut self, place: u32, size: u32) {
         let at = if self.ranked() {
             self.sizes.locate(key(size, place))
         } else {
@@ -497,8 +509,8 @@ impl QuickList {
     /// Searches for a block and takes it out, with its size in granules; also returns
     /// what the search visits, and whether it returns at the block visited last, without
     /// reading the link behind.
-    #[inline(always)]
-    fn choose_with(&mut self, need: usize) -> Chosen {
+    #[inline(never)]
+    fn choose(&mut self, need: usize) -> Chosen {
         if let Some((refused, visited)) = self.refused
             && refused == need
         {
@@ -534,37 +546,6 @@ impl QuickList {
             Order::Lifo | Order::Fifo => self.place_of[block.record()],
         }
     }
-}
-
-/// Each operation twice, compiled for any processor and for those with wide vectors.
-macro_rules! versions {
-    ($($name:ident = $body:ident, $wide:ident ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        impl QuickList {
-            $(
-                #[cfg(target_arch = "x86_64")]
-                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-                fn $wide(&mut self, $($argument: $type),*) -> $result {
-                    self.$body($($argument),*)
-                }
-
-                #[inline(never)]
-                fn $name(&mut self, $($argument: $type),*) -> $result {
-                    #[cfg(target_arch = "x86_64")]
-                    if self.wide {
-                        // SAFETY: the processor was asked for every one of these features.
-                        return unsafe { self.$wide($($argument),*) };
-                    }
-                    self.$body($($argument),*)
-                }
-            )*
-        }
-    };
-}
-
-versions! {
-    enter = enter_with, enter_wide(place: u32, size: u32, block: LedgerBlock) -> u32;
-    leave = leave_with, leave_wide(place: u32, size: u32) -> ();
-    choose = choose_with, choose_wide(need: usize) -> Chosen;
 }
 
 /// A size and a place as one key.

@@ -11,6 +11,9 @@
 //! maxima are exact; entries behind a node's length are padding (largest key, value 0);
 //! no leaf is empty and no inner node without leaves, but for one each of an empty list.
 
+// The larger operations are never inlined: dozens of copies of them take longer to fetch
+// than the calls.
+
 use super::lanes::{self, Key, WIDTH};
 
 /// Nodes with fewer elements are joined with a neighbour where both fit well.
@@ -173,6 +176,12 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         }
     }
 
+    /// The largest value; 0 for none.
+    #[inline(always)]
+    pub(super) fn largest(&self) -> u32 {
+        lanes::largest(&self.root.largest)
+    }
+
     /// Elements in the list.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
@@ -214,7 +223,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
 
     /// Where an element with `key` is or would be: before the first one whose key is not
     /// less, perhaps behind the end of its leaf. O(log n).
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn locate(&self, key: K) -> Position {
         if self.length == 0 {
             return self.first();
@@ -293,7 +302,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// Elements before a position. O(log n).
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn rank(&self, position: Position) -> usize {
         if self.length == 0 {
             return 0;
@@ -304,7 +313,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The position with so many elements before it, which must be below the length.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn select(&self, rank: usize) -> Position {
         let mut left = rank as u32;
         let mut root = 0;
@@ -326,7 +335,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The first element at or behind `from` whose value is at least `least` (not 0).
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn find(&self, from: Position, least: u32) -> Option<Position> {
         if self.length == 0 {
             return None;
@@ -364,7 +373,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The last element before `end` whose value is at least `least` (not 0).
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn find_last(&self, end: Position, least: u32) -> Option<Position> {
         if self.length == 0 {
             return None;
@@ -407,7 +416,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// The largest value from one position up to another, which is not before it; 0 for none.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn largest_between(&self, from: Position, to: Position) -> u32 {
         if self.length == 0 {
             return 0;
@@ -510,7 +519,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
 
     /// Adds an element at the position that [`locate`](Self::locate) gave for its key,
     /// which is no other element's. Positions found before are void. Amortised O(log n).
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn insert(&mut self, at: Position, key: K, value: u32, item: T) {
         if self.length == 0 {
             self.insert_first(key, value, item);
@@ -637,7 +646,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
 
     /// Takes the element at a settled position out. Positions found before are void.
     /// Amortised O(log n).
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn remove(&mut self, at: Position) {
         let node = &mut self.inners[self.root.inners[at.root] as usize];
         let leaf = &mut self.leaves[node.leaves[at.inner] as usize];
