@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use metes_explore::Preference;
+use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
-use crate::quantity::{positive_size, seconds};
+use crate::quantity::{objectives, positive_size, seconds, shard};
 
 /// Dynamic memory with temporal and spatial guarantees: finds the heap that
 /// suits a program, gives it as code, and shows that it does what was said.
@@ -36,10 +37,12 @@ pub(crate) enum Verb {
     Profile(Profile),
     Replay(Replay),
     Explore(Explore),
+    Merge(Merge),
     Bounds(Bounds),
     Emit(Emit),
     Run(Run),
     Report(Report),
+    Serve(Serve),
     Trace(Trace),
     Reproduce(Reproduce),
 }
@@ -106,7 +109,9 @@ impl From<Prefer> for Preference {
 /// FILE with a number before its ending those of its children. Exit status is
 /// that of the recording, not of the program.
 #[derive(Args)]
-#[command(after_help = "Example: metes record -o ls.trace.parquet -- ls -l")]
+#[command(after_help = "Examples:
+  metes record -o ls.trace.parquet -- ls -l
+  metes record --accesses -o ls.trace.parquet -- ls -l")]
 pub(crate) struct Record {
     /// The trace file
     #[arg(
@@ -116,6 +121,23 @@ pub(crate) struct Record {
         default_value = "metes.trace.parquet"
     )]
     pub(crate) output: PathBuf,
+    /// Also count the program's reads and writes of each block, in a second,
+    /// some 15 to 80 times slower run under QEMU (package qemu-user)
+    #[arg(long)]
+    pub(crate) accesses: bool,
+    /// Bytes of the words that accesses are counted in: 4 or 8
+    #[arg(long, value_name = "W", default_value = "4", requires = "accesses", value_parser = ["4", "8"])]
+    pub(crate) word: String,
+    /// Write every single access to a file, too
+    #[arg(long, value_name = "FILE", requires = "accesses")]
+    pub(crate) every_access: Option<PathBuf>,
+    /// The emulator [default: the one of the program's machine, as qemu-x86_64]
+    #[arg(long, value_name = "PROGRAM", requires = "accesses")]
+    pub(crate) qemu: Option<OsString>,
+    /// Run the program under QEMU alone: nothing checks the count, and the
+    /// trace has no times
+    #[arg(long, requires = "accesses")]
+    pub(crate) once: bool,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -135,7 +157,8 @@ pub(crate) struct Profile {
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes replay ls.trace.parquet --heap tlsf
-  metes replay ls.trace.parquet --heap best-fit:order=fifo --arena 64KiB")]
+  metes replay ls.trace.parquet --heap best-fit:order=fifo --arena 64KiB
+  metes replay ls.trace.parquet --heap heap.toml --levels scratchpad=64KiB,main=1MiB..8MiB")]
 pub(crate) struct Replay {
     /// A trace file
     pub(crate) trace: PathBuf,
@@ -145,22 +168,39 @@ pub(crate) struct Replay {
     /// One fixed arena of so many bytes instead of one that grows
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub(crate) arena: Option<u64>,
+    /// Memory levels, the nearest first, for energy and time: NAME=SIZE or
+    /// NAME=SIZE..SIZE, each with @TABLE for other figures than those of an SRAM
+    /// at 130 nm; or a file (docs/energy.md)
+    #[arg(long, value_name = "LEVELS", conflicts_with = "arena")]
+    pub(crate) levels: Option<String>,
+    /// Energy and time of the heap's records alone, without the program's accesses
+    #[arg(long, requires = "levels")]
+    pub(crate) records_only: bool,
 }
 
 /// Search for the heaps that suit a trace
 ///
-/// Ctrl-C ends the search and keeps what was found; a second one ends Metes.
+/// A space of its own is described by a TOML file; `paper` is the one of the
+/// paper's packet study. Such a space is explored whole where the budget lets
+/// it, in units that are kept as they are done: Ctrl-C loses nothing, and the
+/// same command goes on where it was. The results are in results.parquet,
+/// exploration.json and pareto/.
 #[derive(Args)]
-#[command(after_help = "Example: metes explore ls.trace.parquet --budget 10 -o out")]
+#[command(after_help = "Examples:
+  metes explore ls.trace.parquet --budget 10 -o out
+  metes explore ls.trace.parquet --space paper -o out
+  metes explore ls.trace.parquet --space my.toml --objectives footprint,worst
+  metes explore ls.trace.parquet --space my.toml --search nsga2 --configurations 2000
+  metes explore ls.trace.parquet --space paper --shard 1/4 -o part1")]
 pub(crate) struct Explore {
     /// A trace file
     pub(crate) trace: PathBuf,
-    /// Which heaps: `all`, `constant-time` or `named`
+    /// Which heaps: `all`, `constant-time`, `named`, `paper`, or a space.toml
     #[arg(long, value_name = "S", default_value = "all")]
-    pub(crate) space: Space,
-    /// Seconds
-    #[arg(long, value_name = "S", default_value = "30", value_parser = seconds)]
-    pub(crate) budget: f64,
+    pub(crate) space: String,
+    /// Seconds [default: 30; 600 for a described space]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) budget: Option<f64>,
     /// End after so many configurations; with it, and unless the time runs out
     /// first, results are the same on every machine
     #[arg(long, value_name = "N")]
@@ -168,16 +208,71 @@ pub(crate) struct Explore {
     /// Directory for the results
     #[arg(short, long, value_name = "DIR", default_value = "metes-out")]
     pub(crate) output: PathBuf,
+    /// What a described space is searched for: footprint, accesses, cycles, worst
+    #[arg(long, value_name = "LIST", value_parser = objectives)]
+    pub(crate) objectives: Option<ObjectiveSet>,
+    /// How a described space is explored [default: exhaustive where the budget
+    /// lets it, else local]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) search: Option<Search>,
+    /// What chance decides in a search
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Worker threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// Do the units of one of n parts only, for `metes merge`
+    #[arg(long, value_name = "i/n", value_parser = shard)]
+    pub(crate) shard: Option<Shard>,
+    /// Forget what another exploration left in the directory
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Replay every configuration to its end, also those that are beaten
+    #[arg(long)]
+    pub(crate) to_the_end: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Space {
+pub(crate) enum Search {
     /// Every configuration
-    All,
-    /// Those in which every operation takes constant time
-    ConstantTime,
-    /// The named heaps with default parameters
-    Named,
+    Exhaustive,
+    /// Pareto local search
+    Local,
+    /// NSGA-II
+    Nsga2,
+    /// Anywhere
+    Random,
+}
+
+impl From<Search> for Method {
+    fn from(search: Search) -> Method {
+        match search {
+            Search::Exhaustive => Method::Exhaustive,
+            Search::Local => Method::Local,
+            Search::Nsga2 => Method::Nsga2,
+            Search::Random => Method::Random,
+        }
+    }
+}
+
+/// Join the parts of an exploration that was done in shards
+///
+/// The results are those of one run, byte for byte.
+#[derive(Args)]
+#[command(after_help = "Example: metes merge part1 part2 part3 -o out")]
+pub(crate) struct Merge {
+    /// Directories that `metes explore --shard` wrote
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) directories: Vec<PathBuf>,
+    /// Directory for the results
+    #[arg(short, long, value_name = "DIR", default_value = "metes-out")]
+    pub(crate) output: PathBuf,
+    /// The trace file [default: where it was]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Forget what another exploration left in the directory
+    #[arg(long)]
+    pub(crate) fresh: bool,
 }
 
 /// Print the heap size that provably suffices, and the time of each operation
@@ -235,15 +330,50 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Render the report of an earlier `tune` or `explore` again
+/// Render the report of an earlier `tune` or `explore` again, or export its results
 #[derive(Args)]
-#[command(after_help = "Example: metes report metes-out")]
+#[command(after_help = "Examples:
+  metes report metes-out
+  metes report metes-out --explorer -o explorer.html
+  metes report metes-out --export xlsx")]
 pub(crate) struct Report {
     /// The directory that it wrote
     pub(crate) directory: PathBuf,
+    /// Write the explorer of all configurations as one HTML file
+    #[arg(long, conflicts_with = "export")]
+    pub(crate) explorer: bool,
+    /// Write all configurations for another tool
+    #[arg(long, value_name = "FORM")]
+    pub(crate) export: Option<Export>,
+    /// The file to write [default: explorer.html or results.FORM in the directory]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
-/// Exchange traces with other tools as text: `op,block,size[,align[,thread]]`
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Export {
+    /// Comma-separated values
+    Csv,
+    /// A script and its data
+    Gnuplot,
+    /// A workbook
+    Xlsx,
+}
+
+/// Show the explorer of an exploration's results on this machine
+///
+/// Prints the address and answers until Ctrl-C. Only this machine is answered.
+#[derive(Args)]
+#[command(after_help = "Example: metes serve metes-out --port 8080")]
+pub(crate) struct Serve {
+    /// The directory that `explore` wrote
+    pub(crate) directory: PathBuf,
+    /// Port to listen on; 0 takes any free one
+    #[arg(long, value_name = "N", default_value = "4700")]
+    pub(crate) port: u16,
+}
+
+/// Generate traces, or exchange them with other tools as text
 #[derive(Args)]
 #[command(after_help = "Example: metes trace export ls.trace.parquet -o ls.csv")]
 pub(crate) struct Trace {
@@ -253,7 +383,7 @@ pub(crate) struct Trace {
 
 #[derive(Subcommand)]
 pub(crate) enum TraceAction {
-    /// Make a trace file of text lines `op,block,size[,align[,thread]]`; op is a, f or r
+    /// Make a trace file of text lines `op,block,size[,align[,thread[,reads,writes]]]`; op is a, f, r or x
     #[command(after_help = "Example: metes trace import other.csv -o other.trace.parquet")]
     Import {
         /// The text
@@ -271,6 +401,34 @@ pub(crate) enum TraceAction {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Make the trace of a case study, with the program's accesses
+    #[command(
+        after_help = "Example: metes trace generate packets -o packets.trace.parquet --capture packets.pcap"
+    )]
+    Generate {
+        /// Which
+        case: Case,
+        /// The trace file
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// Also write the packets as a capture, for a program to forward
+        #[arg(long, value_name = "FILE")]
+        capture: Option<PathBuf>,
+        /// How many packets
+        #[arg(long, value_name = "N", default_value = "12000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+        packets: u32,
+        /// What orders the packets' sizes and draws their bursts
+        #[arg(long, value_name = "N", default_value = "1")]
+        seed: u64,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Case {
+    /// Network packets, buffered first in, first out
+    Packets,
+    /// A still image, decoded by wavelets
+    Texture,
 }
 
 /// List named experiments, or run one and compare with its paper
@@ -284,4 +442,7 @@ pub(crate) struct Reproduce {
     /// Every case, also those that take minutes
     #[arg(long)]
     pub(crate) full: bool,
+    /// Only so much as takes seconds: a part of the space, fewer requests
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
 }

@@ -26,9 +26,17 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Output(#[from] metes_explore::OutputError),
     #[error("{0}")]
+    Space(#[from] metes_explore::SpaceError),
+    #[error("{0}")]
+    Engine(#[from] metes_explore::engine::EngineError),
+    #[error("{0}")]
     Bound(metes_heap::bounds::BoundError),
     #[error("{0}")]
+    Energy(#[from] metes_explore::EnergyError),
+    #[error("{0}")]
     Emit(#[from] metes_explore::emit::EmitError),
+    #[error("{0}")]
+    Explorer(#[from] metes_explorer::Error),
     #[error("{0}")]
     Build(#[from] metes_explore::emit::BuildError),
     /// A file or directory that the system does not give.

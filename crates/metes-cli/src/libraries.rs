@@ -15,6 +15,11 @@ pub(crate) fn recorder() -> Result<PathBuf, Failure> {
     find("libmetes_record.so", "metes-record")
 }
 
+/// The plug-in that counts accesses.
+pub(crate) fn access_counter() -> Result<PathBuf, Failure> {
+    find("libmetes_access.so", "metes-access")
+}
+
 /// The library that serves malloc from a heap described at run time.
 pub(crate) fn preload() -> Result<PathBuf, Failure> {
     find("libmetes_preload.so", "metes-preload")

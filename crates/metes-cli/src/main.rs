@@ -7,6 +7,7 @@
 mod arguments;
 mod capture;
 mod emitted;
+mod energy;
 mod error;
 mod heap;
 mod interrupt;
@@ -17,6 +18,7 @@ mod page;
 mod progress;
 mod quantity;
 mod search;
+mod space;
 mod tracefile;
 mod verbs;
 
@@ -59,10 +61,12 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Profile(arguments) => verbs::profile::run(&arguments, json),
         Verb::Replay(arguments) => verbs::replay::run(&arguments, json),
         Verb::Explore(arguments) => verbs::explore::run(&arguments, json),
+        Verb::Merge(arguments) => verbs::merge::run(&arguments, json),
         Verb::Bounds(arguments) => verbs::bounds::run(&arguments, json),
         Verb::Emit(arguments) => verbs::emit::run(&arguments, json),
         Verb::Run(arguments) => verbs::run::run(&arguments, json),
         Verb::Report(arguments) => verbs::report::run(&arguments, json),
+        Verb::Serve(arguments) => verbs::serve::run(&arguments, json),
         Verb::Trace(arguments) => verbs::trace::run(&arguments, json),
         Verb::Reproduce(arguments) => verbs::reproduce::run(&arguments, json),
     }

@@ -3,6 +3,8 @@
 //! Invariant: a printed figure says its unit; a size that cannot be held by 64
 //! bits is refused, never cut.
 
+use metes_explore::engine::{ObjectiveSet, Shard};
+
 /// Units of a size: powers of 1024, but for the decimal ones written out.
 const UNITS: [(&str, u64); 15] = [
     ("", 1),
@@ -58,6 +60,24 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         Ok(_) => Err("give a time above zero, in seconds".to_owned()),
         Err(_) => Err("write seconds as 30 or 2.5".to_owned()),
     }
+}
+
+/// A list of objectives: `footprint,accesses`.
+pub(crate) fn objectives(text: &str) -> Result<ObjectiveSet, String> {
+    text.parse()
+}
+
+/// One of n parts: `1/4` is the first of four.
+pub(crate) fn shard(text: &str) -> Result<Shard, String> {
+    let parts = text.split_once('/').and_then(|(index, count)| {
+        let index: u64 = index.parse().ok()?;
+        let count: u64 = count.parse().ok()?;
+        (1..=count).contains(&index).then_some(Shard {
+            index: index - 1,
+            count,
+        })
+    });
+    parts.ok_or_else(|| "write a part as 1/4: the first of four".to_owned())
 }
 
 /// Digits in groups of three.

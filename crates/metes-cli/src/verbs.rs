@@ -3,11 +3,13 @@
 pub(crate) mod bounds;
 pub(crate) mod emit;
 pub(crate) mod explore;
+pub(crate) mod merge;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod tune;

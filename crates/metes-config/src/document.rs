@@ -3,16 +3,22 @@
 //! Invariant: what is returned passes [`Description::validate`]; whatever is
 //! refused is refused with the place of the key or value at fault.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
-use metes_heap::description::{DedicatedPool, GENERAL, General, List, ObjectPoolKind};
-use metes_heap::{Description, IndexKind};
+use metes_heap::description::{
+    DEDICATED, DedicatedPool, GENERAL, General, LEVELS, List, ObjectPoolKind,
+};
+use metes_heap::{Description, Fit, IndexKind, Limits};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Source, suggest};
 use crate::fields::{Field, Fields, Value};
 use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
+
+/// What indexes of hosts are laid out for.
+const LARGEST_LEVEL: usize = 1 << 36;
 
 type At = Range<usize>;
 type Item<'d, 'i> = (&'d DeTable<'i>, At);
@@ -37,7 +43,7 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         return Err(source.error(key.span(), message, help));
     }
     let reader = Reader { source };
-    let levels = reader.levels(&reader.tables(document, "level")?)?;
+    let (levels, sizes) = reader.levels(&reader.tables(document, "level")?)?;
     let arena = match reader.table(document, "arena")? {
         Some(table) => reader.arena(table)?,
         None => Arena::default(),
@@ -52,12 +58,16 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         None => (StoreKind::Tagged, None),
     };
     let heap = reader.pools(general, &pools, &levels)?;
-    Ok(Config {
+    let config = Config {
         heap,
         store,
         arena,
         levels,
-    })
+    };
+    for (level, at) in sizes {
+        crate::levels::verify(&config, level).map_err(|why| source.error(at, why, None))?;
+    }
+    Ok(config)
 }
 
 struct Reader<'a> {
@@ -118,8 +128,8 @@ impl<'a> Reader<'a> {
         let mut fields = self.fields(&table, "the arena");
         let mut arena = Arena::default();
         if let Some((size, at)) = fields.size("increment", &[])? {
-            if size == 0 || !size.is_multiple_of(4096) || size > 1 << 30 {
-                let message = "`increment` must be a multiple of 4096 up to 1 GiB";
+            if size == 0 || !size.is_multiple_of(GEOMETRY.granule) || size > 1 << 30 {
+                let message = "`increment` must be a multiple of 16 from 16 to 1 GiB";
                 return Err(fields.error(at, message));
             }
             arena.increment = size;
@@ -135,8 +145,10 @@ impl<'a> Reader<'a> {
         Ok(arena)
     }
 
-    fn levels(&self, tables: &[Item<'_, '_>]) -> Result<Vec<Level>, Error> {
+    /// The memory levels, and where each size stands.
+    fn levels(&self, tables: &[Item<'_, '_>]) -> Result<(Vec<Level>, Vec<(usize, At)>), Error> {
         let mut levels: Vec<Level> = Vec::new();
+        let mut places = Vec::new();
         for table in tables {
             let mut fields = self.fields(table, "a memory level");
             let Some((name, at)) = fields.text("name")? else {
@@ -148,12 +160,19 @@ impl<'a> Reader<'a> {
             if levels.iter().any(|level| level.name == name) {
                 return Err(fields.error(at, format!("there are two levels named `{name}`")));
             }
-            let Some((size, size_at)) = fields.size("size", &[])? else {
-                return Err(fields.missing("a memory level needs a `size`"));
-            };
-            if size == 0 {
-                return Err(fields.error(size_at, "a memory level cannot be empty"));
+            let size = fields.size("size", &[])?;
+            if let Some((0, at)) = size {
+                return Err(fields.error(at, "a memory level cannot be empty"));
             }
+            if let Some((_, at)) = size.as_ref().filter(|(size, _)| *size > LARGEST_LEVEL) {
+                let message = "a memory level has at most 64 GiB: leave out the `size` of one \
+                               without limit";
+                return Err(fields.error(at.clone(), message));
+            }
+            let size = size.map(|(size, at)| {
+                places.push((levels.len(), at));
+                size
+            });
             let level = Level {
                 name,
                 size,
@@ -163,13 +182,13 @@ impl<'a> Reader<'a> {
             };
             let table_at = fields.at();
             fields.finish()?;
-            if levels.len() == 256 {
-                let message = "there can be at most 256 memory levels";
+            if levels.len() == LEVELS {
+                let message = "there can be at most 4 memory levels";
                 return Err(self.source.error(table_at, message, None));
             }
             levels.push(level);
         }
-        Ok(levels)
+        Ok((levels, places))
     }
 
     /// `[heap]`: store, and the general pool if it is named there.
@@ -182,10 +201,8 @@ impl<'a> Reader<'a> {
                 let (index, limits) = names::read(&name, at.clone(), &mut fields)?;
                 fields.call(format!("`{name}`"));
                 let pool = General {
-                    up_to: usize::MAX,
-                    index,
                     limits,
-                    level: 0,
+                    ..General::of(index)
                 };
                 Some((pool, at))
             }
@@ -229,7 +246,9 @@ impl<'a> Reader<'a> {
                     let up_to = fields
                         .size("up_to", &[])?
                         .map_or(usize::MAX, |(size, _)| size);
+                    let from = fields.size("from", &[])?.map_or(0, |(size, _)| size);
                     let pool = General {
+                        from,
                         up_to,
                         index,
                         limits,
@@ -240,7 +259,9 @@ impl<'a> Reader<'a> {
                 Kind::Dedicated => {
                     fields.call("a dedicated pool");
                     let size = self.pool_size(&mut fields, "dedicated")?;
-                    pools.dedicated.push((DedicatedPool { size, level }, at));
+                    let mut pool = DedicatedPool::new(size, level);
+                    names::read_keeping(&mut fields, &mut pool)?;
+                    pools.dedicated.push((pool, at));
                 }
                 Kind::Object => {
                     fields.call("an object pool");
@@ -276,7 +297,11 @@ impl<'a> Reader<'a> {
         };
         let by_name = levels.iter().position(|level| level.name == word);
         let number = by_name.or_else(|| word.parse().ok());
-        let most = if levels.is_empty() { 256 } else { levels.len() };
+        let most = if levels.is_empty() {
+            LEVELS
+        } else {
+            levels.len()
+        };
         match number.filter(|&number| number < most) {
             Some(number) => Ok(number as u8),
             None => {
@@ -310,7 +335,7 @@ impl Pools {
     /// Sorts and verifies. Each kind is verified by growing prefixes, so that
     /// the pool with which a description ceases to be valid is the one shown.
     fn describe(mut self, source: &Source<'_>) -> Result<Description, Error> {
-        self.general.sort_by_key(|(pool, _)| pool.up_to);
+        sort(&mut self.general);
         self.dedicated.sort_by_key(|(pool, _)| pool.size);
         self.objects.sort_by_key(|(pool, _)| pool.size);
         let slab = self.slab.unwrap_or(DEFAULT_SLAB);
@@ -318,9 +343,11 @@ impl Pools {
             pool.slab = slab;
         }
         let plain = Description::of(IndexKind::tlsf(32));
-        let dedicated = prefixes(source, &self.dedicated, "dedicated", |dedicated| {
+        prefixes::<_, DEDICATED>(source, &self.dedicated, "dedicated", |dedicated| {
             let mut heap = plain;
-            heap.dedicated = dedicated;
+            for pool in dedicated.iter() {
+                heap.dedicated.push(DedicatedPool { level: 0, ..pool });
+            }
             heap
         })?;
         let objects = prefixes(source, &self.objects, "object", |objects| {
@@ -328,25 +355,15 @@ impl Pools {
             heap.objects = objects;
             heap
         })?;
-        let Some((last, at)) = self.general.last() else {
-            let message = "a heap needs a general pool: add `[heap]` with a `name`, \
-                           or a `[[pool]]` of kind \"general\"";
-            return Err(source.error(0..0, message, None));
-        };
-        if last.up_to != usize::MAX {
-            let message = "the last general pool must take every size: leave out its `up_to`";
-            return Err(source.error(at.clone(), message, None));
-        }
+        let last = self.last(source)?;
+        let dedicated = self.expand();
         let general: List<General, GENERAL> =
             prefixes(source, &self.general, "general", |general| {
-                // All but the last prefix lack a pool without bound.
+                // All but the last prefix lack a pool for everything.
                 let mut closed = general;
-                let bounded = general
-                    .iter()
-                    .last()
-                    .is_none_or(|pool| pool.up_to != usize::MAX);
-                if bounded && general.len() < GENERAL {
-                    closed.push(*last);
+                let open = general.iter().last().is_none_or(|pool| pool != last);
+                if open && general.len() < GENERAL {
+                    closed.push(last);
                 }
                 let mut heap = plain;
                 heap.general = closed;
@@ -358,6 +375,87 @@ impl Pools {
             objects,
         })
     }
+
+    /// The last general pool, which must take every size.
+    fn last(&self, source: &Source<'_>) -> Result<General, Error> {
+        let Some((last, at)) = self.general.last() else {
+            let message = "a heap needs a general pool: add `[heap]` with a `name`, \
+                           or a `[[pool]]` of kind \"general\"";
+            return Err(source.error(0..0, message, None));
+        };
+        if last.up_to != usize::MAX {
+            let message = "the last general pool must take every size: leave out its `up_to`";
+            return Err(source.error(at.clone(), message, None));
+        }
+        if last.from != 0 {
+            let message = format!(
+                "no pool takes requests below {} bytes: leave out the `from` of this pool, \
+                 the last one, or add a general pool for them behind it",
+                last.from
+            );
+            return Err(source.error(at.clone(), message, None));
+        }
+        Ok(*last)
+    }
+
+    /// Dedicated pools that lie in another level than the general pool that
+    /// serves their size become general pools for the requests that need their
+    /// block; the others remain and are returned.
+    fn expand(&mut self) -> List<DedicatedPool, DEDICATED> {
+        let mut remaining = List::EMPTY;
+        let mut ranges = Vec::new();
+        for (pool, at) in &self.dedicated {
+            let serving = self
+                .general
+                .iter()
+                .find(|(general, _)| general.sizes().contain(pool.size));
+            match serving.zip(ranged(*pool)) {
+                Some(((general, _), range)) if general.level != pool.level => {
+                    ranges.push((range, at.clone()));
+                }
+                _ => {
+                    remaining.push(*pool);
+                }
+            }
+        }
+        self.general.extend(ranges);
+        sort(&mut self.general);
+        remaining
+    }
+}
+
+/// The order of general pools: by rising largest request, and of pools with the
+/// same one the narrower first; otherwise as written.
+fn sort(general: &mut [(General, At)]) {
+    general.sort_by_key(|(pool, _)| (pool.up_to, Reverse(pool.from)));
+}
+
+/// The general pool that stands for a dedicated pool in a level of its own: for
+/// the requests that need its block, exact fit, never merged. Blocks are cut
+/// from the wilderness and from nothing else, so none is split.
+pub fn ranged(pool: DedicatedPool) -> Option<General> {
+    let block = GEOMETRY.block_for(pool.size)?;
+    let up_to = block - GEOMETRY.header;
+    let from = match block > GEOMETRY.minimum {
+        true => up_to - GEOMETRY.granule + 1,
+        false => 0,
+    };
+    Some(General {
+        from,
+        up_to,
+        index: IndexKind::List {
+            fit: Fit::Exact,
+            order: pool.order,
+            depth_percent: 100,
+            max_fit_percent: 0,
+            links: pool.links,
+        },
+        limits: Limits {
+            coalesce_up_to: 0,
+            split_down_to: 0,
+        },
+        level: pool.level,
+    })
 }
 
 fn prefixes<T: Copy, const N: usize>(

@@ -86,16 +86,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A text and where it came from.
+/// A text and where it came from, for errors that point into it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) text: &'a str,
+pub struct Source<'a> {
+    /// What errors call it.
+    pub name: &'a str,
+    /// The text.
+    pub text: &'a str,
 }
 
 impl Source<'_> {
     /// An error about the bytes `at` of the text.
-    pub(crate) fn error(
+    pub fn error(
         &self,
         at: Range<usize>,
         message: impl Into<String>,
@@ -134,7 +136,7 @@ impl Source<'_> {
 }
 
 /// "did you mean …" for a word that is none of `known`, or the list of them.
-pub(crate) fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let known: Vec<&str> = known.into_iter().collect();
     // A word of more than this was not mistyped from any of ours.
     let short: String = word.chars().take(64).collect();

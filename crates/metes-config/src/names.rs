@@ -3,15 +3,18 @@
 //! Invariant: `read(name, parameters)` of what [`write`] returns is the same
 //! index with the same limits, for every index in [`normal`] form.
 
+use std::ops::Range;
+
+use metes_heap::description::DedicatedPool;
 use metes_heap::index::Limits;
-use metes_heap::{Fit, IndexKind, Order};
+use metes_heap::{Fit, IndexKind, Links, Order, SizeTable};
 
 use crate::error::Error;
 use crate::fields::Fields;
-use crate::quantity::spell_size;
+use crate::quantity::{read_size, spell_size};
 
 /// Heaps that can be built, in the order in which they are listed.
-pub(crate) const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 11] = [
     "first-fit",
     "next-fit",
     "best-fit",
@@ -22,6 +25,7 @@ pub(crate) const NAMES: [&str; 10] = [
     "tlsf",
     "buddy",
     "kingsley",
+    "ose",
 ];
 
 /// Heaps of the field that have a name here but no implementation yet.
@@ -39,6 +43,7 @@ const ORDERS: [(&str, Order); 3] = [
     ("fifo", Order::Fifo),
     ("address", Order::Address),
 ];
+const LINKS: [(&str, Links); 2] = [("single", Links::Single), ("double", Links::Double)];
 /// Default of TLSF.
 const SECOND_LEVEL: u32 = 32;
 const LARGEST_SECOND_LEVEL: u32 = 32;
@@ -50,7 +55,9 @@ const NEVER: &str = "never";
 /// The index and limits without those parameters that have no effect on them.
 pub(crate) fn normal(index: IndexKind, limits: Limits) -> (IndexKind, Limits) {
     match index {
-        IndexKind::Buddy { .. } | IndexKind::Kingsley => (index, Limits::NONE),
+        IndexKind::Buddy { .. } | IndexKind::Kingsley | IndexKind::FixedSizes { .. } => {
+            (index, Limits::NONE)
+        }
         _ => (index, limits),
     }
 }
@@ -72,6 +79,9 @@ pub(crate) fn default_of(name: &str) -> Option<IndexKind> {
         "tlsf" => Some(IndexKind::tlsf(SECOND_LEVEL)),
         "buddy" => Some(IndexKind::Buddy { lowest: false }),
         "kingsley" => Some(IndexKind::Kingsley),
+        "ose" => Some(IndexKind::FixedSizes {
+            sizes: SizeTable::DEFAULT,
+        }),
         _ => None,
     }
 }
@@ -79,7 +89,7 @@ pub(crate) fn default_of(name: &str) -> Option<IndexKind> {
 /// The index named `name`, whose parameters are taken out of `fields`.
 pub(crate) fn read(
     name: &str,
-    at: std::ops::Range<usize>,
+    at: Range<usize>,
     fields: &mut Fields<'_>,
 ) -> Result<(IndexKind, Limits), Error> {
     let Some(mut index) = default_of(name) else {
@@ -90,11 +100,13 @@ pub(crate) fn read(
             order,
             depth_percent,
             max_fit_percent,
+            links,
             ..
         } => {
             replace(order, fields.choice("order", &ORDERS)?);
             replace(depth_percent, fields.percent("depth", 1, 100)?);
             replace(max_fit_percent, fields.percent("max_fit", 100, u32::MAX)?);
+            replace(links, fields.choice("links", &LINKS)?);
         }
         IndexKind::Classes {
             second_level,
@@ -119,6 +131,10 @@ pub(crate) fn read(
         IndexKind::Buddy { lowest } => {
             let orders = [("lifo", false), ("address", true)];
             replace(lowest, fields.choice("order", &orders)?);
+            return Ok((index, Limits::NONE));
+        }
+        IndexKind::FixedSizes { sizes } => {
+            replace(sizes, read_sizes(fields)?);
             return Ok((index, Limits::NONE));
         }
         IndexKind::Kingsley => return Ok((index, Limits::NONE)),
@@ -158,14 +174,54 @@ pub(crate) fn read_keyed(fields: &mut Fields<'_>) -> Result<(IndexKind, Limits),
     }
 }
 
-fn replace<T>(own: &mut T, found: Option<(T, std::ops::Range<usize>)>) {
+/// The sizes of a table: `64/256/1 KiB`.
+fn read_sizes(fields: &mut Fields<'_>) -> Result<Option<(SizeTable, Range<usize>)>, Error> {
+    let Some((text, at)) = fields.text("sizes")? else {
+        return Ok(None);
+    };
+    let mut sizes = Vec::new();
+    for part in text.split('/') {
+        let size = read_size(part).map_err(|why| fields.error(at.clone(), why))?;
+        sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
+    }
+    match SizeTable::new(&sizes) {
+        Some(table) => Ok(Some((table, at))),
+        None => Err(fields.error(
+            at,
+            "`sizes` must be up to 8 block sizes, rising multiples of 32 up to 2 GiB, \
+             as in `64/256/1024`",
+        )),
+    }
+}
+
+/// Order and links of a dedicated list.
+pub(crate) fn read_keeping(fields: &mut Fields<'_>, pool: &mut DedicatedPool) -> Result<(), Error> {
+    replace(&mut pool.order, fields.choice("order", &ORDERS)?);
+    replace(&mut pool.links, fields.choice("links", &LINKS)?);
+    Ok(())
+}
+
+/// What of a dedicated list's order and links differs from the defaults.
+pub(crate) fn write_keeping(pool: &DedicatedPool) -> Vec<(&'static str, String)> {
+    let default = DedicatedPool::new(pool.size, pool.level);
+    let mut parameters = Vec::new();
+    if pool.order != default.order {
+        parameters.push(("order", word_of(&ORDERS, pool.order)));
+    }
+    if pool.links != default.links {
+        parameters.push(("links", word_of(&LINKS, pool.links)));
+    }
+    parameters
+}
+
+fn replace<T>(own: &mut T, found: Option<(T, Range<usize>)>) {
     if let Some((value, _)) = found {
         *own = value;
     }
 }
 
 /// The error for a name that stands for no heap that can be built.
-pub(crate) fn unknown(name: &str, at: std::ops::Range<usize>, fields: &Fields<'_>) -> Error {
+pub(crate) fn unknown(name: &str, at: Range<usize>, fields: &Fields<'_>) -> Error {
     if NOT_BUILT.contains(&name) {
         let message = format!("Metes knows `{name}` but does not build it yet");
         let mut error = fields.error(at, message);
@@ -186,6 +242,7 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
             order,
             depth_percent,
             max_fit_percent,
+            links,
         } => {
             if order != Order::Address {
                 parameters.push(("order", word_of(&ORDERS, order)));
@@ -195,6 +252,9 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
             }
             if max_fit_percent != 0 {
                 parameters.push(("max_fit", max_fit_percent.to_string()));
+            }
+            if links != Links::Double {
+                parameters.push(("links", word_of(&LINKS, links)));
             }
             format!("{}-fit", word_of(&FITS, fit))
         }
@@ -222,6 +282,13 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
                 parameters.push(("probes", probes.to_string()));
             }
             "segregated-fit".to_owned()
+        }
+        IndexKind::FixedSizes { sizes } => {
+            if sizes != SizeTable::DEFAULT {
+                let spelt: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
+                parameters.push(("sizes", spelt.join("/")));
+            }
+            "ose".to_owned()
         }
         IndexKind::Kingsley => "kingsley".to_owned(),
         IndexKind::Buddy { lowest } => {

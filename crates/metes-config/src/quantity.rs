@@ -19,8 +19,11 @@ const UNITS: [(&str, usize); 13] = [
     ("G", 1 << 30),
 ];
 
-/// A size in bytes: `4096`, `64 KiB`, `1_000 kB`. The error says what a size is.
-pub(crate) fn read_size(text: &str) -> Result<usize, String> {
+/// A size in bytes: `4096`, `64 KiB`, `1_000 kB`.
+///
+/// # Errors
+/// What a size is, where `text` is none.
+pub fn read_size(text: &str) -> Result<usize, String> {
     let text = text.trim();
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '_')
@@ -50,7 +53,7 @@ pub(crate) fn write_size(size: usize) -> String {
 }
 
 /// A size for people and specs: `4096` is `4 KiB`, `100` is `100`.
-pub(crate) fn spell_size(size: usize) -> String {
+pub fn spell_size(size: usize) -> String {
     for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
         let factor = 1usize << shift;
         if size >= factor && size.is_multiple_of(factor) {

@@ -2,7 +2,7 @@
 
 use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
-use metes_heap::{Fit, IndexKind, Limits, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order, SizeTable};
 use proptest::prelude::*;
 
 fn size() -> impl Strategy<Value = usize> {
@@ -15,6 +15,14 @@ fn size() -> impl Strategy<Value = usize> {
     ]
 }
 
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)]
+}
+
+fn links() -> impl Strategy<Value = Links> {
+    prop_oneof![Just(Links::Single), Just(Links::Double)]
+}
+
 fn index() -> impl Strategy<Value = IndexKind> {
     let fit = prop_oneof![
         Just(Fit::First),
@@ -23,15 +31,15 @@ fn index() -> impl Strategy<Value = IndexKind> {
         Just(Fit::Worst),
         Just(Fit::Exact)
     ];
-    let order = prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Address)];
     let max_fit = prop_oneof![Just(0), 100..=u32::MAX];
     prop_oneof![
-        (fit, order, 1..=100u32, max_fit).prop_map(
-            |(fit, order, depth_percent, max_fit_percent)| IndexKind::List {
+        (fit, order(), 1..=100u32, max_fit, links()).prop_map(
+            |(fit, order, depth_percent, max_fit_percent, links)| IndexKind::List {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             }
         ),
         (0..=5u32, size()).prop_map(|(log2, probes)| IndexKind::Classes {
@@ -39,6 +47,12 @@ fn index() -> impl Strategy<Value = IndexKind> {
             probes,
         }),
         Just(IndexKind::Kingsley),
+        prop::collection::btree_set(1..1u32 << 26, 1..=8).prop_map(|sizes| {
+            let sizes: Vec<u32> = sizes.into_iter().map(|size| size * 32).collect();
+            IndexKind::FixedSizes {
+                sizes: SizeTable::new(&sizes).unwrap(),
+            }
+        }),
         any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
     ]
 }
@@ -52,52 +66,88 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 fn description(levels: u8) -> impl Strategy<Value = Description> {
     let level = 0..levels;
-    let general = prop::collection::vec((1..100_000usize, index(), limits(), level.clone()), 1..=4);
-    let dedicated = prop::collection::btree_map(1..4000usize, level.clone(), 0..=16);
-    let objects = prop::collection::btree_map(1..=16usize, level, 0..=8);
+    let range = prop_oneof![Just(None), (1..100_000usize).prop_map(Some)];
+    let general = (1..100_000usize, range, index(), limits(), level.clone());
+    let general = prop::collection::vec(general, 1..=4);
+    // What a dedicated pool in another level stands for.
+    let ranged = (2..4000usize, level.clone(), order(), links());
+    let ranged = prop::collection::vec(ranged, 0..=2);
+    let dedicated = prop::collection::btree_map(1..4000usize, (order(), links()), 0..=16);
+    let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
-    (general, dedicated, objects, slab).prop_map(|(mut general, dedicated, objects, slab)| {
-        general.sort_by_key(|pool| pool.0);
-        general.dedup_by_key(|pool| pool.0);
-        let last = general.len() - 1;
-        let general: Vec<General> = general
-            .into_iter()
-            .enumerate()
-            .map(|(number, (up_to, index, limits, level))| General {
-                up_to: if number == last { usize::MAX } else { up_to },
-                index,
-                limits,
-                level,
-            })
-            .collect();
-        let dedicated: Vec<DedicatedPool> = dedicated
-            .into_iter()
-            .map(|(size, level)| DedicatedPool {
-                size: size * 16,
-                level,
-            })
-            .collect();
-        let objects: Vec<ObjectPoolKind> = objects
-            .into_iter()
-            .map(|(size, level)| ObjectPoolKind {
-                size: size * 16,
-                slab: 1 << slab,
-                level,
-            })
-            .collect();
-        Description {
-            general: List::from_slice(&general),
-            dedicated: List::from_slice(&dedicated),
-            objects: List::from_slice(&objects),
-        }
-    })
+    (general, ranged, dedicated, objects, slab, level).prop_map(
+        |(mut general, ranged, dedicated, objects, slab, level)| {
+            general.sort_by_key(|pool| pool.0);
+            general.dedup_by_key(|pool| pool.0);
+            let last = general.len() - 1;
+            let mut general: Vec<General> = general
+                .into_iter()
+                .enumerate()
+                .map(|(number, (up_to, from, index, limits, level))| General {
+                    from: from
+                        .filter(|&from| number != last && from <= up_to)
+                        .unwrap_or(0),
+                    up_to: if number == last { usize::MAX } else { up_to },
+                    index,
+                    limits,
+                    level,
+                })
+                .collect();
+            for (blocks, level, order, links) in ranged {
+                let up_to = blocks * 16 - 8;
+                let taken = general.iter().any(|pool| pool.up_to == up_to);
+                if general.len() < 4 && !taken {
+                    general.push(General {
+                        from: if blocks == 2 { 0 } else { up_to - 15 },
+                        up_to,
+                        limits: Limits {
+                            coalesce_up_to: 0,
+                            split_down_to: 0,
+                        },
+                        level,
+                        ..General::of(IndexKind::List {
+                            fit: Fit::Exact,
+                            order,
+                            depth_percent: 100,
+                            max_fit_percent: 0,
+                            links,
+                        })
+                    });
+                }
+            }
+            general.sort_by_key(|pool| pool.up_to);
+            let mut heap = Description {
+                general: List::from_slice(&general),
+                dedicated: List::EMPTY,
+                objects: List::EMPTY,
+            };
+            for (size, (order, links)) in dedicated {
+                let size = size * 16;
+                let level = heap.route(size).unwrap().level;
+                heap.dedicated.push(DedicatedPool {
+                    size,
+                    level,
+                    order,
+                    links,
+                });
+            }
+            for size in objects {
+                heap.objects.push(ObjectPoolKind {
+                    size: size * 16,
+                    slab: 1 << slab,
+                    level,
+                });
+            }
+            heap
+        },
+    )
 }
 
 fn levels() -> impl Strategy<Value = Vec<Level>> {
     let quantity = || prop::option::of(0.0..1e3f64);
     let level = (
         "[a-z \"\\\\é]{0,6}",
-        1..usize::MAX,
+        prop::option::of(1 << 22..=1_usize << 36),
         quantity(),
         quantity(),
         quantity(),
@@ -126,8 +176,8 @@ fn config() -> impl Strategy<Value = Config> {
         Just(StoreKind::LedgerDirect),
         Just(StoreKind::LedgerHashed)
     ];
-    let arena = (1..=64usize, 20..=36u32).prop_map(|(pages, log2)| Arena {
-        increment: pages * 4096,
+    let arena = (1..=16384usize, 20..=36u32).prop_map(|(granules, log2)| Arena {
+        increment: granules * 16,
         reserve: 1 << log2,
     });
     levels()
@@ -225,7 +275,7 @@ proptest! {
 #[test]
 fn every_named_heap_has_its_name() {
     let named = named();
-    assert_eq!(named.len(), 10);
+    assert_eq!(named.len(), 11);
     for (name, config) in named {
         assert_eq!(config.spec().as_deref(), Some(name));
         assert_eq!(config.name(), name);
@@ -296,12 +346,14 @@ fn files_read_as_they_look() {
     assert_eq!(
         general[0],
         General {
+            from: 0,
             up_to: 512,
             index: IndexKind::List {
                 fit: Fit::Best,
                 order: Order::Fifo,
                 depth_percent: 50,
                 max_fit_percent: 150,
+                links: Links::Double,
             },
             limits: Limits {
                 coalesce_up_to: 0,
@@ -316,8 +368,8 @@ fn files_read_as_they_look() {
     assert_eq!(
         config.name(),
         "objects 32/64 + dedicated 72 + \
-         best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 + \
-         tlsf:second_level=8,split_down_to=64"
+         best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 in scratchpad + \
+         tlsf:second_level=8,split_down_to=64 in dram"
     );
     assert_eq!(parse(&config.to_toml(), "heap.toml").unwrap(), config);
 }
@@ -329,4 +381,88 @@ fn specs_read_as_they_look() {
     let config = spec("tlsf:second_level=32,store=ledger").unwrap();
     assert_eq!(config.store, StoreKind::Ledger);
     assert_eq!(config.spec().unwrap(), "tlsf:store=ledger");
+    let config = spec("first-fit:links=single,order=lifo").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit:order=lifo,links=single");
+    let config = spec("first-fit:links=double").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit");
+    assert!(spec("tlsf:links=single").is_err());
+    let config = spec("ose:sizes=64/1 KiB/65536").unwrap();
+    assert_eq!(config.spec().unwrap(), "ose:sizes=64/1024/65536");
+    for wrong in [
+        "",
+        "64/",
+        "64/32",
+        "16",
+        "80",
+        "32/64/96/128/160/192/224/256/288",
+    ] {
+        assert!(spec(&format!("ose:sizes={wrong}")).is_err(), "{wrong}");
+    }
+}
+
+/// A scratchpad and main memory; the pool of one size in the scratchpad.
+const HIERARCHY: &str = r#"
+[arena]
+increment = 64
+
+[[level]]
+name = "scratchpad"
+size = "2 KiB"
+read_energy = 0.1
+
+[[level]]
+name = "main"
+
+[[pool]]
+kind = "dedicated"
+size = 74
+order = "fifo"
+level = "scratchpad"
+
+[[pool]]
+kind = "dedicated"
+size = 200
+level = "main"
+
+[[pool]]
+kind = "general"
+index = "tlsf"
+second_level = 4
+level = "main"
+"#;
+
+#[test]
+fn a_dedicated_pool_in_another_level_takes_a_range() {
+    let config = parse(HIERARCHY, "heap.toml").unwrap();
+    assert_eq!(config.level_sizes(), [Some(2048), None, None, None]);
+    assert_eq!(config.arena.increment, 64);
+    let general: Vec<General> = config.heap.general.iter().collect();
+    let exact = General {
+        // All that need the block of 74 bytes and its header: 96 bytes.
+        from: 73,
+        up_to: 88,
+        limits: Limits {
+            coalesce_up_to: 0,
+            split_down_to: 0,
+        },
+        ..General::of(IndexKind::list(Fit::Exact, Order::Fifo))
+    };
+    let main = General {
+        level: 1,
+        ..General::of(IndexKind::tlsf(4))
+    };
+    assert_eq!(general, [exact, main]);
+    // The pool in the level of the general one stays a list in front of it.
+    let lists: Vec<DedicatedPool> = config.heap.dedicated.iter().collect();
+    assert_eq!(lists, [DedicatedPool::new(200, 1)]);
+    assert_eq!(
+        config.name(),
+        "dedicated 200 + dedicated 88 in scratchpad + tlsf:second_level=4 in main"
+    );
+    let written = config.to_toml();
+    assert!(
+        written.contains("kind = \"dedicated\"\nsize = 88\norder = \"fifo\"\n"),
+        "{written}"
+    );
+    assert_eq!(parse(&written, "heap.toml").unwrap(), config, "{written}");
 }

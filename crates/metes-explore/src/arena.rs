@@ -2,7 +2,8 @@
 //!
 //! Each general pool is an arena of its own, and pools do not influence one
 //! another, so each is narrowed down alone: a fixed region of so many bytes, in
-//! which no request may fail, found by bisection over replays to one granule.
+//! which no request may fail, nor spill to another pool that does not where all
+//! pools grow, found by bisection over replays to one granule.
 //! Slabs are added as they are: what the trace needs of them is fixed.
 //!
 //! More memory does not always help a heap: an arena that fails may be larger
@@ -49,6 +50,7 @@ pub fn smallest_arena(
         description,
         events,
         options: *options,
+        spilled: growing.spilled,
         replays: 1,
     };
     let pools = description.general.len();
@@ -71,6 +73,8 @@ struct Search<'a> {
     description: &'a Description,
     events: &'a Events,
     options: Options,
+    /// Requests that spill where every pool grows.
+    spilled: u64,
     replays: u32,
 }
 
@@ -109,6 +113,61 @@ impl Search<'_> {
                 .totals(self.description, self.events, &options, &mut |totals| {
                     totals.failed == 0
                 });
-        measured.complete && measured.totals.failed == 0
+        measured.complete && measured.totals.failed == 0 && measured.spilled <= self.spilled
+    }
+}
+
+/// A level that is too small for its pools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// Number of the level.
+    pub level: usize,
+    /// Bytes that it has.
+    pub size: usize,
+    /// Bytes that its pools take where levels are large enough.
+    pub needed: u64,
+}
+
+/// Which levels are too small for a heap that fails on a trace, and by how much.
+///
+/// All levels with a size are doubled until no request fails; what their pools
+/// take then is what they need. (A smaller need may exist: an index laid out for
+/// more memory has more records, and more memory does not always help a heap.)
+/// Empty when no size makes the trace succeed. A replay a doubling.
+pub fn shortages(
+    replayer: &mut Replayer,
+    description: &Description,
+    events: &Events,
+    options: &Options,
+) -> Vec<Shortage> {
+    let given = options.arena.levels;
+    let mut options = *options;
+    loop {
+        let measured = replayer.totals(description, events, &options, &mut |totals| {
+            totals.failed == 0
+        });
+        if measured.complete && measured.totals.failed == 0 {
+            let lacking = measured.totals.levels.iter().zip(given).enumerate();
+            return lacking
+                .filter_map(|(level, (counts, size))| {
+                    let size = size.filter(|&size| (size as u64) < counts.footprint)?;
+                    Some(Shortage {
+                        level,
+                        size,
+                        needed: counts.footprint,
+                    })
+                })
+                .collect();
+        }
+        let mut doubled = false;
+        for size in options.arena.levels.iter_mut().flatten() {
+            if *size < options.arena.span {
+                *size = size.saturating_mul(2);
+                doubled = true;
+            }
+        }
+        if !doubled {
+            return Vec::new();
+        }
     }
 }

@@ -50,7 +50,7 @@ pub enum EmitError {
 }
 
 /// The templates by the names under which they include one another.
-const TEMPLATES: [(&str, &str); 14] = [
+const TEMPLATES: [(&str, &str); 16] = [
     ("heap.h.j2", include_str!("emit/templates/heap.h.j2")),
     ("heap.c.j2", include_str!("emit/templates/heap.c.j2")),
     ("blocks.c.j2", include_str!("emit/templates/blocks.c.j2")),
@@ -69,6 +69,14 @@ const TEMPLATES: [(&str, &str); 14] = [
     (
         "index_buddy.c.j2",
         include_str!("emit/templates/index_buddy.c.j2"),
+    ),
+    (
+        "index_fixed.c.j2",
+        include_str!("emit/templates/index_fixed.c.j2"),
+    ),
+    (
+        "dedicated.c.j2",
+        include_str!("emit/templates/dedicated.c.j2"),
     ),
     ("pool.c.j2", include_str!("emit/templates/pool.c.j2")),
     ("objects.c.j2", include_str!("emit/templates/objects.c.j2")),

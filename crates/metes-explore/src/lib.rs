@@ -2,17 +2,22 @@
 //!
 //! A recorded trace becomes compact [`Events`]; a [`Replayer`] drives the
 //! library's own heaps over a counted ledger, without touching managed memory;
-//! [`smallest_arena`] says how little memory would have sufficed; a [`Space`]
-//! of configurations built from the trace is searched by [`explore()`].
+//! [`smallest_arena`] says how little memory would have sufficed; the
+//! [`Suggested`] space of a trace is searched by [`explore()`]; a described
+//! [`Space`] is explored whole, or searched, by an [`engine`].
 
 mod arena;
 mod catalogue;
 mod choose;
 mod compare;
 mod cost;
+mod detail;
 pub mod emit;
+mod energy;
+pub mod engine;
 mod events;
 mod hierarchy;
+mod least;
 mod outcome;
 mod output;
 mod pareto;
@@ -27,13 +32,19 @@ mod search;
 pub mod small_heaps;
 mod space;
 
-pub use arena::{SmallestArena, smallest_arena};
+pub use arena::{Shortage, SmallestArena, shortages, smallest_arena};
 pub use catalogue::{Named, catalogue, write_down};
 pub use choose::{Choice, Preference, choose};
 pub use compare::{Compared, compare};
 pub use cost::CostModel;
+pub use detail::{Detail, Part, Words};
+pub use energy::{
+    EnergyError, Figures, Leakage, Least, LevelPrice, LevelReport, Price, PriceReport, Pricer,
+    RECORD_WORD, Work,
+};
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
-pub use hierarchy::{Counts, LEVELS};
+pub use hierarchy::{Counts, Hierarchy, Level, Memory};
+pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
 pub use output::{OutputError, Results, write_json, write_whole};
 pub use pareto::{Objectives, dominates, front};
@@ -41,4 +52,6 @@ pub use placement::Placements;
 pub use pools::Arena;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
 pub use search::{Budget, Exploration, Observer, explore};
-pub use space::{Point, Space};
+pub use space::{
+    PAPER, PROTOTYPE, Parameters, Point, Space, SpaceDescription, SpaceError, Suggested,
+};

@@ -70,6 +70,11 @@ pub fn constant_time(description: &Description) -> bool {
         .general
         .iter()
         .all(|pool| pool.index.constant_time())
+        // A list kept by address is walked when a block enters it.
+        && description
+            .dedicated
+            .iter()
+            .all(|pool| pool.order != metes_heap::Order::Address)
 }
 
 /// Most cycles of one operation, whichever.

@@ -7,14 +7,15 @@
 //! Invariant: a place handed out is freed or resized at most once, so that the
 //! ledger never refuses one.
 
-use crate::hierarchy::{Counts, LEVELS, level_of};
+use crate::detail::SLABS;
+use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
-use metes_heap::description::{Description, GENERAL};
+use metes_heap::description::{Description, GENERAL, LEVELS};
 use metes_heap::index::Index;
 use metes_heap::objects::SLOTS;
 use metes_heap::store::ledger::Handle;
 use metes_heap::{
-    ByHandle, Composite, Counted, Heap, Ledger, Record, Slab, Source, Sources, Spot, Store,
+    ByHandle, Composite, Counted, Heap, Ledger, Levels, Record, Source, Sources, Spot, Store,
 };
 
 /// The store of every replay.
@@ -36,10 +37,19 @@ pub(crate) trait Pools {
     fn level(&self, place: Self::Place) -> usize;
     /// Record words and footprint by level; what the program did is not known here.
     fn levels(&self) -> [Counts; LEVELS];
+    /// What one pool counted and took: a general pool by number, or
+    /// [`SLABS`](crate::detail::SLABS).
+    fn part(&self, part: usize) -> Counts;
+    /// Control structures of that pool, asked before the first event.
+    fn part_control(&self, part: usize) -> usize;
     /// Bytes taken from the system.
     fn footprint(&self) -> usize;
     /// Bytes of control structures beside the blocks, asked before the first event.
     fn control(&self) -> usize;
+    /// Requests so far that one general pool refused and another served.
+    fn spilled(&self) -> u64 {
+        0
+    }
     /// Bytes of the range of slabs and of its table.
     fn slabs(&self) -> (usize, usize) {
         (0, 0)
@@ -72,11 +82,6 @@ impl Arena {
         fixed: [None; GENERAL],
         levels: [None; LEVELS],
     };
-
-    /// Bytes that a growing pool of a level may reach.
-    pub(crate) fn span_in(&self, level: usize) -> usize {
-        self.levels[level].unwrap_or(self.span)
-    }
 }
 
 impl Default for Arena {
@@ -85,33 +90,11 @@ impl Default for Arena {
     }
 }
 
-/// What a level has left for its pools.
-#[derive(Clone, Copy)]
-struct Left(usize);
-
-impl Left {
-    fn of(arena: &Arena, level: usize) -> Self {
-        Left(arena.levels[level].unwrap_or(usize::MAX))
-    }
-
-    /// Takes `bytes`, or refuses.
-    #[inline(always)]
-    fn take(&mut self, bytes: usize) -> bool {
-        match self.0.checked_sub(bytes) {
-            Some(left) => {
-                self.0 = left;
-                true
-            }
-            None => false,
-        }
-    }
-}
-
 /// Grants or refuses growth of one pool; there is no memory behind it.
 pub(crate) struct Extent {
     increment: usize,
     grows: bool,
-    left: Left,
+    levels: Levels,
 }
 
 // SAFETY: a ledger touches no memory, so any range behind it is its own.
@@ -123,41 +106,14 @@ unsafe impl Source for Extent {
 
     #[inline(always)]
     fn grow(&mut self, bytes: usize) -> bool {
-        self.grows && self.left.take(bytes)
+        self.grows && self.levels.take(0, bytes)
     }
 }
 
 /// Grants or refuses growth of the pools of a heap, by what their levels have left.
 pub(crate) struct Supply {
     arena: Arena,
-    /// Level of each general pool.
-    pools: [u8; GENERAL],
-    /// Level of the range of slabs.
-    slabs: u8,
-    left: [Left; LEVELS],
-}
-
-impl Supply {
-    /// The levels of a heap's pools. Object pools share one range of slabs, which
-    /// lies in the level of the first of them.
-    fn new(arena: Arena, description: &Description) -> Self {
-        let mut pools = [0; GENERAL];
-        for (own, pool) in pools.iter_mut().zip(description.general.iter()) {
-            *own = level_of(pool.level) as u8;
-        }
-        let first = description.objects.iter().next();
-        Supply {
-            arena,
-            pools,
-            slabs: first.map_or(0, |pool| level_of(pool.level) as u8),
-            left: std::array::from_fn(|level| Left::of(&arena, level)),
-        }
-    }
-
-    #[inline(always)]
-    fn left(&mut self, level: u8) -> &mut Left {
-        &mut self.left[usize::from(level)]
-    }
+    levels: Levels,
 }
 
 // SAFETY: as above.
@@ -169,13 +125,12 @@ unsafe impl Sources for Supply {
 
     #[inline(always)]
     fn grow(&mut self, pool: usize, bytes: usize) -> bool {
-        self.arena.fixed[pool].is_none() && self.left(self.pools[pool]).take(bytes)
+        self.arena.fixed[pool].is_none() && self.levels.take(pool, bytes)
     }
 
     #[inline(always)]
     fn grow_slabs(&mut self, bytes: usize) -> bool {
-        // A slab comes with its record.
-        self.left(self.slabs).take(bytes + size_of::<Slab>())
+        self.levels.take_slab(bytes)
     }
 }
 
@@ -186,16 +141,15 @@ fn open<'a, I: Index<Counting<'a>>>(
     heap: &mut Heap<I, Counting<'a>>,
     arena: &Arena,
     pool: usize,
-    level: usize,
-    left: &mut Left,
+    levels: &mut Levels,
 ) -> bool {
     let bytes = match arena.fixed[pool] {
         Some(bytes) => bytes,
         None => {
-            heap.reserve_span(arena.span_in(level));
+            heap.reserve_span(levels.span(pool, arena.span));
             let least = heap.smallest_region();
             match least.checked_next_multiple_of(arena.increment) {
-                Some(bytes) if left.take(bytes) => bytes,
+                Some(bytes) if levels.take(pool, bytes) => bytes,
                 _ => return false,
             }
         }
@@ -224,7 +178,6 @@ fn counts_of<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>) -> Counts
 pub(crate) struct Single<'a, I> {
     heap: Heap<I, Counting<'a>>,
     extent: Extent,
-    level: usize,
 }
 
 impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
@@ -232,19 +185,17 @@ impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
         index: I,
         records: &'a mut [Record],
         arena: &Arena,
-        level: u8,
+        description: &Description,
     ) -> Option<Self> {
-        let level = level_of(level);
         let mut heap = Heap::new(index, store(records));
-        let mut left = Left::of(arena, level);
-        open(&mut heap, arena, 0, level, &mut left).then_some(Single {
+        let mut levels = Levels::of(description, arena.levels);
+        open(&mut heap, arena, 0, &mut levels).then_some(Single {
             heap,
             extent: Extent {
                 increment: arena.increment,
                 grows: arena.fixed[0].is_none(),
-                left,
+                levels,
             },
-            level,
         })
     }
 }
@@ -291,13 +242,21 @@ impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
 
     #[inline(always)]
     fn level(&self, _place: Handle) -> usize {
-        self.level
+        self.extent.levels.of_general(0)
     }
 
     fn levels(&self) -> [Counts; LEVELS] {
         let mut levels = [Counts::default(); LEVELS];
-        levels[self.level] = counts_of(&self.heap);
+        levels[self.extent.levels.of_general(0)] = counts_of(&self.heap);
         levels
+    }
+
+    fn part(&self, _part: usize) -> Counts {
+        counts_of(&self.heap)
+    }
+
+    fn part_control(&self, _part: usize) -> usize {
+        control(&self.heap)
     }
 
     #[inline(always)]
@@ -383,11 +342,10 @@ impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
         arena: Arena,
         description: &Description,
     ) -> Option<Self> {
-        let mut supply = Supply::new(arena, description);
+        let mut levels = Levels::of(description, arena.levels);
         for pool in 0..GENERAL {
-            let level = supply.pools[pool];
             if let Some(heap) = composite.general(pool)
-                && !open(heap, &arena, pool, level.into(), supply.left(level))
+                && !open(heap, &arena, pool, &mut levels)
             {
                 return None;
             }
@@ -395,7 +353,7 @@ impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
         Some(Many {
             slab: composite.objects().slab_bytes(),
             composite,
-            supply,
+            supply: Supply { arena, levels },
             meter: Meter::default(),
         })
     }
@@ -493,36 +451,50 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
     #[inline(always)]
     fn level(&self, place: Spot<Handle>) -> usize {
         match place {
-            Spot::Slot(_) => self.supply.slabs.into(),
-            Spot::Block(pool, _) => self.supply.pools[pool].into(),
+            Spot::Slot(_) => self.supply.levels.of_objects(),
+            Spot::Block(pool, _) => self.supply.levels.of_general(pool),
         }
     }
 
     fn levels(&self) -> [Counts; LEVELS] {
         let mut levels = [Counts::default(); LEVELS];
-        let mut add = |level: u8, part: Counts| {
-            let counts = &mut levels[usize::from(level)];
+        let mut add = |level: usize, part: Counts| {
+            let counts = &mut levels[level];
             counts.record_reads += part.record_reads;
             counts.record_writes += part.record_writes;
             counts.footprint += part.footprint;
         };
-        for (heap, level) in self.composite.pools().zip(self.supply.pools) {
-            add(level, counts_of(heap));
+        for (pool, heap) in self.composite.pools().enumerate() {
+            add(self.supply.levels.of_general(pool), counts_of(heap));
+        }
+        add(self.supply.levels.of_objects(), self.part(SLABS));
+        levels
+    }
+
+    fn part(&self, part: usize) -> Counts {
+        if let Some(heap) = self.composite.pools().nth(part) {
+            return counts_of(heap);
         }
         let (extent, table) = self.slabs();
-        let slabs = Counts {
+        Counts {
             record_reads: self.meter.reads,
             record_writes: self.meter.writes,
             footprint: (extent + table) as u64,
             ..Counts::default()
-        };
-        add(self.supply.slabs, slabs);
-        levels
+        }
+    }
+
+    fn part_control(&self, part: usize) -> usize {
+        self.composite.pools().nth(part).map_or(0, control)
     }
 
     #[inline(always)]
     fn footprint(&self) -> usize {
         self.composite.footprint()
+    }
+
+    fn spilled(&self) -> u64 {
+        self.composite.spilled()
     }
 
     fn control(&self) -> usize {

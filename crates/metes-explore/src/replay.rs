@@ -10,20 +10,22 @@
 
 use std::time::Instant;
 
-use metes_heap::description::{DEDICATED, IndexKind};
+use metes_heap::description::{IndexKind, LEVELS};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::ChosenList;
 use metes_heap::index::{Index, Limits};
 use metes_heap::objects::SLOTS;
 use metes_heap::{
-    Buddy, Composite, Dedicated, Description, Geometry, Kingsley, ObjectPools, Record, Slab,
+    Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, ObjectPools, Record,
+    Slab,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
+use crate::detail::{self, Detail};
 use crate::events::Events;
-use crate::hierarchy::{Counts, LEVELS};
+use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
@@ -134,6 +136,8 @@ pub(crate) struct Measured {
     pub(crate) totals: Totals,
     /// Whether it came to the end.
     pub(crate) complete: bool,
+    /// Requests that one general pool refused and another served.
+    pub(crate) spilled: u64,
     /// Bytes of the range of slabs.
     pub(crate) slabs: u64,
     /// Bytes of the table of slabs.
@@ -223,6 +227,24 @@ impl Replayer {
             events_per_second: count as f64 / seconds.max(1e-9),
         };
         (replay, record.curve)
+    }
+
+    /// Replays a trace and says what happens inside the heap: accesses by pool
+    /// and cause, what each pool's memory is taken for, live bytes over the events.
+    /// Linear in events times pools and the heap's own cost.
+    pub fn inspect(
+        &mut self,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+    ) -> Detail {
+        let mut detail = Detail::default();
+        self.measure(description, events, options, &mut |run| {
+            detail = Detail::of(description);
+            run.inspect(&mut detail);
+            (Totals::default(), true)
+        });
+        detail
     }
 
     /// Replays without hashes and curve; `watch` may end it early.
@@ -321,6 +343,8 @@ trait Run {
         keep: Option<&mut run::Record>,
         watch: &mut dyn FnMut(&Totals) -> bool,
     ) -> (Totals, bool);
+    /// Runs it and fills in what happens inside.
+    fn inspect(&mut self, detail: &mut Detail);
 }
 
 struct Ready<'e, P> {
@@ -341,6 +365,10 @@ impl<P: Pools> Run for Ready<'_, P> {
             Some(record) => run::run(events, pools, self.cost, record, watch),
             None => run::run(events, pools, self.cost, &mut (), watch),
         }
+    }
+
+    fn inspect(&mut self, detail: &mut Detail) {
+        detail::inspect(self.events, &mut self.pools, detail);
     }
 }
 
@@ -372,12 +400,14 @@ impl Setup<'_, '_> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => {
                 let parameters = ChosenList {
                     fit,
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                     limits,
                 };
                 self.single(description, QuickList::with(parameters), go)
@@ -398,6 +428,7 @@ impl Setup<'_, '_> {
                 }
             }
             IndexKind::Kingsley => self.single(description, Kingsley::new(), go),
+            IndexKind::FixedSizes { sizes } => self.single(description, FixedSizes::new(sizes), go),
             IndexKind::Buddy { lowest: false } => {
                 self.single(description, Buddy::<false>::new(), go)
             }
@@ -412,32 +443,16 @@ impl Setup<'_, '_> {
         if description.dedicated.is_empty() {
             return self.one(index, description, go);
         }
-        let mut sizes = [0; DEDICATED];
-        let mut count = 0;
-        for pool in description.dedicated.iter() {
-            let Some(block) = Geometry::tagged(8).block_for(pool.size) else {
-                continue;
-            };
-            let block = Index::<Counting<'_>>::block_size(&index, block);
-            // Rounding may make two sizes one.
-            if !sizes[..count].contains(&block) {
-                sizes[count] = block;
-                count += 1;
-            }
-        }
-        self.one(Dedicated::new(sizes, index), description, go)
+        let pools = description.dedicated.iter();
+        let dedicated = Dedicated::describe::<Counting<'_>>(pools, Geometry::tagged(8), index);
+        self.one(dedicated, description, go)
     }
 
     fn one<I>(&mut self, index: I, description: &Description, go: &mut Go<'_>) -> Measured
     where
         I: for<'a> Index<Counting<'a>>,
     {
-        let level = description
-            .general
-            .iter()
-            .next()
-            .map_or(0, |pool| pool.level);
-        match Single::new(index, self.records, &self.options.arena, level) {
+        match Single::new(index, self.records, &self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }
@@ -488,6 +503,7 @@ fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_
     Measured {
         totals,
         complete,
+        spilled: ready.pools.spilled(),
         slabs: slabs as u64,
         table: table as u64,
         control,

@@ -23,13 +23,14 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::catalogue::{Named, catalogue};
-use crate::events::{Events, Operation};
+use crate::events::Events;
+use crate::least::least_rest;
 use crate::outcome::{Outcome, best, constant_time, most};
 use crate::pareto::{Objectives, dominates};
 use crate::random::{Permutation, Random};
 use crate::replay::{Options, Replayer};
 use crate::run::{CHECK_EVERY, Totals};
-use crate::space::{Point, Space};
+use crate::space::{Point, Suggested};
 
 /// Candidates chosen together. A number of its own, not that of the workers.
 const BATCH: usize = 32;
@@ -127,12 +128,14 @@ pub fn explore(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Exploration {
-    let space = Space::of(events);
+    let space = Suggested::of(events);
     let start = Instant::now();
     let search = Search {
         deadline: budget.time.map(|time| start + time),
         named_deadline: budget.time.map(|time| start + time / NAMED_SHARE),
-        least: least_costs(events, options),
+        least: least_rest(events, options, |operation, (reads, writes)| {
+            options.cost.cycles(operation, reads, writes, 0)
+        }),
         space: &space,
         events,
         options,
@@ -176,46 +179,6 @@ pub fn explore(
     }
 }
 
-/// Record words that any heap of this library reads and writes at least, for an
-/// allocation and a free that succeed: list or bitmap head, link and header of
-/// the block; the header and mark of what follows.
-const LEAST_ALLOCATE: (u64, u64) = (4, 2);
-const LEAST_FREE: (u64, u64) = (2, 2);
-/// A request of this size may fail for want of address space, and cost nothing.
-const MAY_FAIL: usize = 1 << 32;
-
-/// Least cycles of the events after each check.
-fn least_costs(events: &Events, options: &Options) -> Vec<u64> {
-    let all_succeed = options.arena.fixed.iter().all(Option::is_none)
-        && events
-            .as_slice()
-            .iter()
-            .all(|event| event.size() < MAY_FAIL && event.align() <= 16);
-    let cost = |operation| {
-        let (reads, writes) = match operation {
-            Operation::Allocate if all_succeed => LEAST_ALLOCATE,
-            Operation::Free if all_succeed => LEAST_FREE,
-            _ => (0, 0),
-        };
-        options.cost.cycles(operation, reads, writes, 0)
-    };
-    let chunks = events.as_slice().chunks(CHECK_EVERY);
-    let mut rest = 0;
-    let mut least: Vec<u64> = chunks
-        .rev()
-        .map(|chunk| {
-            let after = rest;
-            rest += chunk
-                .iter()
-                .map(|event| cost(event.operation()))
-                .sum::<u64>();
-            after
-        })
-        .collect();
-    least.reverse();
-    least
-}
-
 /// What became of a candidate.
 enum Verdict {
     Complete(Box<Outcome>),
@@ -256,7 +219,7 @@ struct State {
 type Install<'i> = dyn Fn(&mut (dyn FnMut() + Send)) + 'i;
 
 struct Search<'s> {
-    space: &'s Space,
+    space: &'s Suggested,
     events: &'s Events,
     options: &'s Options,
     budget: &'s Budget,

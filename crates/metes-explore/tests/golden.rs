@@ -4,7 +4,8 @@
 //! were worked out with pencil and paper from the algorithms, not copied from a run.
 
 use metes_explore::{Events, EventsBuilder, Operation, Options, Replayer};
-use metes_heap::{Description, Fit, IndexKind, Order};
+use metes_heap::description::DedicatedPool;
+use metes_heap::{Description, Fit, IndexKind, Links, Order};
 
 fn tiny() -> Events {
     let mut builder = EventsBuilder::new();
@@ -85,4 +86,98 @@ fn the_smallest_arena_by_hand() {
     let found =
         metes_explore::smallest_arena(&mut replayer, &heap, &tiny(), &Options::default()).unwrap();
     assert_eq!((found.bytes, found.regions), (368, vec![368]));
+}
+
+/// First fit in LIFO order, linked in one direction.
+fn single_links() -> Description {
+    Description::of(IndexKind::List {
+        fit: Fit::First,
+        order: Order::Lifo,
+        depth_percent: 100,
+        max_fit_percent: 0,
+        links: Links::Single,
+    })
+}
+
+/// Words read and written by the last of some operations.
+fn of_the_last(heap: &Description, operations: &[(Operation, u64, u64)]) -> (u64, u64) {
+    let counts = |operations: &[(Operation, u64, u64)]| {
+        let mut builder = EventsBuilder::new();
+        for &(operation, block, size) in operations {
+            builder.push(operation, block, size, 0).unwrap();
+        }
+        let events = builder.finish();
+        let (replay, _) = Replayer::new().replay("", heap, &events, &Options::default());
+        (replay.record_reads, replay.record_writes)
+    };
+    let (all, before) = (
+        counts(operations),
+        counts(&operations[..operations.len() - 1]),
+    );
+    (all.0 - before.0, all.1 - before.1)
+}
+
+/// As `first_fit_by_hand`, but that linking in writes two words instead of four
+/// and linking out reads and writes one instead of two.
+#[test]
+fn single_links_by_hand() {
+    let (replay, _) = Replayer::new().replay("", &single_links(), &tiny(), &Options::default());
+    assert_eq!(replay.record_reads, 7 + 7 + 4 + (10 - 1));
+    assert_eq!(replay.record_writes, 5 + 5 + (8 - 2) + (11 - 1 - 2));
+    let (double, _) = Replayer::new().replay(
+        "",
+        &Description::of(IndexKind::list(Fit::First, Order::Lifo)),
+        &tiny(),
+        &Options::default(),
+    );
+    assert_eq!(replay.placements, double.placements);
+}
+
+/// Six blocks; the first, third and fifth are free, so the list is 5, 3, 1. Then
+/// the second is freed and merges with both neighbours.
+///
+/// The header, the footer before it and that block's header are read (3), the
+/// header behind it (1). Each neighbour leaves the list: index state (1, 0),
+/// links (2, 2), length and rover (2, 1). The merged block gets header and footer
+/// (2 writes), is linked in (1, 4) and counted (1, 1): 16, 13. With single links
+/// block 1 is the third and is found in 3 reads, then block 3 is the second, in 2;
+/// leaving reads and writes one link, entering writes two: 19, 9.
+#[test]
+fn merging_over_single_links_pays_for_the_walk() {
+    use Operation::{Allocate, Free};
+    let mut operations: Vec<_> = (1..=6).map(|block| (Allocate, block, 100)).collect();
+    operations.extend([1, 3, 5, 2].map(|block| (Free, block, 0)));
+    let double = Description::of(IndexKind::list(Fit::First, Order::Lifo));
+    assert_eq!(of_the_last(&double, &operations), (16, 13));
+    assert_eq!(of_the_last(&single_links(), &operations), (19, 9));
+}
+
+/// A free into a dedicated list reads the header and the head and writes links and
+/// header; a hit reads head, links and header and writes links and header. Double
+/// links: 2, 5 and 4, 3. Single links write two links in and one out, and read one
+/// out: 2, 3 and 3, 2. In FIFO order the head also names the last block: one
+/// write more at either end.
+#[test]
+fn dedicated_lists_by_hand() {
+    use Operation::{Allocate, Free};
+    let operations = [
+        (Allocate, 1, 100),
+        (Allocate, 2, 200),
+        (Free, 1, 0),
+        (Allocate, 3, 100),
+    ];
+    for (order, links, free, hit) in [
+        (Order::Lifo, Links::Double, (2, 5), (4, 3)),
+        (Order::Lifo, Links::Single, (2, 3), (3, 2)),
+        (Order::Fifo, Links::Single, (2, 4), (3, 3)),
+    ] {
+        let mut heap = Description::of(IndexKind::tlsf(32));
+        heap.dedicated.push(DedicatedPool {
+            order,
+            links,
+            ..DedicatedPool::new(100, 0)
+        });
+        assert_eq!(of_the_last(&heap, &operations[..3]), free, "{links:?}");
+        assert_eq!(of_the_last(&heap, &operations), hit, "{links:?}");
+    }
 }

@@ -5,18 +5,18 @@ mod support;
 
 use metes_explore::{
     Accesses, Arena, Counts, Events, EventsBuilder, LEVELS, Operation, Options, Replay, Replayer,
+    shortages,
 };
 use metes_heap::description::{DedicatedPool, General, List, ObjectPoolKind};
-use metes_heap::{Description, IndexKind, Limits};
+use metes_heap::{Description, IndexKind};
 use metes_trace::{Event, Op, Provenance, TraceBuilder};
 use proptest::prelude::*;
 
 fn general(up_to: usize, level: u8) -> General {
     General {
         up_to,
-        index: IndexKind::tlsf(8),
-        limits: Limits::NONE,
         level,
+        ..General::of(IndexKind::tlsf(8))
     }
 }
 
@@ -37,22 +37,19 @@ fn replay(heap: &Description, events: &Events, arena: Arena) -> Replay {
     Replayer::new().replay("heap", heap, events, &options).0
 }
 
+/// An event of a trace, with as many accesses.
 fn row(seq: u64, op: Op, block: u64, size: u64, reads: u64, writes: u64) -> Event {
-    let align = match op {
-        Op::Alloc | Op::Resize => 16,
-        Op::Free | Op::Access => 0,
-    };
+    let mut any = TraceBuilder::new();
+    any.alloc(0, 0, size, 16).unwrap();
+    let any = any.finish(Provenance::default()).event(0).unwrap();
     Event {
         seq,
-        time_ns: 0,
-        thread: 0,
         op,
         block,
         size,
-        align,
         reads,
         writes,
-        site: 0,
+        ..any
     }
 }
 
@@ -135,6 +132,16 @@ fn a_level_that_is_full_refuses() {
     let full = replay(&heap, &events, arena);
     assert!(full.failed > 0 && full.failed < 10, "{}", full.failed);
     assert!(full.levels[0].footprint <= 4096);
+    let options = Options {
+        arena,
+        ..Options::default()
+    };
+    let [shortage] = shortages(&mut Replayer::new(), &heap, &events, &options)[..] else {
+        panic!("level 0 is too small")
+    };
+    assert_eq!((shortage.level, shortage.size), (0, 4096));
+    // Ten blocks with their headers, and no more than the size that suffices.
+    assert!((10 * 528..=8192).contains(&shortage.needed), "{shortage:?}");
     arena.levels[0] = Some(8192);
     let enough = replay(&heap, &events, arena);
     assert_eq!(enough.failed, 0);
@@ -162,10 +169,9 @@ fn anywhere() -> impl Strategy<Value = Description> {
             });
         }
         for pool in heap.dedicated.iter() {
-            moved.dedicated.push(DedicatedPool {
-                level: level(),
-                ..pool
-            });
+            // In the level of the general pool that serves its size.
+            let level = moved.route(pool.size).map_or(0, |general| general.level);
+            moved.dedicated.push(DedicatedPool { level, ..pool });
         }
         let slabs = level();
         for pool in heap.objects.iter() {

@@ -7,6 +7,7 @@ mod support;
 
 use metes_explore::{Arena, Events, EventsBuilder, Operation, Options, Replay, Replayer};
 use metes_heap::description::{DedicatedPool, General, List};
+use metes_heap::index::links::Links;
 use metes_heap::{Description, Fit, IndexKind, Limits, Order};
 use proptest::prelude::*;
 
@@ -91,15 +92,16 @@ fn searching() -> impl Strategy<Value = Description> {
     let order = prop::sample::select(vec![Order::Lifo, Order::Fifo, Order::Address]);
     let depth = prop_oneof![Just(100_u32), 1_u32..=100];
     let most = prop_oneof![Just(0_u32), 100_u32..250];
-    let list =
-        (fit, order, depth, most).prop_map(|(fit, order, depth_percent, max_fit_percent)| {
-            IndexKind::List {
-                fit,
-                order,
-                depth_percent,
-                max_fit_percent,
-            }
-        });
+    let links = prop::sample::select(vec![Links::Double, Links::Single]);
+    let list = (fit, order, depth, most, links).prop_map(
+        |(fit, order, depth_percent, max_fit_percent, links)| IndexKind::List {
+            fit,
+            order,
+            depth_percent,
+            max_fit_percent,
+            links,
+        },
+    );
     let kind = prop_oneof![
         12 => list,
         2 => (0_u32..6, prop::sample::select(vec![16_usize, 17, 40, usize::MAX]))
@@ -113,16 +115,14 @@ fn searching() -> impl Strategy<Value = Description> {
         |(index, coalesce_up_to, split_down_to, dedicated)| {
             let dedicated: Vec<_> = dedicated
                 .into_iter()
-                .map(|size| DedicatedPool { size, level: 0 })
+                .map(|size| DedicatedPool::new(size, 0))
                 .collect();
             let general = General {
-                up_to: usize::MAX,
-                index,
                 limits: Limits {
                     coalesce_up_to,
                     split_down_to,
                 },
-                level: 0,
+                ..General::of(index)
             };
             Description {
                 general: List::from_slice(&[general]),
@@ -175,6 +175,7 @@ fn runs_make_lists_of_thousands() {
         order: Order::Address,
         depth_percent: 100,
         max_fit_percent: 0,
+        links: Links::Double,
     };
     let mut heap = Description::of(index);
     let mut general = heap.general.iter().next().unwrap();

@@ -203,7 +203,7 @@ proptest! {
             let last = events.as_slice().last().map(|event| event.operation());
             let grew = events.len() == support::trace(&steps[..length - 1]).len() + 1;
             match last {
-                Some(Operation::Allocate) if grew => prop_assert!(reads >= 4 && writes >= 2),
+                Some(Operation::Allocate) if grew => prop_assert!(reads >= 3 && writes >= 2, "{reads} {writes}"),
                 Some(Operation::Free) if grew => prop_assert!(reads >= 2 && writes >= 2),
                 _ => {}
             }

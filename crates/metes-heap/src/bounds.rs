@@ -26,7 +26,7 @@ mod text;
 use any_fit::Ceiling;
 use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
-pub use describe::described;
+pub use describe::{described, described_in};
 pub use error::{BoundError, Quantity};
 pub use heap::{
     BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting, Time, Times,
@@ -161,13 +161,19 @@ pub fn bound(
             bound.outside_bytes = (bytes / u128::from(slot)).div_ceil(8);
             bound.offer(&load, pool_candidate(&load, slot, slab, bytes));
         }
-        HeapKind::Kingsley { .. } if demand.resized_in_place || load.pad > 0 => {
+        HeapKind::Kingsley { .. } | HeapKind::FixedSizes { .. }
+            if demand.resized_in_place || load.pad > 0 =>
+        {
             bound.note = Some(WORN);
         }
         HeapKind::Kingsley { page } => {
             let load = load.rounded_to_power(true, demand.alignment);
             let bytes = storage::bytes(&load, Ceiling::Exact, page.into())?;
             bound.offer(&load, storage_candidate(&load, bytes, "powers of two"));
+        }
+        HeapKind::FixedSizes { .. } => {
+            let bytes = storage::bytes(&load, heap.ceiling()?, 0)?;
+            bound.offer(&load, storage_candidate(&load, bytes, "sizes of the table"));
         }
         HeapKind::Buddy { choice, outside } => {
             if load.pad > 0 {
@@ -321,6 +327,9 @@ fn any_fit_heap(
 ) -> Result<(), BoundError> {
     let bytes = any_fit::bytes(load, ceiling)?;
     let search = match (heap, ceiling) {
+        (_, Ceiling::Table(_)) => {
+            Text::format(format_args!("s' = s rounded up to a size of the table"))
+        }
         (_, Ceiling::Exact) => Text::format(format_args!("s' = s")),
         (_, Ceiling::Classes { per_doubling }) => Text::format(format_args!(
             "s' = s rounded up to a class, {per_doubling} per doubling"

@@ -1,16 +1,19 @@
 //! `Composite`: several general pools and object pools as one heap.
 //!
 //! Requests are routed by size: to the smallest object pool that holds them,
-//! else to the first general pool whose bound is not exceeded. Each general
-//! pool is a [`Heap`] over memory of its own; object pools have a range of
-//! slabs of their own. A request that finds no slab goes to the general pools.
+//! else to the first general pool whose range they lie in. Each general pool is
+//! a [`Heap`] over memory of its own; object pools have a range of slabs of
+//! their own. A request that finds no slab goes to the general pools; one that
+//! its general pool refuses *spills*: it goes to the next pool whose range it
+//! lies in. So a pool may lie in a small near memory, and what finds no room
+//! there lies in the next one.
 //!
 //! Invariant: a place is freed and resized in the pool that gave it.
 
 use crate::description::{DEDICATED, Description, GENERAL, IndexKind};
 use crate::heap::{Corruption, Heap, Source};
 use crate::index::any::AnyIndex;
-use crate::index::dedicated::Dedicated;
+use crate::index::dedicated::{ChosenKeeping, Dedicated};
 use crate::index::{Index, Limits};
 use crate::objects::ObjectPools;
 use crate::statistics::{Counters, Statistics};
@@ -74,17 +77,46 @@ unsafe impl<M: Sources> Source for PoolSource<'_, M> {
     }
 }
 
+/// The requests that a general pool takes, by size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    from: usize,
+    /// Largest less smallest, so that one comparison decides.
+    width: usize,
+}
+
+impl Sizes {
+    /// All requests: those of the last pool.
+    pub const ALL: Sizes = Sizes::between(0, usize::MAX);
+
+    /// Requests of `from` to `up_to` bytes, both included.
+    pub const fn between(from: usize, up_to: usize) -> Self {
+        Sizes {
+            from,
+            width: up_to.saturating_sub(from),
+        }
+    }
+
+    /// Whether requests of `size` bytes are among them. O(1).
+    #[inline(always)]
+    pub const fn contain(&self, size: usize) -> bool {
+        size.wrapping_sub(self.from) <= self.width
+    }
+}
+
 /// General pools and object pools. `POOLS` bounds the number of general pools.
 #[derive(Debug)]
 pub struct Composite<'a, I, S: Store, const POOLS: usize = GENERAL> {
     general: [Option<Heap<I, S>>; POOLS],
-    up_to: [usize; POOLS],
+    sizes: [Sizes; POOLS],
     objects: ObjectPools<'a>,
     counters: Counters,
+    /// Requests that another pool than the first in whose range they lie served.
+    spilled: u64,
 }
 
 /// The index of a general pool whose description is known at run time only.
-pub type AnyPool<B> = Dedicated<AnyIndex<B>, DEDICATED>;
+pub type AnyPool<B> = Dedicated<AnyIndex<B>, DEDICATED, ChosenKeeping<DEDICATED>>;
 
 impl<'a, S: Store> Composite<'a, AnyPool<S::Block>, S> {
     /// The heap of a valid description; `store` makes the store of each general
@@ -98,7 +130,9 @@ impl<'a, S: Store> Composite<'a, AnyPool<S::Block>, S> {
     }
 }
 
-impl<'a, I: Index<S>, S: Store> Composite<'a, Dedicated<I, DEDICATED>, S> {
+impl<'a, I: Index<S>, S: Store>
+    Composite<'a, Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>>, S>
+{
     /// The same on other indexes: `index` makes the index of each general pool.
     pub fn describe_with(
         description: &Description,
@@ -107,43 +141,34 @@ impl<'a, I: Index<S>, S: Store> Composite<'a, Dedicated<I, DEDICATED>, S> {
         objects: ObjectPools<'a>,
     ) -> Self {
         let mut general = [const { None }; GENERAL];
-        let mut up_to = [0; GENERAL];
+        let mut ranges = [Sizes::ALL; GENERAL];
         for (number, pool) in description.general.iter().enumerate() {
             let store = store(number);
             let index = index(pool.index, pool.limits);
-            let mut sizes = [0; DEDICATED];
-            let blocks = description.dedicated.iter().filter_map(|dedicated| {
-                let block = store.geometry().block_for(dedicated.size)?;
-                Some(Index::<S>::block_size(&index, block))
-            });
-            let mut count = 0;
-            for block in blocks {
-                // Rounding may make two sizes one.
-                if !sizes[..count].contains(&block) {
-                    sizes[count] = block;
-                    count += 1;
-                }
-            }
-            general[number] = Some(Heap::new(Dedicated::new(sizes, index), store));
-            up_to[number] = pool.up_to;
+            let own = description.dedicated_of(&pool);
+            let dedicated = Dedicated::describe::<S>(own, store.geometry(), index);
+            general[number] = Some(Heap::new(dedicated, store));
+            ranges[number] = pool.sizes();
         }
-        Self::new(general, up_to, objects)
+        Self::new(general, ranges, objects)
     }
 }
 
 impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
-    /// A composite of given parts: general pools with the largest request of
-    /// each, by rising bound, and object pools.
+    /// A composite of given parts: general pools with the requests that each
+    /// takes, in the order in which they are asked, and object pools. The last
+    /// pool takes all requests.
     pub const fn new(
         general: [Option<Heap<I, S>>; POOLS],
-        up_to: [usize; POOLS],
+        sizes: [Sizes; POOLS],
         objects: ObjectPools<'a>,
     ) -> Self {
         Composite {
             general,
-            up_to,
+            sizes,
             objects,
             counters: Counters::NEW,
+            spilled: 0,
         }
     }
 
@@ -162,13 +187,54 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
         &self.objects
     }
 
+    /// The first pool in whose range `size` lies.
     #[inline(always)]
     fn route(&self, size: usize) -> usize {
         let mut pool = 0;
-        while pool + 1 < POOLS && size > self.up_to[pool] {
+        while pool + 1 < POOLS && !self.sizes[pool].contain(size) {
             pool += 1;
         }
         pool
+    }
+
+    /// The next pool behind `pool` in whose range `size` lies.
+    fn next(&self, pool: usize, size: usize) -> Option<usize> {
+        (pool + 1..POOLS)
+            .find(|&other| self.general[other].is_some() && self.sizes[other].contain(size))
+    }
+
+    /// Allocates in one general pool.
+    #[inline(always)]
+    fn ask(
+        &mut self,
+        pool: usize,
+        size: usize,
+        align: usize,
+        sources: &mut impl Sources,
+    ) -> Option<Spot<S::Place>> {
+        let heap = self.general[pool].as_mut()?;
+        // SAFETY: the callers' caller vouches for the sources.
+        let place = unsafe { heap.allocate_from(size, align, &mut PoolSource { sources, pool }) }?;
+        Some(Spot::Block(pool, place))
+    }
+
+    /// Allocates in the first pool behind `refused` that does not refuse.
+    #[cold]
+    fn spill(
+        &mut self,
+        refused: usize,
+        size: usize,
+        align: usize,
+        sources: &mut impl Sources,
+    ) -> Option<Spot<S::Place>> {
+        let mut pool = refused;
+        loop {
+            pool = self.next(pool, size)?;
+            if let Some(spot) = self.ask(pool, size, align, sources) {
+                self.spilled += 1;
+                return Some(spot);
+            }
+        }
     }
 
     /// Allocates `size` bytes aligned to `align`, or `None`.
@@ -204,10 +270,10 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
             return Some(Spot::Slot(offset));
         }
         let pool = self.route(size);
-        let heap = self.general[pool].as_mut()?;
-        // SAFETY: the caller vouches for the sources.
-        let place = unsafe { heap.allocate_from(size, align, &mut PoolSource { sources, pool }) }?;
-        Some(Spot::Block(pool, place))
+        match self.ask(pool, size, align, sources) {
+            None if pool + 1 < POOLS => self.spill(pool, size, align, sources),
+            served => served,
+        }
     }
 
     /// Frees a block; returns its requested bytes.
@@ -251,7 +317,9 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
     /// Resizes a block: in its slot or its general pool when the new size is
     /// routed there, else by moving it, for which `copy` copies payload bytes
     /// from the first spot to the second. A block of a general pool stays in
-    /// general pools. `None` leaves the block as it was.
+    /// general pools, which are asked in the order in which an allocation of
+    /// the new size asks them; so a block that spilled returns when there is
+    /// room again. `None` leaves the block as it was.
     ///
     /// # Errors
     /// [`BadFree`] where the pool can tell.
@@ -268,26 +336,12 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
     ) -> Result<Option<Spot<S::Place>>, BadFree> {
         // SAFETY: the caller's contract.
         let requested = unsafe { self.requested(spot) }?;
-        let target = self.route(size);
         let moved = match spot {
             Spot::Slot(offset) if self.objects.resize(offset, size, align)? => Some(spot),
-            Spot::Block(pool, place) if pool == target => {
-                let mut source = PoolSource { sources, pool };
-                let heap = self.heap(pool)?;
-                // SAFETY: the caller's contract.
-                let place = unsafe { heap.resize_from(place, size, align, &mut source) }?;
-                place.map(|place| Spot::Block(pool, place))
-            }
             Spot::Slot(_) => self.find(size, align, sources),
-            Spot::Block(..) => {
-                let mut source = PoolSource {
-                    sources,
-                    pool: target,
-                };
-                let heap = self.heap(target)?;
-                // SAFETY: the caller vouches for the sources.
-                let place = unsafe { heap.allocate_from(size, align, &mut source) };
-                place.map(|place| Spot::Block(target, place))
+            // SAFETY: the caller's contract.
+            Spot::Block(pool, place) => {
+                unsafe { self.resize_block(pool, place, size, align, sources) }?
             }
         };
         match moved {
@@ -306,6 +360,40 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
             None => self.counters.failed(),
         }
         Ok(moved)
+    }
+
+    /// Resizes a block of general pool `own`, or allocates its successor in the
+    /// first pool that serves.
+    ///
+    /// # Safety
+    /// As [`resize`](Self::resize).
+    unsafe fn resize_block(
+        &mut self,
+        own: usize,
+        place: S::Place,
+        size: usize,
+        align: usize,
+        sources: &mut impl Sources,
+    ) -> Result<Option<Spot<S::Place>>, BadFree> {
+        let first = self.route(size);
+        let mut asked = Some(first);
+        while let Some(pool) = asked {
+            let served = if pool == own {
+                let mut source = PoolSource { sources, pool };
+                let heap = self.heap(pool)?;
+                // SAFETY: the caller's contract.
+                let place = unsafe { heap.resize_from(place, size, align, &mut source) }?;
+                place.map(|place| Spot::Block(pool, place))
+            } else {
+                self.ask(pool, size, align, sources)
+            };
+            if served.is_some() {
+                self.spilled += u64::from(pool != first);
+                return Ok(served);
+            }
+            asked = self.next(pool, size);
+        }
+        Ok(None)
     }
 
     /// Requested bytes at a spot (its capacity where they are not kept).
@@ -367,6 +455,12 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
         }
         sum.record_bytes += self.objects.record_bytes();
         sum
+    }
+
+    /// Allocations and resizes so far that were served by another general pool
+    /// than the first in whose range they lie, because that one refused.
+    pub fn spilled(&self) -> u64 {
+        self.spilled
     }
 
     /// Largest requested bytes at once, and blocks in use, without a walk.

@@ -5,10 +5,15 @@
 //! compiler specialises). It is plain data: `Copy`, no allocation.
 //!
 //! Invariant of a valid description ([`Description::validate`]): at least one
-//! general pool; the bounds of general pools rise and the last has none; the
-//! sizes of object pools rise and differ, so do those of dedicated pools.
+//! general pool; the upper bounds of general pools do not fall, and the last
+//! pool takes every request; the sizes of object pools rise and differ, so do
+//! those of dedicated pools; all object pools lie in one memory level, and a
+//! dedicated pool lies in that of the general pool which serves its size.
 
+use crate::composite::Sizes;
 use crate::index::Limits;
+use crate::index::fixed::SizeTable;
+use crate::index::links::Links;
 use crate::index::list::{Fit, Order};
 use crate::objects;
 
@@ -18,6 +23,9 @@ pub const DEDICATED: usize = 16;
 pub const OBJECTS: usize = 16;
 /// Most general pools in one heap.
 pub const GENERAL: usize = 4;
+
+/// Most memory levels of a heap.
+pub const LEVELS: usize = 4;
 
 /// An index and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +40,9 @@ pub enum IndexKind {
         depth_percent: u32,
         /// Largest block that qualifies, in percent of the need; 0: no limit.
         max_fit_percent: u32,
+        /// Whether blocks know what precedes them: the same placements, other
+        /// words read and written.
+        links: Links,
     },
     /// Size classes: TLSF (no probes), half-fit (second level 1, no probes),
     /// segregated fit (probes without limit).
@@ -43,6 +54,11 @@ pub enum IndexKind {
     },
     /// Power-of-two classes without coalescing.
     Kingsley,
+    /// A list for each of a few block sizes, without coalescing (OSE-style).
+    FixedSizes {
+        /// The sizes.
+        sizes: SizeTable,
+    },
     /// Binary buddy; lowest address first if `lowest`.
     Buddy {
         /// Lowest address instead of latest freed.
@@ -50,9 +66,11 @@ pub enum IndexKind {
     },
 }
 
-/// A pool for requests up to a size.
+/// A pool for a range of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct General {
+    /// Smallest request in bytes; zero for the last pool.
+    pub from: usize,
     /// Largest request in bytes; `usize::MAX` for the last pool.
     pub up_to: usize,
     /// How it chooses blocks.
@@ -63,6 +81,25 @@ pub struct General {
     pub level: u8,
 }
 
+impl General {
+    /// A pool for every request, in the nearest level, that merges and splits
+    /// without limit.
+    pub const fn of(index: IndexKind) -> Self {
+        General {
+            from: 0,
+            up_to: usize::MAX,
+            index,
+            limits: Limits::NONE,
+            level: 0,
+        }
+    }
+
+    /// The requests that it takes.
+    pub const fn sizes(&self) -> Sizes {
+        Sizes::between(self.from, self.up_to)
+    }
+}
+
 /// A free list for blocks of one size, kept apart once freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DedicatedPool {
@@ -70,6 +107,23 @@ pub struct DedicatedPool {
     pub size: usize,
     /// Memory level it lies in, counted from zero.
     pub level: u8,
+    /// Where a freed block enters; requests take from the front.
+    pub order: Order,
+    /// Whether blocks know what precedes them.
+    pub links: Links,
+}
+
+impl DedicatedPool {
+    /// A list for requests of `size` bytes in level `level`, in LIFO order with
+    /// double links.
+    pub const fn new(size: usize, level: u8) -> Self {
+        DedicatedPool {
+            size,
+            level,
+            order: Order::Lifo,
+            links: Links::Double,
+        }
+    }
 }
 
 /// Slabs of equal slots with a bitmap and no record a block.
@@ -135,9 +189,11 @@ impl<T: Copy, const N: usize> List<T, N> {
 /// A heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Description {
-    /// Pools for everything, by rising size of request.
+    /// Pools for everything, in the order in which a request asks those in whose
+    /// range it lies: by rising largest request.
     pub general: List<General, GENERAL>,
-    /// Free lists in front of them, by rising size.
+    /// Free lists in front of those general pools that lie in the same level, by
+    /// rising size.
     pub dedicated: List<DedicatedPool, DEDICATED>,
     /// Slabs in front of both, by rising size.
     pub objects: List<ObjectPoolKind, OBJECTS>,
@@ -148,8 +204,20 @@ pub struct Description {
 pub enum Invalid {
     /// There is no general pool.
     NoGeneralPool,
-    /// The upper bounds of general pools do not rise to the end of all sizes.
+    /// The upper bounds of general pools fall, or two pools of one level take
+    /// the same requests.
     GeneralBounds,
+    /// The smallest request of a general pool is above its largest.
+    GeneralRange,
+    /// The last general pool does not take every request.
+    LastPool,
+    /// A pool lies in a level that a heap cannot have.
+    Level,
+    /// A dedicated pool lies in another level than the general pool that serves
+    /// its size.
+    DedicatedLevel,
+    /// Object pools lie in different levels.
+    ObjectLevels,
     /// Sizes of dedicated pools do not rise, or two need the same block.
     DedicatedSizes,
     /// Sizes of object pools do not rise, are no multiples of 16 up to 1024, or a
@@ -169,8 +237,19 @@ impl core::fmt::Display for Invalid {
         f.write_str(match self {
             Invalid::NoGeneralPool => "a heap needs a general pool",
             Invalid::GeneralBounds => {
-                "the upper bounds of general pools must rise, and the last pool must have none"
+                "the upper bounds of general pools must rise, or pools that take the same requests lie in different levels"
             }
+            Invalid::GeneralRange => {
+                "the smallest request of a general pool must not be above its largest"
+            }
+            Invalid::LastPool => {
+                "the last general pool must take every request, so it can have neither a smallest nor a largest one"
+            }
+            Invalid::Level => "a pool must lie in one of 4 memory levels, counted from 0",
+            Invalid::DedicatedLevel => {
+                "a dedicated pool must lie in the level of the general pool that serves its size; in another level it is a general pool for a range of requests"
+            }
+            Invalid::ObjectLevels => "all object pools must lie in the same memory level",
             Invalid::DedicatedSizes => {
                 "dedicated pools must have rising sizes that need different blocks"
             }
@@ -202,6 +281,7 @@ impl IndexKind {
             order,
             depth_percent: 100,
             max_fit_percent: 0,
+            links: Links::Double,
         }
     }
 
@@ -213,7 +293,7 @@ impl IndexKind {
             // Halving and merging are bounded by the word, not by a constant
             // that a designer would accept as one: log2 of the largest block.
             IndexKind::Buddy { lowest } => !*lowest,
-            IndexKind::Kingsley => true,
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. } => true,
         }
     }
 
@@ -242,17 +322,37 @@ impl IndexKind {
 impl Description {
     /// A heap of one general pool that takes everything.
     pub const fn of(index: IndexKind) -> Self {
-        let pool = General {
-            up_to: usize::MAX,
-            index,
-            limits: Limits::NONE,
-            level: 0,
-        };
         Description {
-            general: List::from_slice(&[pool]),
+            general: List::from_slice(&[General::of(index)]),
             dedicated: List::EMPTY,
             objects: List::EMPTY,
         }
+    }
+
+    /// The dedicated pools in front of a general pool: those of its level.
+    pub fn dedicated_of(&self, pool: &General) -> impl Iterator<Item = DedicatedPool> + '_ {
+        let level = pool.level;
+        self.dedicated
+            .iter()
+            .filter(move |dedicated| dedicated.level == level)
+    }
+
+    /// The general pool that requests of `size` bytes ask first.
+    pub fn route(&self, size: usize) -> Option<General> {
+        self.general.iter().find(|pool| pool.sizes().contain(size))
+    }
+
+    /// Whether the general pools partition the requests: each takes what is above
+    /// the largest request of the one before. Then, as long as no pool refuses,
+    /// what one pool holds does not depend on another.
+    pub fn partitions(&self) -> bool {
+        let mut before: Option<usize> = None;
+        self.general.iter().all(|pool| {
+            let next = before.map_or(0, |before| before.saturating_add(1));
+            let adjacent = pool.from <= next && before.is_none_or(|before| pool.up_to > before);
+            before = Some(pool.up_to);
+            adjacent
+        })
     }
 
     /// Verifies the description for blocks cut by `granule` with `header` bytes
@@ -261,28 +361,57 @@ impl Description {
     /// # Errors
     /// The first thing that is [`Invalid`].
     pub fn validate(&self, granule: usize, header: usize) -> Result<(), Invalid> {
-        let mut bound = 0;
-        for pool in self.general.iter() {
-            pool.index.validate()?;
-            if pool.up_to <= bound {
-                return Err(Invalid::GeneralBounds);
-            }
-            bound = pool.up_to;
-        }
-        match bound {
-            usize::MAX => {}
-            0 => return Err(Invalid::NoGeneralPool),
-            _ => return Err(Invalid::GeneralBounds),
-        }
+        self.validate_general()?;
         let mut last = 0;
         for pool in self.dedicated.iter() {
             let block = pool.size.saturating_add(header).div_ceil(granule);
             if pool.size == 0 || block <= last {
                 return Err(Invalid::DedicatedSizes);
             }
+            if self
+                .route(pool.size)
+                .is_none_or(|general| general.level != pool.level)
+            {
+                return Err(Invalid::DedicatedLevel);
+            }
             last = block;
         }
+        self.validate_objects()
+    }
+
+    fn validate_general(&self) -> Result<(), Invalid> {
+        let mut before: Option<General> = None;
+        for pool in self.general.iter() {
+            pool.index.validate()?;
+            if usize::from(pool.level) >= LEVELS {
+                return Err(Invalid::Level);
+            }
+            if pool.from > pool.up_to {
+                return Err(Invalid::GeneralRange);
+            }
+            // Of pools with the same largest request the narrower comes first,
+            // so that a set of pools has one order only.
+            let least = before.map_or(1, |before| before.up_to);
+            let twin = before.is_some_and(|before| {
+                before.up_to == pool.up_to
+                    && (before.from < pool.from
+                        || (before.from == pool.from && before.level == pool.level))
+            });
+            if pool.up_to < least || twin {
+                return Err(Invalid::GeneralBounds);
+            }
+            before = Some(pool);
+        }
+        match before {
+            None => Err(Invalid::NoGeneralPool),
+            Some(last) if last.from != 0 || last.up_to != usize::MAX => Err(Invalid::LastPool),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn validate_objects(&self) -> Result<(), Invalid> {
         let mut last = 0;
+        let mut level = None;
         for pool in self.objects.iter() {
             let common = self.objects.iter().all(|other| other.slab == pool.slab);
             if !pool.slab.is_power_of_two() || pool.slab < 512 || !common {
@@ -295,6 +424,13 @@ impl Description {
             {
                 return Err(Invalid::ObjectSizes);
             }
+            if usize::from(pool.level) >= LEVELS {
+                return Err(Invalid::Level);
+            }
+            if level.is_some_and(|level| level != pool.level) {
+                return Err(Invalid::ObjectLevels);
+            }
+            level = Some(pool.level);
             last = pool.size;
         }
         Ok(())

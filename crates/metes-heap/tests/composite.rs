@@ -5,39 +5,41 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Step, memory, steps};
-use metes_heap::description::{DedicatedPool, General, List, ObjectPoolKind};
+use metes_heap::description::{DedicatedPool, General, LEVELS, List, ObjectPoolKind};
 use metes_heap::store::Store;
 use metes_heap::{
     AnyPool, BadFree, ByHandle, Composite, Counted, Description, Fit, Geometry, IndexKind, Ledger,
-    Limits, ObjectPools, Order, Record, Slab, Sources, Spot, Tagged,
+    Levels, Limits, ObjectPools, Order, Record, Slab, Sources, Spot, Tagged,
 };
 use proptest::prelude::*;
 
 const WORD: usize = size_of::<usize>();
 const SPAN: usize = 1 << 20;
-const INCREMENT: usize = 4096;
 const SLABS: usize = 64;
 
 /// Grants memory up to fixed limits and keeps account of it.
 struct Ends {
     pools: [usize; 4],
     slabs: usize,
+    levels: Levels,
+    increment: usize,
 }
 
 // SAFETY: `memory(SPAN)` lies behind each pool's first region, and slabs are
 // offsets only.
 unsafe impl Sources for Ends {
     fn increment(&self) -> usize {
-        INCREMENT
+        self.increment
     }
     fn grow(&mut self, pool: usize, bytes: usize) -> bool {
-        let room = self.pools[pool] + bytes <= SPAN / 4;
+        let room = self.pools[pool] + bytes <= SPAN / 4 && self.levels.take(pool, bytes);
         self.pools[pool] += if room { bytes } else { 0 };
         room
     }
     fn grow_slabs(&mut self, bytes: usize) -> bool {
-        self.slabs += bytes;
-        true
+        let room = self.levels.take_slab(bytes);
+        self.slabs += if room { bytes } else { 0 };
+        room
     }
 }
 
@@ -59,6 +61,7 @@ struct Shadow<'a, S: Store> {
 impl<'a, S: Store> Shadow<'a, S> {
     fn new(
         description: &Description,
+        sizes: Sizes,
         store: impl FnMut(usize) -> S,
         mut add: impl FnMut(&mut metes_heap::Heap<AnyPool<S::Block>, S>, usize),
         slabs: &'a mut [Slab],
@@ -69,11 +72,17 @@ impl<'a, S: Store> Shadow<'a, S> {
         let mut ends = Ends {
             pools: [0; 4],
             slabs: 0,
+            levels: Levels::of(description, sizes),
+            increment: if sizes == [None; LEVELS] { 4096 } else { 16 },
         };
         for pool in 0..description.general.len() {
             let heap = heap.general(pool).unwrap();
-            heap.reserve_span(SPAN);
-            let first = heap.smallest_region().next_multiple_of(INCREMENT);
+            heap.reserve_span(ends.levels.span(pool, SPAN));
+            let first = heap.smallest_region().next_multiple_of(ends.increment);
+            assert!(
+                ends.levels.take(pool, first),
+                "its level holds its first region"
+            );
             ends.pools[pool] = first;
             add(heap, first);
         }
@@ -153,7 +162,25 @@ impl<'a, S: Store> Shadow<'a, S> {
         }
     }
 
-    fn verify(&self) {
+    fn verify(&self, description: &Description, sizes: Sizes) {
+        let ranges: Vec<General> = description.general.iter().collect();
+        for (&(pool, _), (size, _)) in &self.held {
+            if pool != 9 {
+                let General { from, up_to, .. } = ranges[pool];
+                assert!((from..=up_to).contains(size), "a pool holds its range");
+            }
+        }
+        let taken = self.ends.levels.taken();
+        for (level, limit) in sizes.into_iter().enumerate() {
+            let of = |(number, _): &(usize, &General)| usize::from(ranges[*number].level) == level;
+            let pools: usize = (ranges.iter().enumerate().filter(of))
+                .map(|(number, _)| self.ends.pools[number])
+                .sum();
+            assert!(
+                pools <= taken[level] && limit.is_none_or(|limit| taken[level] <= limit),
+                "the level's size"
+            );
+        }
         self.heap.check().unwrap_or_else(|fault| panic!("{fault}"));
         let statistics = self.heap.statistics();
         assert_eq!(
@@ -170,21 +197,19 @@ impl<'a, S: Store> Shadow<'a, S> {
     }
 }
 
-fn descriptions() -> Vec<Description> {
-    let general = |index| General {
-        up_to: usize::MAX,
-        index,
-        limits: Limits::NONE,
-        level: 0,
-    };
+/// The size of each level that has one.
+type Sizes = [Option<usize>; LEVELS];
+
+fn descriptions() -> Vec<(Description, Sizes)> {
+    let general = General::of;
     let object = |size| ObjectPoolKind {
         size,
         slab: 4096,
         level: 0,
     };
-    let dedicated = |size| DedicatedPool { size, level: 0 };
+    let dedicated = |size| DedicatedPool::new(size, 0);
     let best = IndexKind::list(Fit::Best, Order::Address);
-    vec![
+    let whole = vec![
         Description {
             objects: List::from_slice(&[object(16), object(64), object(512)]),
             ..Description::of(IndexKind::tlsf(16))
@@ -209,7 +234,40 @@ fn descriptions() -> Vec<Description> {
             ..Description::of(IndexKind::Buddy { lowest: false })
         },
         Description::of(IndexKind::list(Fit::First, Order::Lifo)),
-    ]
+    ];
+    // A scratchpad of a few KiB for three block sizes and small requests,
+    // then another, then main memory; what finds no room spills.
+    let levels = Description {
+        general: List::from_slice(&[
+            General {
+                from: if WORD == 8 { 25 } else { 21 },
+                up_to: if WORD == 8 { 40 } else { 28 },
+                limits: Limits {
+                    coalesce_up_to: 0,
+                    split_down_to: 0,
+                },
+                ..general(IndexKind::list(Fit::Exact, Order::Lifo))
+            },
+            General {
+                up_to: 300,
+                ..general(IndexKind::tlsf(4))
+            },
+            General {
+                from: 100,
+                level: 1,
+                ..general(best)
+            },
+            General {
+                level: 2,
+                ..general(IndexKind::tlsf(8))
+            },
+        ]),
+        dedicated: List::from_slice(&[dedicated(72)]),
+        objects: List::EMPTY,
+    };
+    let sizes = [Some(8 << 10), Some(16 << 10), None, None];
+    let whole = whole.into_iter().map(|heap| (heap, [None; LEVELS]));
+    whole.chain([(levels, sizes)]).collect()
 }
 
 proptest! {
@@ -221,7 +279,7 @@ proptest! {
 
     #[test]
     fn composites_grow_and_agree(steps in steps(if cfg!(miri) { 50 } else { 400 })) {
-        for description in descriptions() {
+        for (description, sizes) in descriptions() {
             description.validate(2 * WORD, WORD).unwrap();
             let (mut one, mut two) = (vec![Slab::UNUSED; SLABS], vec![Slab::UNUSED; SLABS]);
             let (mut slack_one, mut slack_two) = (vec![0; SLABS * 256], vec![0; SLABS * 256]);
@@ -229,6 +287,7 @@ proptest! {
             let mut records = records.iter_mut();
             let mut tagged = Shadow::<Tagged>::new(
                 &description,
+                sizes,
                 |_| Tagged::new(),
                 |heap, first| {
                     let whole = memory(SPAN);
@@ -239,6 +298,7 @@ proptest! {
             );
             let mut ledger = Shadow::new(
                 &description,
+                sizes,
                 |_| {
                     let records = records.next().unwrap();
                     Counted::new(Ledger::new(records, ByHandle, Geometry::tagged(WORD)))
@@ -249,10 +309,11 @@ proptest! {
             );
             for &step in &steps {
                 assert_eq!(tagged.step(step), ledger.step(step), "{step:?}");
-                tagged.verify();
-                ledger.verify();
+                tagged.verify(&description, sizes);
+                ledger.verify(&description, sizes);
             }
             assert_eq!(tagged.heap.footprint(), ledger.heap.footprint());
+            assert_eq!(tagged.heap.spilled(), ledger.heap.spilled());
         }
     }
 }
@@ -291,4 +352,140 @@ fn object_pools_detect_every_bad_free() {
     assert_eq!(pools.free(0), Err(BadFree::NotInUse), "its slab is empty");
     assert_eq!(pools.extent(), 8192, "empty slabs are kept for reuse");
     assert!(pools.allocate(1, 1, |_| false).is_some());
+}
+
+/// Two levels: a scratchpad that holds three blocks of 48 bytes, and the rest.
+fn scratchpad() -> (Description, Sizes) {
+    let near = General {
+        from: 20,
+        up_to: 40,
+        ..General::of(IndexKind::list(Fit::First, Order::Lifo))
+    };
+    let far = General {
+        level: 1,
+        ..General::of(IndexKind::tlsf(4))
+    };
+    // Control structure of one list: see `Geometry::first_block`.
+    let geometry = Geometry::tagged(WORD);
+    let control = geometry.first_block(1, geometry.granule) + geometry.sentinel;
+    let block = geometry.block_for(40).unwrap();
+    // What grows behind the smallest first block is no smaller than that.
+    let size = (control + 3 * block + 16).next_multiple_of(16);
+    let description = Description {
+        general: List::from_slice(&[near, far]),
+        ..Description::of(IndexKind::tlsf(4))
+    };
+    (description, [Some(size), None, None, None])
+}
+
+#[test]
+fn refused_requests_spill_and_come_back() {
+    let (description, sizes) = scratchpad();
+    description.validate(2 * WORD, WORD).unwrap();
+    let mut heap = Shadow::<Tagged>::new(
+        &description,
+        sizes,
+        |_| Tagged::new(),
+        |heap, first| heap.add_region(memory(SPAN).shortened(first)).unwrap(),
+        &mut [],
+        &mut [],
+    );
+    let allocate = |heap: &mut Shadow<'_, Tagged>, size| {
+        let key = heap.step(Step::Allocate { size, align: 1 });
+        heap.verify(&description, sizes);
+        key.unwrap().0
+    };
+    let last = |heap: &Shadow<'_, Tagged>| heap.order.len() - 1;
+    assert_eq!(
+        [30, 40, 40].map(|size| allocate(&mut heap, size)),
+        [0, 0, 0]
+    );
+    assert_eq!(heap.heap.spilled(), 0);
+    // The scratchpad is full; other sizes never ask it.
+    assert_eq!(
+        [40, 19, 41].map(|size| allocate(&mut heap, size)),
+        [1, 1, 1]
+    );
+    assert_eq!(
+        heap.heap.spilled(),
+        1,
+        "41 and 19 are no business of the scratchpad"
+    );
+    // A spilled block that grows within the range stays while there is no room.
+    let (which, size) = (last(&heap), 39);
+    assert_eq!(heap.step(Step::Resize { which, size }).unwrap().0, 1);
+    assert_eq!(heap.heap.spilled(), 2);
+    heap.step(Step::Free { which: 0 }).unwrap();
+    assert_eq!(heap.order.len(), 5);
+    let which = heap.order.iter().position(|key| key.0 == 1).unwrap();
+    assert_eq!(heap.step(Step::Resize { which, size: 38 }).unwrap().0, 0);
+    heap.verify(&description, sizes);
+    // Out of the range it leaves, although it lies in the scratchpad.
+    let which = heap.order.iter().position(|key| key.0 == 0).unwrap();
+    assert_eq!(heap.step(Step::Resize { which, size: 8 }).unwrap().0, 1);
+    heap.verify(&description, sizes);
+    assert_eq!(allocate(&mut heap, 20), 0);
+    // What no pool can serve fails once, and leaves everything as it was.
+    let (live, blocks) = (heap.live, heap.held.len());
+    assert_eq!(
+        heap.step(Step::Allocate {
+            size: SPAN,
+            align: 1
+        }),
+        None
+    );
+    heap.verify(&description, sizes);
+    let statistics = heap.heap.statistics();
+    assert_eq!((statistics.live, statistics.blocks), (live, blocks));
+    assert_eq!(statistics.failures, 1);
+}
+
+#[test]
+fn contradictory_pools_are_refused() {
+    use metes_heap::description::Invalid;
+    let of = |pools: &[General]| Description {
+        general: List::from_slice(pools),
+        ..Description::of(IndexKind::tlsf(8))
+    };
+    let any = General::of(IndexKind::tlsf(8));
+    let near = |from, up_to, level| General {
+        from,
+        up_to,
+        level,
+        ..any
+    };
+    let far = General { level: 1, ..any };
+    let cases = [
+        (of(&[]), Err(Invalid::NoGeneralPool)),
+        (of(&[any, far]), Ok(())),
+        (of(&[any, any]), Err(Invalid::GeneralBounds)),
+        (
+            of(&[near(0, 100, 0), near(0, 90, 1), any]),
+            Err(Invalid::GeneralBounds),
+        ),
+        (of(&[near(50, 100, 0), near(0, 100, 0), any]), Ok(())),
+        (
+            of(&[near(0, 100, 0), near(50, 100, 0), any]),
+            Err(Invalid::GeneralBounds),
+        ),
+        (of(&[near(9, 8, 0), any]), Err(Invalid::GeneralRange)),
+        (of(&[near(1, usize::MAX, 0)]), Err(Invalid::LastPool)),
+        (of(&[near(0, 100, 0)]), Err(Invalid::LastPool)),
+        (of(&[near(0, 100, 4), any]), Err(Invalid::Level)),
+        (
+            Description {
+                dedicated: List::from_slice(&[DedicatedPool::new(24, 1)]),
+                ..of(&[any, far])
+            },
+            Err(Invalid::DedicatedLevel),
+        ),
+    ];
+    for (description, expected) in cases {
+        assert_eq!(description.validate(16, 8), expected, "{description:?}");
+    }
+    assert!(of(&[near(0, 100, 0), far]).partitions());
+    assert!(of(&[near(0, 100, 0), near(101, 200, 1), any]).partitions());
+    assert!(!of(&[near(50, 100, 0), any]).partitions());
+    assert!(!of(&[any, far]).partitions());
+    assert!(!scratchpad().0.partitions());
 }

@@ -6,10 +6,12 @@ mod common;
 
 use common::{Shadow, Step, memory, steps};
 use metes_heap::description::IndexKind;
+use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::Store;
 use metes_heap::{
     AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hashed, Heap,
-    Kingsley, Ledger, Limits, Order, Record, RegionError, SegregatedFit, Tagged, Tlsf,
+    Kingsley, Ledger, Limits, Links, Order, Record, RegionError, SegregatedFit, SizeTable, Tagged,
+    Tlsf,
 };
 use proptest::prelude::*;
 
@@ -30,6 +32,12 @@ fn kinds() -> Vec<IndexKind> {
             probes: usize::MAX,
         },
         IndexKind::Kingsley,
+        IndexKind::FixedSizes {
+            sizes: SizeTable::DEFAULT,
+        },
+        IndexKind::FixedSizes {
+            sizes: SizeTable::new(&[32, 96, 224, 1536]).unwrap(),
+        },
         IndexKind::Buddy { lowest: false },
         IndexKind::Buddy { lowest: true },
     ];
@@ -41,8 +49,16 @@ fn kinds() -> Vec<IndexKind> {
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links: Links::Double,
                 });
             }
+            kinds.push(IndexKind::List {
+                fit,
+                order,
+                depth_percent: 100,
+                max_fit_percent: 0,
+                links: Links::Single,
+            });
         }
     }
     // Under Miri every ninth, those that share least code.
@@ -51,6 +67,9 @@ fn kinds() -> Vec<IndexKind> {
         .step_by(if cfg!(miri) { 9 } else { 1 })
         .collect()
 }
+
+const ORDERS: [Order; 3] = [Order::Lifo, Order::Fifo, Order::Address];
+const LINKS: [Links; 2] = [Links::Single, Links::Double];
 
 fn limits() -> impl Strategy<Value = Limits> {
     let coalesce = prop_oneof![3 => Just(usize::MAX), 1 => Just(0), 1 => 64usize..4096];
@@ -97,8 +116,11 @@ where
 fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
     let mut records = vec![Record::SPARE; 4096];
     let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
-    let coalesces =
-        limits == Limits::NONE && !matches!(kind, IndexKind::Kingsley | IndexKind::Buddy { .. });
+    let coalesces = limits == Limits::NONE
+        && !matches!(
+            kind,
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. }
+        );
     let pair = (
         Shadow::new(Heap::new(AnyIndex::new(kind, limits), <Tagged>::new())),
         Shadow::new(Heap::new(AnyIndex::new(kind, limits), ledger)),
@@ -134,11 +156,17 @@ proptest! {
     }
 
     #[test]
-    fn dedicated_pools(steps in steps(STEPS), which in any::<prop::sample::Index>()) {
+    fn dedicated_pools(
+        steps in steps(STEPS),
+        which in any::<prop::sample::Index>(),
+        order in prop::array::uniform4(prop::sample::select(&ORDERS)),
+        links in prop::array::uniform4(prop::sample::select(&LINKS)),
+    ) {
         let kind = *which.get(&kinds());
         let sizes = [2 * WORD * 2, 2 * WORD * 4, 112, 0];
-        let index = || Dedicated::new(sizes, AnyIndex::new(kind, Limits::NONE));
-        let other = Dedicated::new(sizes, AnyIndex::new(kind, Limits::NONE));
+        let keeping = ChosenKeeping { order, links };
+        let index = || Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
+        let other = Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
         let mut records = vec![Record::SPARE; 4096];
         let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
         run_pair(
@@ -146,6 +174,33 @@ proptest! {
             &steps,
             false,
         );
+    }
+
+    /// Links change what is read and written, never where a block lies.
+    #[test]
+    fn links_decide_no_placement(
+        steps in steps(STEPS),
+        limits in limits(),
+        fit in prop::sample::select(&[Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact]),
+        order in prop::sample::select(&ORDERS),
+        depth_percent in prop::sample::select(&[100u32, 30]),
+        kept in prop::sample::select(&ORDERS),
+    ) {
+        let sizes = [2 * WORD * 2, 2 * WORD * 4, 112, 0];
+        let heap = |links| {
+            let kind = IndexKind::List { fit, order, depth_percent, max_fit_percent: 0, links };
+            let keeping = ChosenKeeping { order: [kept; 4], links: [links; 4] };
+            let index = Dedicated::with(sizes, keeping, AnyIndex::new(kind, limits));
+            Shadow::new(Heap::new(index, <Tagged>::new()))
+        };
+        let mut pair = (heap(Links::Single), heap(Links::Double));
+        pair.0.heap.add_region(memory(ARENA)).unwrap();
+        pair.1.heap.add_region(memory(ARENA)).unwrap();
+        for &step in &steps {
+            let single = pair.0.step(step);
+            prop_assert_eq!(single, pair.1.step(step), "at {:?}", step);
+            pair.0.verify();
+        }
     }
 
     #[test]
@@ -329,7 +384,8 @@ fn regions_are_added_at_run_time() {
                     ..
                 }
             );
-        if kind != IndexKind::Kingsley && !limited {
+        let rounds = matches!(kind, IndexKind::Kingsley | IndexKind::FixedSizes { .. });
+        if !rounds && !limited {
             assert!(
                 served > 20 << 10,
                 "{kind:?} serves from every region: {served}"

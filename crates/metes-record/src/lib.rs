@@ -13,9 +13,11 @@
 //!   can come before the record that gave the address up.
 //!
 //! Without the environment variable of [`layout::DIRECTORY_VARIABLE`] it only
-//! forwards. `malloc_usable_size` stays glibc's; C++ operators come here
+//! forwards. Where the directory holds a file of the name of
+//! [`path::ANNOUNCE_FILE`], events are announced to the access counter instead. `malloc_usable_size` stays glibc's; C++ operators come here
 //! through `malloc`.
 
+mod announce;
 mod clock;
 mod kernel;
 #[allow(dead_code, reason = "the reader's half of the layout")]
@@ -46,6 +48,8 @@ const MALLOC_ALIGN_LOG2: u32 = 4;
 fn log_alloc(block: *mut c_void, size: usize, align_log2: u32) {
     if !block.is_null() {
         store::log(ALLOC, block.addr(), size, align_log2);
+    } else {
+        store::leave();
     }
 }
 
@@ -58,6 +62,7 @@ fn set_errno(errno: c_int) {
 /// `malloc` of the C library, logged.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    store::enter();
     // SAFETY: any size is a valid request.
     let block = unsafe { __libc_malloc(size) };
     log_alloc(block, size, MALLOC_ALIGN_LOG2);
@@ -67,6 +72,7 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 /// `calloc` of the C library, logged as an allocation of the product.
 #[unsafe(no_mangle)]
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    store::enter();
     // SAFETY: any sizes are a valid request; glibc checks the product.
     let block = unsafe { __libc_calloc(count, size) };
     log_alloc(block, count.wrapping_mul(size), MALLOC_ALIGN_LOG2);
@@ -84,6 +90,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
     // SAFETY: the caller's promise.
     unsafe { __libc_free(block) }
+    store::leave();
 }
 
 /// `free_sized` of C23.
@@ -120,7 +127,9 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         // glibc frees the block and returns null.
         store::log(FREE, block.addr(), 0, 0);
         // SAFETY: the caller's promise.
-        return unsafe { __libc_realloc(block, 0) };
+        let nothing = unsafe { __libc_realloc(block, 0) };
+        store::leave();
+        return nothing;
     }
     store::log(RESIZE_BEGIN, block.addr(), size, MALLOC_ALIGN_LOG2);
     // SAFETY: the caller's promise.
@@ -152,6 +161,7 @@ pub unsafe extern "C" fn reallocarray(
 /// `memalign` of the C library; glibc rounds `align` up to a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    store::enter();
     // SAFETY: any values are a valid request.
     let block = unsafe { __libc_memalign(align, size) };
     let align = align.checked_next_power_of_two().unwrap_or(1);
@@ -196,6 +206,7 @@ fn page() -> usize {
 /// `valloc` of the C library: aligned to a page.
 #[unsafe(no_mangle)]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
+    store::enter();
     // SAFETY: any size is a valid request.
     let block = unsafe { __libc_valloc(size) };
     log_alloc(block, size, page().trailing_zeros());
@@ -206,6 +217,7 @@ pub extern "C" fn valloc(size: usize) -> *mut c_void {
 /// whole pages, as which it is logged.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    store::enter();
     // SAFETY: any size is a valid request.
     let block = unsafe { __libc_pvalloc(size) };
     let page = page();

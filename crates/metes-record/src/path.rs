@@ -7,6 +7,8 @@ use core::ffi::{CStr, c_char};
 use crate::kernel::File;
 use crate::layout::DIRECTORY_VARIABLE;
 
+/// Name of the file that has events announced instead of recorded.
+pub(crate) const ANNOUNCE_FILE: &str = "announce";
 /// Longest path, with its zero byte.
 const ROOM: usize = 1024;
 
@@ -69,6 +71,16 @@ impl Path {
         self.push(b".")?;
         self.push_number(generation)?;
         self.push(b".raw")
+    }
+}
+
+impl Path {
+    /// Becomes `<directory>/announce`; None if that is too long.
+    pub(crate) fn set_announce(&mut self, directory: &Path) -> Option<()> {
+        self.clear();
+        self.push(directory.bytes.get(..directory.length)?)?;
+        self.push(b"/")?;
+        self.push(ANNOUNCE_FILE.as_bytes())
     }
 }
 

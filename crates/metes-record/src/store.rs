@@ -21,6 +21,7 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::announce;
 use crate::clock;
 use crate::kernel::{self, File, Quiet};
 use crate::layout::{
@@ -58,6 +59,7 @@ static MODE: AtomicU8 = AtomicU8::new(UNDECIDED);
 const UNDECIDED: u8 = 0;
 const RECORDING: u8 = 1;
 const PASSIVE: u8 = 2;
+const ANNOUNCING: u8 = 3;
 
 const REFUSED: *mut u8 = ptr::without_provenance_mut(1);
 
@@ -107,12 +109,45 @@ pub(crate) fn log(kind: u64, address: usize, size: usize, align_log2: u32) {
 #[cold]
 #[inline(never)]
 fn log_first(kind: u64, address: usize, size: usize, align_log2: u32) {
-    if MODE.load(Ordering::Relaxed) == PASSIVE {
+    let mode = MODE.load(Ordering::Relaxed);
+    if mode == PASSIVE {
         return;
     }
-    if let Some(header) = begin() {
+    if mode == ANNOUNCING || (mode == UNDECIDED && is_announcing()) {
+        announce::say(kind, address, size, align_log2);
+    } else if let Some(header) = begin() {
         // SAFETY: as in `log`.
         unsafe { write(header, kind, address, size, align_log2) };
+    }
+}
+
+/// Decides whether to announce; threads that ask at the same time find the same.
+#[cold]
+fn is_announcing() -> bool {
+    let _quiet = Quiet::begin();
+    let (mut directory, mut file) = (Path::new(), Path::new());
+    let announcing = path::find_directory(&mut directory)
+        && file.set_announce(&directory).is_some()
+        && exists(file.as_c_str());
+    if announcing {
+        MODE.store(ANNOUNCING, Ordering::Relaxed);
+    }
+    announcing
+}
+
+/// The allocator begins to work: said only where it is announced.
+#[inline(always)]
+pub(crate) fn enter() {
+    if MODE.load(Ordering::Relaxed) == ANNOUNCING {
+        announce::say(announce::ENTER, 0, 0, 0);
+    }
+}
+
+/// The allocator ends its work without an event that says so.
+#[inline(always)]
+pub(crate) fn leave() {
+    if MODE.load(Ordering::Relaxed) == ANNOUNCING {
+        announce::say(announce::LEAVE, 0, 0, 0);
     }
 }
 

@@ -1,6 +1,10 @@
-//! Traces as text: one event a line, `op,block,size[,align[,thread]]`.
+//! Traces as text: one event a line,
+//! `op,block,size[,align[,thread[,reads,writes[,read_bytes,write_bytes]]]]`.
 //!
-//! `op` is a (allocate), f (free) or r (resize). `block` is any number, decimal
+//! `op` is a (allocate), f (free), r (resize) or x (access, for the counts of
+//! blocks that are never freed). `reads` and `writes` are the words that the
+//! program read and wrote in the block since its last line; words have 4 bytes,
+//! unless the header names the two columns `reads8,writes8`. `block` is any number, decimal
 //! or with 0x, unique among the live blocks: addresses do. A free may leave out
 //! what follows the block. `align` is 16 and `thread` 0 if absent. Blank lines
 //! do not count; a first line that begins with `op` is a header.
@@ -14,7 +18,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use crate::error::{Inconsistency, LineError, TraceError};
-use crate::event::Op;
+use crate::event::{Event, Op};
 use crate::trace::{Provenance, Trace, TraceBuilder};
 
 /// Longest line read, bytes.
@@ -22,13 +26,11 @@ const LONGEST_LINE: usize = 1024;
 /// Alignment of a line that names none: what `malloc` promises.
 const DEFAULT_ALIGN: u32 = 16;
 
-/// What an export left out.
+/// What an export wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CsvExport {
     /// Lines written, without the header.
     pub written: u64,
-    /// Access events, which the text form does not have.
-    pub skipped: u64,
 }
 
 /// Reads the text trace in file `path`. See [`import_csv`].
@@ -86,6 +88,7 @@ pub fn import_csv(mut input: impl BufRead, name: &Path) -> Result<Trace, TraceEr
         recorder: "csv".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         threads: importer.threads.len() as u32,
+        access_word: if importer.counted { importer.word } else { 0 },
         ..Provenance::default()
     }))
 }
@@ -97,6 +100,20 @@ struct Importer {
     threads: std::collections::HashSet<u32>,
     /// A line other than a blank one was seen.
     begun: bool,
+    /// Some line has counts.
+    counted: bool,
+    /// Bytes of a word of the counts.
+    word: u32,
+}
+
+/// What a line says beside its event.
+struct Fields {
+    block: u64,
+    size: u64,
+    align: u32,
+    thread: u32,
+    /// Words read, written, bytes read, written.
+    counts: [u64; 4],
 }
 
 impl Importer {
@@ -122,17 +139,26 @@ impl Importer {
         let mut fields = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
         let op = fields.next().unwrap_or_default();
         if first && op.eq_ignore_ascii_case(b"op") {
+            self.word = if text.windows(6).any(|name| name == b"reads8") {
+                8
+            } else {
+                4
+            };
             return Ok(());
+        }
+        if first {
+            self.word = 4;
         }
         let op = match op {
             b"a" => Op::Alloc,
             b"f" => Op::Free,
             b"r" => Op::Resize,
+            b"x" => Op::Access,
             other => return Err(LineError::UnknownOp(shown(other))),
         };
         let block = number_of("block", fields.next().unwrap_or_default(), None)?;
         // A free needs no size; if one is there it must be a number all the same.
-        let default = (op == Op::Free).then_some(0);
+        let default = matches!(op, Op::Free | Op::Access).then_some(0);
         let size = number_of("size", fields.next().unwrap_or_default(), default)?;
         let align = fields.next().unwrap_or_default();
         let align = number_of("align", align, Some(u64::from(DEFAULT_ALIGN)))?;
@@ -145,10 +171,27 @@ impl Importer {
             field: "thread",
             text: thread.to_string(),
         })?;
+        let mut counts = [0; 4];
+        for (count, name) in counts
+            .iter_mut()
+            .zip(["reads", "writes", "read_bytes", "write_bytes"])
+        {
+            if let Some(field) = fields.next() {
+                *count = number_of(name, field, Some(0))?;
+                self.counted = true;
+            }
+        }
         if fields.next().is_some() {
             return Err(LineError::TooMany);
         }
-        self.event(builder, op, block, size, align, thread)?;
+        let fields = Fields {
+            block,
+            size,
+            align,
+            thread,
+            counts,
+        };
+        self.event(builder, op, &fields)?;
         self.threads.insert(thread);
         Ok(())
     }
@@ -157,31 +200,38 @@ impl Importer {
         &mut self,
         builder: &mut TraceBuilder,
         op: Op,
-        block: u64,
-        size: u64,
-        align: u32,
-        thread: u32,
+        fields: &Fields,
     ) -> Result<(), Inconsistency> {
-        let known = self.serials.get(&block).copied();
-        if op == Op::Alloc {
-            if let Some((_, true)) = known {
-                return Err(Inconsistency::LiveBlock { block });
-            }
-            let serial = builder.alloc(0, thread, size, align)?;
-            self.serials.insert(block, (serial, true));
-            return Ok(());
-        }
-        match known {
-            None => Err(Inconsistency::UnknownBlock { op, block }),
-            Some((_, false)) if op == Op::Free => Err(Inconsistency::DoubleFree { block }),
-            Some((_, false)) => Err(Inconsistency::DeadBlock { op, block }),
-            Some((serial, true)) if op == Op::Free => {
-                builder.free(0, thread, serial)?;
-                self.serials.insert(block, (serial, false));
-                Ok(())
-            }
-            Some((serial, true)) => builder.resize(0, thread, serial, size, align),
-        }
+        let block = fields.block;
+        let serial = match (op, self.serials.get(&block).copied()) {
+            (Op::Alloc, Some((_, true))) => return Err(Inconsistency::LiveBlock { block }),
+            (Op::Alloc, _) => builder.blocks(),
+            (_, Some((serial, true))) => serial,
+            (_, None) => return Err(Inconsistency::UnknownBlock { op, block }),
+            (Op::Free, Some(_)) => return Err(Inconsistency::DoubleFree { block }),
+            (_, Some(_)) => return Err(Inconsistency::DeadBlock { op, block }),
+        };
+        let [reads, writes, read_bytes, write_bytes] = fields.counts;
+        builder.push(Event {
+            seq: builder.len() as u64,
+            time_ns: 0,
+            thread: fields.thread,
+            op,
+            block: serial,
+            size: fields.size,
+            align: if matches!(op, Op::Alloc | Op::Resize) {
+                fields.align
+            } else {
+                0
+            },
+            reads,
+            writes,
+            read_bytes,
+            write_bytes,
+            site: 0,
+        })?;
+        self.serials.insert(block, (serial, op != Op::Free));
+        Ok(())
     }
 }
 
@@ -209,31 +259,51 @@ fn number_of(field: &'static str, text: &[u8], default: Option<u64>) -> Result<u
     number.map_err(|_| wrong())
 }
 
-/// Writes `trace` as text with a header line. Times, reads, writes and sites
-/// are left out, and so are access events.
+/// Writes `trace` as text with a header line. Times and sites are left out, and
+/// counts if the trace has none.
 ///
 /// # Errors
 /// What `output` reports.
 pub fn export_csv(trace: &Trace, output: &mut impl Write) -> io::Result<CsvExport> {
     let mut export = CsvExport::default();
-    writeln!(output, "op,block,size,align,thread")?;
+    let counted = trace.provenance.access_word > 0 || trace.iter().any(|event| is_counted(&event));
+    let suffix = if trace.provenance.access_word == 8 {
+        "8"
+    } else {
+        ""
+    };
+    let counts = format!(",reads{suffix},writes{suffix},read_bytes,write_bytes");
+    writeln!(
+        output,
+        "op,block,size,align,thread{}",
+        if counted { &counts } else { "" }
+    )?;
     for event in trace.iter() {
         let (op, align) = match event.op {
             Op::Alloc => ('a', event.align),
             Op::Free => ('f', DEFAULT_ALIGN),
             Op::Resize => ('r', event.align),
-            Op::Access => {
-                export.skipped += 1;
-                continue;
-            }
+            Op::Access => ('x', DEFAULT_ALIGN),
         };
-        writeln!(
+        write!(
             output,
             "{op},{},{},{align},{}",
             event.block, event.size, event.thread
         )?;
+        if counted {
+            write!(
+                output,
+                ",{},{},{},{}",
+                event.reads, event.writes, event.read_bytes, event.write_bytes
+            )?;
+        }
+        writeln!(output)?;
         export.written += 1;
     }
     output.flush()?;
     Ok(export)
+}
+
+fn is_counted(event: &Event) -> bool {
+    event.reads | event.writes | event.read_bytes | event.write_bytes != 0
 }

@@ -97,7 +97,7 @@ pub enum TraceError {
     /// A Parquet file of another schema.
     #[error(
         "{} is Parquet but no trace: {reason}; a trace has the columns seq, time_ns, thread, op, \
-         block, size, align, reads, writes, site", .path.display()
+         block, size, align, reads, writes, site, and may have read_bytes, write_bytes", .path.display()
     )]
     Foreign {
         /// The file.
@@ -169,14 +169,20 @@ pub enum LineError {
     /// See [`Inconsistency`].
     #[error(transparent)]
     Inconsistent(#[from] Inconsistency),
-    /// The first field is none of a, f, r.
-    #[error("unknown op {0:?}; a (allocate), f (free) and r (resize) are known")]
+    /// The first field is none of a, f, r, x.
+    #[error("unknown op {0:?}; a (allocate), f (free), r (resize) and x (access) are known")]
     UnknownOp(String),
     /// Too few fields.
-    #[error("field {0} is missing; a line is op,block,size[,align[,thread]]")]
+    #[error(
+        "field {0} is missing; a line is \
+             op,block,size[,align[,thread[,reads,writes[,read_bytes,write_bytes]]]]"
+    )]
     Missing(&'static str),
     /// Too many fields.
-    #[error("more than 5 fields; a line is op,block,size[,align[,thread]]")]
+    #[error(
+        "more than 9 fields; a line is \
+             op,block,size[,align[,thread[,reads,writes[,read_bytes,write_bytes]]]]"
+    )]
     TooMany,
     /// A field that should be a number.
     #[error("field {field} is {text:?}, not a whole number in its range")]

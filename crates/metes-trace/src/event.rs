@@ -60,10 +60,16 @@ pub struct Event {
     pub size: u64,
     /// Requested alignment in bytes, a power of two; 0 for a free or an access.
     pub align: u32,
-    /// Words read since the last event of the block; 0 if not recorded.
+    /// Words of [`access_word`](crate::Provenance::access_word) bytes that the
+    /// program read from the block since the block's last event; 0 if not
+    /// recorded.
     pub reads: u64,
-    /// Words written since the last event of the block; 0 if not recorded.
+    /// Words written, likewise.
     pub writes: u64,
+    /// Bytes read, likewise, exactly.
+    pub read_bytes: u64,
+    /// Bytes written, likewise.
+    pub write_bytes: u64,
     /// Where in the program the request was made; 0 if not recorded.
     pub site: u64,
 }

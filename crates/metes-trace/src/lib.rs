@@ -25,5 +25,6 @@ pub use error::{Inconsistency, TraceError};
 pub use event::{Event, Op};
 pub use parquet::{SCHEMA_VERSION, read_parquet, write_parquet};
 pub use profile::{Profile, profile};
+pub use record::access::{Access, AccessOptions, count_accesses, read_accesses};
 pub use record::{RecordError, RecordOptions, Recording, record};
 pub use trace::{Provenance, Trace, TraceBuilder};

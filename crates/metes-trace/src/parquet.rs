@@ -1,5 +1,5 @@
-//! Traces as Parquet files: one row an event, the ten columns of the schema,
-//! zstd; schema version and provenance in the file's key-value metadata.
+//! Traces as Parquet files: one row an event, the columns of the schema, zstd;
+//! schema version and provenance in the file's key-value metadata.
 //!
 //! Invariant: what is written is read back the same, and a file that is not
 //! such a trace gives an error that says why, whatever its bytes are.

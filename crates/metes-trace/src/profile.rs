@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::event::Op;
+use crate::event::{Event, Op};
 use crate::trace::Trace;
 pub use histogram::{Bucket, Histogram};
 
@@ -43,10 +43,20 @@ pub struct Profile {
     pub grows: u64,
     /// Access events.
     pub accesses: u64,
-    /// Bytes read, where recorded.
+    /// Bytes of a word of the counts below; 0 if no accesses were recorded.
+    pub access_word: u32,
+    /// Words read, where recorded.
     pub reads: u64,
-    /// Bytes written, where recorded.
+    /// Words written, where recorded.
     pub writes: u64,
+    /// Bytes read, where recorded.
+    pub read_bytes: u64,
+    /// Bytes written, where recorded.
+    pub write_bytes: u64,
+    /// The size whose blocks were accessed most, in words; None if none was.
+    pub most_accessed: Option<u64>,
+    /// Instructions executed outside malloc; 0 if not known.
+    pub instructions: u64,
     /// Threads that made requests.
     pub threads: u32,
     /// Frees by a thread other than the one that allocated.
@@ -106,10 +116,14 @@ pub struct SizeProfile {
     pub mean_lifespan_events: Option<f64>,
     /// The same in nanoseconds; None also if the trace has no times.
     pub mean_lifespan_ns: Option<f64>,
-    /// Bytes read from blocks of this size, where recorded.
+    /// Words read from blocks while they had this size, where recorded.
     pub reads: u64,
-    /// Bytes written to blocks of this size, where recorded.
+    /// Words written to them, where recorded.
     pub writes: u64,
+    /// Bytes read from them, where recorded.
+    pub read_bytes: u64,
+    /// Bytes written to them, where recorded.
+    pub write_bytes: u64,
 }
 
 /// How often an alignment was asked for.
@@ -161,9 +175,18 @@ struct Row {
     lifespan_ns: u128,
     reads: u64,
     writes: u64,
+    read_bytes: u64,
+    write_bytes: u64,
 }
 
 impl Row {
+    fn count(&mut self, event: &Event) {
+        self.reads = self.reads.saturating_add(event.reads);
+        self.writes = self.writes.saturating_add(event.writes);
+        self.read_bytes = self.read_bytes.saturating_add(event.read_bytes);
+        self.write_bytes = self.write_bytes.saturating_add(event.write_bytes);
+    }
+
     fn enter(&mut self) {
         self.live += 1;
         self.peak_live = self.peak_live.max(self.live);
@@ -212,6 +235,8 @@ pub fn profile(trace: &Trace) -> Profile {
     for event in trace.iter() {
         threads.insert(event.thread);
         let block = &mut blocks[event.block as usize];
+        // What a resize carries happened before it.
+        let held = (event.op != Op::Alloc).then_some(block.row);
         match event.op {
             Op::Alloc => {
                 result.allocations += 1;
@@ -267,13 +292,11 @@ pub fn profile(trace: &Trace) -> Profile {
             }
             Op::Access => result.accesses += 1,
         }
-        if event.reads | event.writes != 0 {
-            let row = rows.get(block.row);
-            row.reads = row.reads.saturating_add(event.reads);
-            row.writes = row.writes.saturating_add(event.writes);
-            result.reads = result.reads.saturating_add(event.reads);
-            result.writes = result.writes.saturating_add(event.writes);
-        }
+        rows.get(held.unwrap_or(block.row)).count(&event);
+        result.reads = result.reads.saturating_add(event.reads);
+        result.writes = result.writes.saturating_add(event.writes);
+        result.read_bytes = result.read_bytes.saturating_add(event.read_bytes);
+        result.write_bytes = result.write_bytes.saturating_add(event.write_bytes);
         if live > result.peak_live {
             result.peak_live = live;
             result.peak_live_seq = event.seq;
@@ -300,6 +323,11 @@ pub fn profile(trace: &Trace) -> Profile {
     result.lifespan_ns = lifespan_ns;
     result.curve = curve.finish();
     result.sizes = sizes(rows, timed);
+    let words = |row: &&SizeProfile| row.reads.saturating_add(row.writes);
+    let busiest = result.sizes.iter().filter(|row| words(row) > 0);
+    // The smallest of equals.
+    let busiest = busiest.max_by_key(|row| (words(row), std::cmp::Reverse(row.size)));
+    result.most_accessed = busiest.map(|row| row.size);
     result.dominant = dominant(&result.sizes, result.allocations);
     result
 }
@@ -314,8 +342,13 @@ fn empty(trace: &Trace) -> Profile {
         resizes: 0,
         grows: 0,
         accesses: 0,
+        access_word: trace.provenance.access_word,
         reads: 0,
         writes: 0,
+        read_bytes: 0,
+        write_bytes: 0,
+        most_accessed: None,
+        instructions: trace.provenance.instructions,
         threads: 0,
         cross_thread_frees: 0,
         duration_ns: last.saturating_sub(first),
@@ -353,6 +386,8 @@ fn sizes(rows: Rows, timed: bool) -> Vec<SizeProfile> {
             mean_lifespan_ns: mean(row.lifespan_ns, row).filter(|_| timed),
             reads: row.reads,
             writes: row.writes,
+            read_bytes: row.read_bytes,
+            write_bytes: row.write_bytes,
         })
         .collect();
     sizes.sort_by_key(|row| row.size);

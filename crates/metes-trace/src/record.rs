@@ -20,6 +20,7 @@
 //! are gone at the end, and whatever ended the program, what it had recorded is
 //! in the result.
 
+pub mod access;
 mod check;
 mod error;
 #[allow(dead_code, reason = "the writer's half of the layout")]

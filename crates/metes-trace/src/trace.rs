@@ -33,10 +33,10 @@ pub struct Provenance {
     pub lost_events: u64,
     /// Whether `time_ns` holds times.
     pub timed: bool,
-    /// Bytes of the words in which `reads` and `writes` are counted; 0 when
-    /// accesses were not recorded.
+    /// Bytes of a word of `reads` and `writes`; 0 if no accesses were recorded.
     pub access_word: u32,
-    /// Instructions executed outside of the heap's functions; 0 if not known.
+    /// Instructions that the program executed outside malloc and its kin; 0 if
+    /// not known.
     pub instructions: u64,
 }
 
@@ -45,6 +45,8 @@ pub struct Provenance {
 struct Detail {
     reads: u64,
     writes: u64,
+    read_bytes: u64,
+    write_bytes: u64,
     site: u64,
 }
 
@@ -140,6 +142,8 @@ impl Trace {
             time_ns: *self.times.get(index)?,
             reads: detail.reads,
             writes: detail.writes,
+            read_bytes: detail.read_bytes,
+            write_bytes: detail.write_bytes,
             site: detail.site,
         })
     }
@@ -238,6 +242,12 @@ impl TraceBuilder {
         })
     }
 
+    /// Blocks so far: the serial number that the next allocation must carry.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.live.len() as u64
+    }
+
     fn next(&self) -> u64 {
         self.trace.len() as u64
     }
@@ -321,12 +331,16 @@ impl TraceBuilder {
         let Event {
             reads,
             writes,
+            read_bytes,
+            write_bytes,
             site,
             ..
         } = event;
         let detail = Detail {
             reads,
             writes,
+            read_bytes,
+            write_bytes,
             site,
         };
         if !trace.details.is_empty() {
@@ -376,6 +390,8 @@ fn bare(seq: u64, op: Op, block: u64, time_ns: u64, thread: u32) -> Event {
         align: 0,
         reads: 0,
         writes: 0,
+        read_bytes: 0,
+        write_bytes: 0,
         site: 0,
     }
 }

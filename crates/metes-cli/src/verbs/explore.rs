@@ -3,24 +3,56 @@
 use metes_explore::Exploration;
 use serde_json::json;
 
-use crate::arguments::{Explore, Space};
+use crate::arguments::Explore;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, Table};
 use crate::page::{self, Content};
 use crate::quantity::{bytes, grouped, ratio};
 use crate::{progress, search, tracefile};
 
+pub(super) mod described;
+
+/// Seconds, unless the command line says.
+const BUDGET: f64 = 30.0;
+
+/// A space of which nothing is described: the trace suggests its heaps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Space {
+    /// Every configuration.
+    All,
+    /// Those in which every operation takes constant time.
+    ConstantTime,
+    /// The named heaps with default parameters.
+    Named,
+}
+
 pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
+    let space = match arguments.space.as_str() {
+        "all" => Space::All,
+        "constant-time" => Space::ConstantTime,
+        "named" => Space::Named,
+        _ => return described::run(arguments, json),
+    };
+    if let Some(option) = described::only(arguments) {
+        return Err(Failure::input(format!(
+            "{option} is for described spaces: add --space paper or --space FILE.toml"
+        )));
+    }
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
     output::directory(&arguments.output)?;
-    let configurations = match arguments.space {
+    let configurations = match space {
         Space::Named => Some(0),
         _ => arguments.configurations,
     };
-    let searched = search::run(&events, arguments.budget, configurations, &arguments.output)?;
+    let searched = search::run(
+        &events,
+        arguments.budget.unwrap_or(BUDGET),
+        configurations,
+        &arguments.output,
+    )?;
     let found = &searched.found;
-    let front = match arguments.space {
+    let front = match space {
         Space::ConstantTime => &found.constant_time,
         _ => &found.pareto,
     };

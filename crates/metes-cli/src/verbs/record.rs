@@ -1,5 +1,7 @@
 //! `metes record`.
 
+mod accesses;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,9 @@ const MOST_FILES: usize = 64;
 pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     // Before the program runs, not after.
     writable(&arguments.output)?;
+    if arguments.accesses {
+        return accesses::run(arguments, json);
+    }
     let options = RecordOptions::new(libraries::recorder()?);
     let aside = if json {
         Some(capture::stdout_to_stderr()?)

@@ -1,12 +1,12 @@
 //! `metes replay`.
 
-use metes_explore::{Options, Replayer, smallest_arena};
-use serde_json::Value;
+use metes_explore::{Hierarchy, LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena};
+use serde_json::{Value, json};
 
 use crate::arguments::Replay;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::quantity::{bytes, grouped, ratio};
-use crate::{heap, output, progress, tracefile};
+use crate::{energy, heap, output, progress, tracefile};
 
 pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     let config = heap::resolve(&arguments.heap)?;
@@ -14,12 +14,32 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     let events = tracefile::events(&trace)?;
     let description = &config.heap;
     let name = config.name();
-    let growing = options_of(&config);
+    let hierarchy = match &arguments.levels {
+        Some(levels) => Some(energy::resolve(levels, &config)?),
+        None => None,
+    };
+    if hierarchy.is_some() && !arguments.records_only {
+        energy::need_accesses(&arguments.trace, &trace.provenance.command, &events)?;
+    }
+    let mut growing = options_of(&config);
+    let own_sizes = growing.arena.levels;
+    if let Some(hierarchy) = &hierarchy {
+        // A heap that does not go with the levels need not be replayed.
+        hierarchy.pricer(description, &own_sizes, events.access_word())?;
+        energy::limit(&mut growing.arena, hierarchy)?;
+    }
     let mut replayer = Replayer::new();
 
-    let wheel = progress::spinner("smallest arena");
-    let smallest = smallest_arena(&mut replayer, description, &events, &growing);
-    wheel.finish_and_clear();
+    // Pools that share a level, or spill into the next, have no least memory each.
+    let smallest = match growing.arena.levels == [None; LEVELS] {
+        true => {
+            let wheel = progress::spinner("smallest arena");
+            let smallest = smallest_arena(&mut replayer, description, &events, &growing);
+            wheel.finish_and_clear();
+            smallest
+        }
+        false => None,
+    };
 
     let mut options = growing;
     if let Some(arena) = arguments.arena {
@@ -29,31 +49,84 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     replay.smallest_arena = smallest.map(|smallest| smallest.bytes);
     let incomplete = replay.events < events.len() as u64;
     let fails = replay.failed > 0 || incomplete;
+    let price = match &hierarchy {
+        Some(hierarchy) if !fails => Some(energy::price(
+            hierarchy,
+            &config,
+            &own_sizes,
+            &events,
+            &options,
+            &replay,
+            arguments.records_only,
+        )?),
+        _ => None,
+    };
+    let lacking = match fails && options.arena.levels != [None; LEVELS] {
+        true => shortages(&mut replayer, description, &events, &options),
+        false => Vec::new(),
+    };
     if json {
         let mut document =
             serde_json::to_value(&replay).map_err(|error| Failure::input(error.to_string()))?;
-        if let (Some(arena), Value::Object(fields)) = (arguments.arena, &mut document) {
-            fields.insert("arena".into(), arena.into());
-            let lacking = replay
-                .smallest_arena
-                .map(|least| least.saturating_sub(arena));
-            fields.insert("lacking".into(), lacking.into());
+        if let Value::Object(fields) = &mut document {
+            if let Some(arena) = arguments.arena {
+                fields.insert("arena".into(), arena.into());
+                let least = replay.smallest_arena;
+                let lacking = least.map(|least| least.saturating_sub(arena));
+                fields.insert("lacking".into(), lacking.into());
+            }
+            if hierarchy.is_some() {
+                fields.insert("price".into(), json!(price));
+            }
+            let too_small = lacking.iter().map(|shortage| {
+                json!({
+                    "level": shortage.level,
+                    "size": shortage.size,
+                    "lacking": shortage.needed - shortage.size as u64,
+                })
+            });
+            if !lacking.is_empty() {
+                fields.insert("too_small".into(), too_small.collect());
+            }
         }
         output::json(&document)?;
     } else {
-        show(&replay)?;
+        show(&replay, price.as_ref())?;
     }
     if fails {
-        output::note(&verdict(arguments.arena, &replay, incomplete));
+        match lacking.is_empty() {
+            true => output::note(&verdict(arguments.arena, &replay, incomplete)),
+            false => energy::too_small(&names(&config, hierarchy.as_ref()), &lacking)
+                .iter()
+                .for_each(|line| output::note(line)),
+        }
         return Ok(DOES_NOT_HOLD);
     }
     Ok(0)
+}
+
+/// Names of the levels: those of the hierarchy, or the heap's own.
+fn names(config: &metes_config::Config, hierarchy: Option<&Hierarchy>) -> Vec<String> {
+    match hierarchy {
+        Some(hierarchy) => {
+            let levels = hierarchy.levels().iter();
+            levels.map(|level| level.name().to_owned()).collect()
+        }
+        None => config
+            .levels
+            .iter()
+            .map(|level| level.name.clone())
+            .collect(),
+    }
 }
 
 /// Replays as the heap's own arena grows.
 pub(crate) fn options_of(config: &metes_config::Config) -> Options {
     let mut options = Options::default();
     options.arena.increment = config.arena.increment;
+    for (size, level) in options.arena.levels.iter_mut().zip(&config.levels) {
+        *size = level.size;
+    }
     options
 }
 
@@ -110,7 +183,7 @@ fn requests(number: u64) -> String {
     }
 }
 
-fn show(replay: &metes_explore::Replay) -> Result<(), Failure> {
+fn show(replay: &metes_explore::Replay, price: Option<&PriceReport>) -> Result<(), Failure> {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text += &format!("{name:<18} {value}\n");
     line("heap", replay.heap.clone());
@@ -162,5 +235,8 @@ fn show(replay: &metes_explore::Replay) -> Result<(), Failure> {
             grouped(replay.events_per_second as u64)
         ),
     );
+    if let Some(price) = price {
+        text += &energy::show(price);
+    }
     output::text(&text)
 }

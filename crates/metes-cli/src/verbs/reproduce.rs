@@ -1,5 +1,6 @@
 //! `metes reproduce`.
 
+use metes_cases::{Figure, easyport, predicted, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
 use serde_json::{Value, json};
 
@@ -10,15 +11,45 @@ use crate::progress;
 use crate::quantity::grouped;
 
 /// Name and one line for each experiment.
-const EXPERIMENTS: [(&str, &str); 1] = [(
-    "small-heaps",
-    "exact worst cases of placement policies on small heaps, beside literature and bounds",
-)];
+const EXPERIMENTS: [(&str, &str); 4] = [
+    (
+        "small-heaps",
+        "exact worst cases of placement policies on small heaps, beside literature and bounds",
+    ),
+    (
+        "dm-easyport",
+        "106 496 heaps on 12 000 packets: ranges, Pareto set, energy, time (minutes)",
+    ),
+    (
+        "dm-vtc",
+        "40 heaps for a texture decoder on a scratchpad and a main memory",
+    ),
+    (
+        "dm-prediction",
+        "heaps of the former space, emitted as C and run: prediction against measurement",
+    ),
+];
 
 pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
     match arguments.name.as_deref() {
         None => list(json),
         Some("small-heaps") => small(arguments.full, json),
+        Some("dm-easyport") => {
+            let effort = match arguments.quick {
+                true => easyport::Effort::Quick,
+                false => easyport::Effort::Whole,
+            };
+            study(json, |tell| easyport::reproduce(effort, tell).map_err(fail))
+        }
+        Some("dm-vtc") => study(json, |_| vtc::reproduce().map_err(fail)),
+        Some("dm-prediction") => {
+            let heaps = match (arguments.quick, arguments.full) {
+                (true, _) => 4,
+                (false, false) => 20,
+                (false, true) => 100,
+            };
+            study(json, |tell| predicted::reproduce(heaps, tell).map_err(fail))
+        }
         Some(name) => Err(Failure::input(format!(
             "there is no experiment named {name}: `metes reproduce` lists those there are ({})",
             EXPERIMENTS.map(|(name, _)| name).join(", ")
@@ -46,6 +77,79 @@ const ASSUMPTIONS: [&str; 4] = [
      upper bound for that policy and demand",
     "where a policy is an index of metes-heap, its code decides the same states",
 ];
+
+fn fail(error: impl std::error::Error) -> Failure {
+    Failure::input(error.to_string())
+}
+
+/// Runs a case study and shows its rows; `work` is told whom to tell what it does.
+fn study(
+    json: bool,
+    work: impl FnOnce(&dyn Fn(&str)) -> Result<metes_cases::Report, Failure>,
+) -> Result<u8, Failure> {
+    let wheel = progress::spinner("replaying");
+    let report = work(&|what| wheel.set_message(what.to_owned()));
+    wheel.finish_and_clear();
+    let report = report?;
+    if json {
+        let mut document = serde_json::to_value(&report)
+            .map_err(|error| Failure::input(format!("cannot be written as JSON: {error}")))?;
+        document["holds"] = json!(report.holds());
+        output::json(&document)?;
+    } else {
+        show_study(&report)?;
+    }
+    Ok(if report.holds() { 0 } else { DOES_NOT_HOLD })
+}
+
+fn show_study(report: &metes_cases::Report) -> Result<(), Failure> {
+    let mut table = Table::new(&["what", "paper", "ours", "ratio", ""]);
+    let cell = |value: Option<f64>, unit: &str| match value {
+        Some(value) => figure(value, unit),
+        None => "-".to_owned(),
+    };
+    for row in &report.rows {
+        let Figure {
+            what,
+            paper,
+            ours,
+            ratio,
+            unit,
+            note,
+        } = row;
+        table.row(
+            anstyle::Style::new(),
+            vec![
+                what.clone(),
+                cell(*paper, unit),
+                cell(*ours, unit),
+                ratio.map_or("-".to_owned(), |ratio| figure(ratio, "")),
+                note.clone(),
+            ],
+        );
+    }
+    let mut text = format!("{BOLD}{}{BOLD:#}\n\n{table}\n", report.experiment);
+    for assumption in &report.assumptions {
+        text += &format!("  - {assumption}\n");
+    }
+    for what in &report.contradicted {
+        text += &format!("\n{POOR}does not hold: {what}{POOR:#}\n");
+    }
+    output::text(&text)
+}
+
+/// Three digits that count, and the unit.
+fn figure(value: f64, unit: &str) -> String {
+    let digits = match value.abs() {
+        value if value.fract() == 0.0 || value >= 100.0 => 0,
+        value if value >= 10.0 => 1,
+        value if value >= 0.01 => 2,
+        _ => return format!("{value:.2e}"),
+    };
+    let sign = if unit == "%" && value > 0.0 { "+" } else { "" };
+    let space = if unit == "%" || unit == "s" { " " } else { "" };
+    format!("{sign}{value:.digits$}{space}{unit}")
+}
 
 fn small(full: bool, json: bool) -> Result<u8, Failure> {
     let wheel = progress::spinner("every sequence on small heaps");

@@ -1,11 +1,14 @@
-//! `metes trace import` and `metes trace export`.
+//! `metes trace import`, `metes trace export` and `metes trace generate`.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use metes_cases::packets::{self, CaptureError};
+use metes_cases::texture;
 use serde_json::json;
 
-use crate::arguments::{Trace, TraceAction};
+use crate::arguments::{Case, Trace, TraceAction};
 use crate::error::Failure;
 use crate::quantity::grouped;
 use crate::{output, tracefile};
@@ -14,12 +17,53 @@ pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         TraceAction::Import { file, output } => import(file, output, json),
         TraceAction::Export { trace, output } => export(trace, output.as_deref(), json),
+        TraceAction::Generate {
+            case: Case::Texture,
+            capture: Some(_),
+            ..
+        } => Err(Failure::input(
+            "only packets have a capture: leave --capture out",
+        )),
+        TraceAction::Generate {
+            case: Case::Texture,
+            output,
+            ..
+        } => made(&texture::trace(), output, json),
+        TraceAction::Generate {
+            case: Case::Packets,
+            output,
+            capture,
+            packets,
+            seed,
+        } => {
+            let packets = packets::packets(&packets::Options {
+                packets: *packets as usize,
+                seed: *seed,
+            });
+            if let Some(path) = capture {
+                write_capture(&packets, path)?;
+            }
+            made(&packets::trace(&packets), output, json)
+        }
     }
 }
 
 fn import(file: &Path, to: &Path, json: bool) -> Result<u8, Failure> {
     let trace = metes_trace::import_csv_file(file)?;
-    metes_trace::write_parquet(&trace, to)?;
+    made(&trace, to, json)
+}
+
+fn write_capture(packets: &[packets::Packet], path: &Path) -> Result<(), Failure> {
+    let file = File::create(path).map_err(|error| Failure::io("create", path, error))?;
+    packets::write_capture(packets, &mut BufWriter::new(file)).map_err(|error| match error {
+        CaptureError::Write(error) => Failure::io("write", path, error),
+        CaptureError::Size { .. } => Failure::input(error.to_string()),
+    })
+}
+
+/// Writes a trace that was made, and says what is in it.
+fn made(trace: &metes_trace::Trace, to: &Path, json: bool) -> Result<u8, Failure> {
+    metes_trace::write_parquet(trace, to)?;
     if json {
         output::json(&json!({
             "trace": to,
@@ -62,7 +106,6 @@ fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
         output::json(&json!({
             "file": to,
             "written": exported.written,
-            "skipped": exported.skipped,
         }))?;
     } else {
         output::text(&format!(
@@ -70,12 +113,6 @@ fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
             to.display(),
             grouped(exported.written)
         ))?;
-        if exported.skipped > 0 {
-            output::note(&format!(
-                "{} accesses are left out: the text form has none",
-                grouped(exported.skipped)
-            ));
-        }
     }
     Ok(0)
 }

@@ -1,10 +1,12 @@
 //! The `metes` binary from outside: what it prints, what it returns, what it
 //! leaves on disk.
 //!
-//! Needs a C compiler, python3, perl, sqlite3 and gcc; a missing one fails the
-//! test that needs it.
+//! Needs a C compiler, python3, perl, sqlite3, gcc, and the programs of the case
+//! studies; a missing one fails the test that needs it.
 
+mod accesses;
 mod bad_input;
+mod cases;
 mod support;
 mod tune;
 mod verbs;

@@ -24,6 +24,8 @@ fn libraries() -> &'static Path {
             "metes-record",
             "-p",
             "metes-preload",
+            "-p",
+            "metes-access",
         ]);
         if directory.ends_with("release") {
             build.arg("--release");
@@ -84,11 +86,18 @@ impl Place {
 
     /// The command `metes` with `arguments`, not yet run.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(METES);
+        let mut command = self.script(Path::new(METES));
+        command.args(arguments);
         command
-            .args(arguments)
+    }
+
+    /// A program that runs `metes`, here in its variable `METES`.
+    pub(crate) fn script(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.directory.path())
             .stdin(Stdio::null())
+            .env("METES", METES)
             .env("METES_LIBRARY_PATH", libraries())
             .env_remove("LD_PRELOAD")
             .env_remove("CC")

@@ -3,10 +3,10 @@
 //! Invariant: every number a template prints comes from here, computed from
 //! the description; templates choose code, they do not calculate.
 
-use metes_heap::Description;
-use metes_heap::description::{General, IndexKind};
+use metes_heap::description::{DedicatedPool, General, IndexKind};
 use metes_heap::index::list::{Fit, Order};
 use metes_heap::store::Geometry;
+use metes_heap::{Description, Links};
 use minijinja::{Value, context};
 
 /// The values for all templates.
@@ -31,13 +31,18 @@ pub(super) fn context(description: &Description) -> Value {
     let classes = any(|index| matches!(index, IndexKind::Classes { .. }));
     let buddy = any(|index| matches!(index, IndexKind::Buddy { .. }));
     let kingsley = any(|index| matches!(index, IndexKind::Kingsley));
+    let single = any(single_links);
+    let fixed = any(|index| matches!(index, IndexKind::FixedSizes { .. }));
     // Helpers of which a compiler would say that nobody calls them.
     let lowest_bit = classes || !objects.is_empty();
+    let mut lists = description.dedicated.iter();
+    let double = lists.any(|pool| pool.links == Links::Double) || any(|index| !single_links(index));
     let needs = context! {
         lowest_bit => lowest_bit,
         lowest_alone => lowest_bit || buddy,
-        highest_bit => lowest_bit || buddy || kingsley,
+        highest_bit => lowest_bit || buddy || kingsley || fixed,
         head_number => classes,
+        double => double,
     };
     context! {
         summary => summary(description),
@@ -47,8 +52,16 @@ pub(super) fn context(description: &Description) -> Value {
         largest_object => largest_object.unwrap_or(0),
         classes => classes,
         needs => needs,
-        kinds => context! { list => list, classes => classes, kingsley => kingsley, buddy => buddy },
+        kinds => context! { list => list, single => single, kept => kept(description), classes => classes, kingsley => kingsley, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
+    }
+}
+
+/// Whether an index is a list linked in one direction.
+fn single_links(index: &IndexKind) -> bool {
+    match index {
+        IndexKind::List { links, .. } => *links == Links::Single,
+        _ => false,
     }
 }
 
@@ -60,21 +73,39 @@ fn summary(description: &Description) -> Vec<String> {
         .map(|pool| format!("slots of {} bytes in slabs of {}", pool.size, pool.slab))
         .collect();
     lines.extend(description.dedicated.iter().map(|pool| {
-        format!(
+        let mut text = format!(
             "a free list of their own for requests of {} bytes",
             pool.size
-        )
+        );
+        if pool.order != Order::Lifo {
+            text += &format!(", {} order", order_name(pool.order));
+        }
+        if pool.links == Links::Single {
+            text += ", single links";
+        }
+        text
     }));
     lines.extend(description.general.iter().map(|pool| pool_summary(&pool)));
     lines
 }
 
 fn pool_summary(pool: &General) -> String {
-    let reach = match pool.up_to {
-        usize::MAX => "everything else".to_string(),
-        bytes => format!("requests up to {bytes} bytes"),
+    let reach = match (pool.from, pool.up_to) {
+        (0, usize::MAX) => "everything else".to_string(),
+        (0, bytes) => format!("requests up to {bytes} bytes"),
+        (bytes, usize::MAX) => format!("requests from {bytes} bytes"),
+        (least, most) => format!("requests from {least} to {most} bytes"),
     };
     format!("{reach}: {}", index_summary(&pool.index))
+}
+
+/// The condition in C under which a general pool takes requests of `size`; empty
+/// if it takes all.
+fn takes(pool: &General) -> String {
+    let least = (pool.from > 0).then(|| format!("size >= {}U", pool.from));
+    let most = (pool.up_to < usize::MAX).then(|| format!("size <= {}U", pool.up_to));
+    let both: Vec<String> = least.into_iter().chain(most).collect();
+    both.join(" && ")
 }
 
 fn index_summary(index: &IndexKind) -> String {
@@ -84,6 +115,7 @@ fn index_summary(index: &IndexKind) -> String {
             order,
             depth_percent,
             max_fit_percent,
+            links,
         } => {
             let mut text = format!("{} fit, {} order", fit_name(fit), order_name(order));
             if depth_percent < 100 {
@@ -91,6 +123,9 @@ fn index_summary(index: &IndexKind) -> String {
             }
             if max_fit_percent > 0 {
                 text += &format!(", blocks up to {max_fit_percent} % of the need");
+            }
+            if links == Links::Single {
+                text += ", single links";
             }
             text
         }
@@ -106,6 +141,10 @@ fn index_summary(index: &IndexKind) -> String {
             _ => format!("segregated fit, {second_level} classes a power of two, {probes} probes"),
         },
         IndexKind::Kingsley => "Kingsley, powers of two without merging".to_string(),
+        IndexKind::FixedSizes { sizes } => {
+            let sizes: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
+            format!("blocks of {} bytes without merging", sizes.join(", "))
+        }
         IndexKind::Buddy { lowest: false } => "binary buddy".to_string(),
         IndexKind::Buddy { lowest: true } => "binary buddy, lowest address first".to_string(),
     }
@@ -136,9 +175,9 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         number.to_string()
     };
     let halves = matches!(pool.index, IndexKind::Buddy { .. });
-    // Kingsley never merges and always splits, whatever the description's limits.
+    // These never merge and always split, whatever the description's limits.
     let (coalesce, split) = match pool.index {
-        IndexKind::Kingsley => (0, 0),
+        IndexKind::Kingsley | IndexKind::FixedSizes { .. } => (0, 0),
         _ => (pool.limits.coalesce_up_to, pool.limits.split_down_to),
     };
     let common = context! {
@@ -148,15 +187,19 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         article => if count == 1 { "the general pool".to_string() } else { format!("general pool {number}") },
         summary => pool_summary(pool),
         number => number,
+        takes => takes(pool),
+        from => pool.from,
         up_to => pool.up_to,
+        up_to_rust => if pool.up_to == usize::MAX { "usize::MAX".to_string() } else { pool.up_to.to_string() },
         halves => halves,
-        wilderness => matches!(pool.index, IndexKind::List { .. } | IndexKind::Kingsley),
+        wilderness => !halves && !matches!(pool.index, IndexKind::Classes { .. }),
         merges_all => !halves && coalesce == usize::MAX,
         coalesce => bytes(coalesce, "unlimited"),
         split => bytes(split, "never"),
-        dedicated => !description.dedicated.is_empty(),
-        dedicated_64 => dedicated_blocks(description, &pool.index, 8),
-        dedicated_32 => dedicated_blocks(description, &pool.index, 4),
+        dedicated => description.dedicated_of(pool).next().is_some(),
+        dedicated_64 => dedicated_blocks(description, pool, 8),
+        dedicated_32 => dedicated_blocks(description, pool, 4),
+        kept => kept(description),
     };
     let index = match pool.index {
         IndexKind::List {
@@ -164,6 +207,7 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
             order,
             depth_percent,
             max_fit_percent,
+            links,
         } => context! {
             kind => "list",
             fit => fit_name(fit),
@@ -172,6 +216,7 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
             order_variant => format!("{order:?}"),
             depth => depth_percent,
             max_fit => max_fit_percent,
+            single => links == Links::Single,
         },
         IndexKind::Classes {
             second_level,
@@ -181,6 +226,17 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
             log2 => second_level.trailing_zeros(),
             probes => bytes(probes, "unlimited"),
         },
+        IndexKind::FixedSizes { sizes } => {
+            let sizes: Vec<u32> = sizes.iter().collect();
+            let largest = sizes.last().copied().unwrap_or(0);
+            let first_power = (u64::from(largest) + 1).next_power_of_two();
+            context! {
+                kind => "fixed",
+                sizes => sizes,
+                first_power => first_power,
+                first_power_log2 => first_power.ilog2(),
+            }
+        }
         IndexKind::Kingsley => context! { kind => "kingsley" },
         IndexKind::Buddy { lowest } => context! { kind => "buddy", lowest => lowest },
     };
@@ -195,21 +251,53 @@ fn bytes(number: usize, largest: &str) -> String {
     }
 }
 
-/// The blocks that dedicated lists keep on a target with such words, each once.
-fn dedicated_blocks(description: &Description, index: &IndexKind, word: usize) -> Vec<usize> {
+/// What dedicated lists need beyond links in both directions and LIFO order.
+fn kept(description: &Description) -> Value {
+    let any =
+        |wanted: fn(&DedicatedPool) -> bool| description.dedicated.iter().any(|pool| wanted(&pool));
+    let fifo = any(|pool| pool.order == Order::Fifo);
+    let address = any(|pool| pool.order == Order::Address);
+    let single = any(|pool| pool.links == Links::Single);
+    let all_single = !any(|pool| pool.links == Links::Double);
+    context! {
+        any => fifo || address || single,
+        fifo => fifo,
+        address => address,
+        single => single,
+        all_single => all_single,
+    }
+}
+
+/// The blocks that dedicated lists keep on a target with such words, each once,
+/// and how each list is kept.
+fn dedicated_blocks(description: &Description, general: &General, word: usize) -> Value {
     let geometry = Geometry::tagged(word);
     let mut blocks = Vec::new();
-    for pool in description.dedicated.iter() {
+    let mut pools: Vec<DedicatedPool> = Vec::new();
+    for pool in description.dedicated_of(general) {
         let Some(block) = geometry.block_for(pool.size) else {
             continue;
         };
-        let block = match index {
+        let block = match general.index {
             IndexKind::Kingsley | IndexKind::Buddy { .. } => block.next_power_of_two(),
+            IndexKind::FixedSizes { sizes } => sizes.block_size(block),
             _ => block,
         };
         if !blocks.contains(&block) {
             blocks.push(block);
+            pools.push(pool);
         }
     }
-    blocks
+    let mask = |wanted: fn(&DedicatedPool) -> bool| {
+        let lists = pools.iter().enumerate().filter(|(_, pool)| wanted(pool));
+        lists.fold(0_u32, |mask, (list, _)| mask | 1 << list)
+    };
+    context! {
+        blocks => blocks,
+        fifo => mask(|pool| pool.order == Order::Fifo),
+        address => mask(|pool| pool.order == Order::Address),
+        single => mask(|pool| pool.links == Links::Single),
+        orders => pools.iter().map(|pool| format!("{:?}", pool.order)).collect::<Vec<_>>(),
+        links => pools.iter().map(|pool| format!("{:?}", pool.links)).collect::<Vec<_>>(),
+    }
 }

@@ -36,11 +36,13 @@ impl QuickAny {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => QuickAny::List(QuickList::with(ChosenList {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
                 limits,
             })),
             IndexKind::Classes {

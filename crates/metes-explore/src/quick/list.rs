@@ -11,6 +11,7 @@
 //! Invariant: every decision, and every read and write told to the store, is the one that
 //! `ListFit` would have made with the same parameters.
 
+use metes_heap::index::links::Links;
 use metes_heap::index::list::{ChosenList, ListParameters};
 use metes_heap::index::{Index, Limits};
 use metes_heap::store::ledger::LedgerBlock;
@@ -55,9 +56,20 @@ pub(crate) struct QuickList {
     wilderness: Option<LedgerBlock>,
 }
 
-/// A block and its size in granules, if any was found; how many blocks were visited; and
+/// A block, if any was found; how many blocks were visited; and
 /// whether the search returned early.
-type Chosen = (Option<(LedgerBlock, u32)>, usize, bool);
+type Chosen = (Option<Taken>, usize, bool);
+
+/// A block taken out of the list.
+struct Taken {
+    block: LedgerBlock,
+    /// In granules.
+    size: u32,
+    /// Blocks before it, where links are single.
+    rank: usize,
+    /// Whether the link of the head to the last block must be written.
+    last: bool,
+}
 
 /// What a search ends with.
 struct Searched {
@@ -374,35 +386,68 @@ impl QuickList {
         found
     }
 
-    /// Takes the block at a position of the order that was searched out of the list;
-    /// returns it with its size in granules.
     #[inline(always)]
-    fn take_out(&mut self, at: Position) -> (LedgerBlock, u32) {
+    fn single(&self) -> bool {
+        self.parameters.links == Links::Single
+    }
+
+    /// Takes the block at a position of the order that was searched out of the list.
+    #[inline(always)]
+    fn take_out(&mut self, at: Position) -> Taken {
         self.refused = None;
-        self.length -= 1;
-        if self.ranked() {
+        let mut taken = if self.ranked() {
             let key = self.sizes.key(at);
+            let place = key as u32;
+            let rank = if self.single() { self.rank(place) } else { 0 };
             let block = self.sizes.item(at);
             self.sizes.remove(at);
-            self.ranks.remove(self.number(key as u32));
-            if self.length < self.long_from() / SHORT_SHARE {
-                self.shorten();
+            self.ranks.remove(self.number(place));
+            Taken {
+                block,
+                size: (key >> 32) as u32,
+                rank,
+                last: false,
             }
-            return (block, (key >> 32) as u32);
-        }
-        let (place, size) = (self.places.key(at), self.places.value(at));
-        let block = self.places.item(at);
-        if self.parameters.fit == Fit::Next && self.rover == Some(place) {
-            self.rover = self.places.key_after(at);
-        }
-        self.places.remove(at);
-        if self.long {
-            self.sizes.remove(self.sizes.locate(key(size, place)));
-            if self.length < self.long_from() / SHORT_SHARE {
-                self.shorten();
+        } else {
+            let (place, size) = (self.places.key(at), self.places.value(at));
+            let rank = if self.single() {
+                self.places.rank(at)
+            } else {
+                0
+            };
+            let block = self.places.item(at);
+            if self.parameters.fit == Fit::Next && self.rover == Some(place) {
+                self.rover = self.places.key_after(at);
             }
+            self.places.remove(at);
+            if self.long {
+                self.sizes.remove(self.sizes.locate(key(size, place)));
+            }
+            Taken {
+                block,
+                size,
+                rank,
+                last: false,
+            }
+        };
+        self.length -= 1;
+        if self.long && self.length < self.long_from() / SHORT_SHARE {
+            self.shorten();
         }
-        (block, size)
+        taken.last =
+            self.single() && self.parameters.order == Order::Fifo && taken.rank == self.length;
+        taken
+    }
+
+    /// Words that taking a block out of the list reads and writes, length and rover
+    /// included.
+    #[inline(always)]
+    fn unlinking(&self, last: bool) -> (u32, u32) {
+        if self.single() {
+            (1 + 2, 1 + u32::from(last) + 1)
+        } else {
+            (2 + 2, 2 + 1)
+        }
     }
 
     #[inline(always)]
@@ -497,13 +542,13 @@ impl QuickList {
 
     /// Takes out a block of which place and size are known.
     #[inline(never)]
-    fn leave(&mut self, place: u32, size: u32) {
+    fn leave(&mut self, place: u32, size: u32) -> Taken {
         let at = if self.ranked() {
             self.sizes.locate(key(size, place))
         } else {
             self.places.locate(place)
         };
-        self.take_out(at);
+        self.take_out(at)
     }
 
     /// Searches for a block and takes it out, with its size in granules; also returns
@@ -617,8 +662,13 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
             }
         };
         let walked = self.enter(place, size, block);
-        // A link behind the place, four links written; the length.
-        store.touch(walked + 1 + 1, 4 + 1);
+        // The link behind the place and the links to and from the block; the length.
+        let fifo = self.parameters.order == Order::Fifo;
+        let (reads, writes) = match self.parameters.links {
+            Links::Double => (1, 4),
+            Links::Single => (u32::from(!fifo), 2 + u32::from(fifo)),
+        };
+        store.touch(walked + reads + 1, writes + 1);
     }
 
     #[inline(always)]
@@ -628,19 +678,29 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
             store.touch(1, 1);
             return;
         }
-        self.leave(self.place(store, block), self.granules(size));
-        // The wilderness; two links read and two written; length and rover.
-        store.touch(1 + 2 + 2, 2 + 1);
+        let taken = self.leave(self.place(store, block), self.granules(size));
+        // With single links what precedes the block is looked for from the head.
+        let walked = if self.single() {
+            taken.rank as u32 + 1
+        } else {
+            0
+        };
+        let (reads, writes) = self.unlinking(taken.last);
+        // The wilderness is compared with first.
+        store.touch(1 + walked + reads, writes);
     }
 
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(LedgerBlock, usize)> {
+        // With single links the rover precedes the block where the search begins.
+        let begins = u32::from(self.single() && self.rover.is_some());
         let (found, visited, early) = self.choose(need);
         // Parameters and length, the link of the head, then header and link of each.
-        let reads = 2 + 1 + 2 * visited as u32 - u32::from(early);
-        if let Some((block, size)) = found {
-            store.touch(reads + 2 + 2, 2 + 1);
-            return Some((block, (size as usize) << self.granule_log2));
+        let reads = 2 + 1 + begins + 2 * visited as u32 - u32::from(early);
+        if let Some(taken) = found {
+            let (more, writes) = self.unlinking(taken.last);
+            store.touch(reads + more, writes);
+            return Some((taken.block, (taken.size as usize) << self.granule_log2));
         }
         store.touch(reads, 0);
         let block = self.wilderness?;

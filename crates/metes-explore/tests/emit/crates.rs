@@ -26,7 +26,14 @@ fn the_emitted_crate_decides_alike() {
     let target = tempfile::tempdir().unwrap();
     let driver = include_str!("tuned.rs").replace("DRIVER_ARENA", &ARENA.to_string());
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
-    for (name, description) in sample::some(&["tlsf", "buddy", "dedicated", "everything"]) {
+    for (name, description) in sample::some(&[
+        "tlsf",
+        "buddy",
+        "ose",
+        "single-links",
+        "dedicated",
+        "everything",
+    ]) {
         let directory = emitted(&description);
         let rust = directory.path().join("rust");
         std::fs::create_dir(rust.join("examples")).unwrap();

@@ -3,7 +3,7 @@
 //! Invariant: a seed determines what is drawn, on every machine.
 
 use metes_heap::description::{DedicatedPool, Description, General, IndexKind, ObjectPoolKind};
-use metes_heap::{Fit, Limits, Order};
+use metes_heap::{Fit, Limits, Links, Order, SizeTable};
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 pub(crate) struct Random(u64);
@@ -96,10 +96,39 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
         order,
         depth_percent,
         max_fit_percent,
+        links: Links::Double,
     };
+    let single = |fit, order| IndexKind::List {
+        fit,
+        order,
+        depth_percent: 100,
+        max_fit_percent: 0,
+        links: Links::Single,
+    };
+    let mut linked = Description::of(single(Fit::Next, Order::Fifo));
+    for (size, order, links) in [
+        (24, Order::Fifo, Links::Single),
+        (100, Order::Address, Links::Double),
+        (300, Order::Lifo, Links::Single),
+        (500, Order::Fifo, Links::Double),
+    ] {
+        linked.dedicated.push(DedicatedPool {
+            order,
+            links,
+            ..DedicatedPool::new(size, 0)
+        });
+    }
+    let mut all_single = Description::of(single(Fit::First, Order::Lifo));
+    for (size, order) in [(24, Order::Lifo), (100, Order::Fifo)] {
+        all_single.dedicated.push(DedicatedPool {
+            order,
+            links: Links::Single,
+            ..DedicatedPool::new(size, 0)
+        });
+    }
     let mut dedicated = Description::of(IndexKind::tlsf(16));
     for size in [24, 100, 120] {
-        dedicated.dedicated.push(DedicatedPool { size, level: 0 });
+        dedicated.dedicated.push(DedicatedPool::new(size, 0));
     }
     let mut everything = Description::of(IndexKind::tlsf(32));
     everything.general = metes_heap::description::List::EMPTY;
@@ -110,13 +139,11 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
     ] {
         everything.general.push(General {
             up_to,
-            index,
-            limits: Limits::NONE,
-            level: 0,
+            ..General::of(index)
         });
     }
     for size in [200, 1000] {
-        everything.dedicated.push(DedicatedPool { size, level: 0 });
+        everything.dedicated.push(DedicatedPool::new(size, 0));
     }
     for size in [32, 48, 128] {
         everything.objects.push(ObjectPoolKind {
@@ -137,11 +164,23 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
             "next-fit",
             Description::of(list(Fit::Next, Order::Address, 50, 150)),
         ),
+        (
+            "ose",
+            Description::of(IndexKind::FixedSizes {
+                sizes: SizeTable::DEFAULT,
+            }),
+        ),
         ("buddy", Description::of(IndexKind::Buddy { lowest: false })),
         (
             "lowest-buddy",
             Description::of(IndexKind::Buddy { lowest: true }),
         ),
+        (
+            "single-best",
+            Description::of(single(Fit::Best, Order::Address)),
+        ),
+        ("single-links", linked),
+        ("all-single", all_single),
         ("dedicated", dedicated),
         ("everything", everything),
     ]
@@ -173,20 +212,24 @@ fn draw(random: &mut Random) -> Description {
     let mut up_to = 0;
     for pool in 0..pools {
         up_to += 1 + random.below(2_000);
+        let index = index(random);
         drawn.general.push(General {
             up_to: if pool + 1 == pools { usize::MAX } else { up_to },
-            index: index(random),
             limits: Limits {
                 coalesce_up_to: random.one_of(&[usize::MAX, usize::MAX, 0, 8_192]),
                 split_down_to: random.one_of(&[0, 0, 100, usize::MAX]),
             },
-            level: 0,
+            ..General::of(index)
         });
     }
     let mut size = 0;
     for _ in 0..random.below(4) {
         size += 1 + random.below(300);
-        drawn.dedicated.push(DedicatedPool { size, level: 0 });
+        drawn.dedicated.push(DedicatedPool {
+            order: random.one_of(&[Order::Lifo, Order::Fifo, Order::Address]),
+            links: random.one_of(&[Links::Double, Links::Single]),
+            ..DedicatedPool::new(size, 0)
+        });
     }
     let slab = random.one_of(&[2_048, 4_096, 16_384]);
     let mut size = 0;
@@ -201,19 +244,28 @@ fn draw(random: &mut Random) -> Description {
     drawn
 }
 
+/// A table of block sizes.
+fn table(sizes: &[u32]) -> SizeTable {
+    SizeTable::new(sizes).expect("rising multiples of 32")
+}
+
 fn index(random: &mut Random) -> IndexKind {
-    match random.below(8) {
+    match random.below(9) {
         0..4 => IndexKind::List {
             fit: random.one_of(&[Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact]),
             order: random.one_of(&[Order::Lifo, Order::Fifo, Order::Address]),
             depth_percent: random.one_of(&[100, 100, 1, 30]),
             max_fit_percent: random.one_of(&[0, 0, 100, 130]),
+            links: random.one_of(&[Links::Double, Links::Single]),
         },
         4 | 5 => IndexKind::Classes {
             second_level: 1 << random.below(6),
             probes: random.one_of(&[0, 0, 3, usize::MAX]),
         },
         6 => IndexKind::Kingsley,
+        7 => IndexKind::FixedSizes {
+            sizes: random.one_of(&[SizeTable::DEFAULT, table(&[32, 96, 1536, 1568])]),
+        },
         _ => IndexKind::Buddy {
             lowest: random.below(2) == 0,
         },

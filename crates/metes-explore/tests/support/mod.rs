@@ -4,7 +4,7 @@
 
 use metes_explore::{Events, EventsBuilder, Operation};
 use metes_heap::description::{DedicatedPool, General, List, ObjectPoolKind};
-use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 use proptest::prelude::*;
 
 /// One step of a random program: which live block, if any, what size.
@@ -70,6 +70,10 @@ pub(crate) fn trace(steps: &[Step]) -> Events {
     builder.finish()
 }
 
+fn links() -> impl Strategy<Value = Links> {
+    prop::sample::select(vec![Links::Double, Links::Single])
+}
+
 pub(crate) fn kind() -> impl Strategy<Value = IndexKind> {
     let fit = prop::sample::select(vec![
         Fit::First,
@@ -82,14 +86,15 @@ pub(crate) fn kind() -> impl Strategy<Value = IndexKind> {
     let depth = prop::sample::select(vec![100_u32, 50, 5]);
     let max_fit = prop::sample::select(vec![0_u32, 100, 150]);
     prop_oneof![
-        (fit, order, depth, max_fit).prop_map(|(fit, order, depth_percent, max_fit_percent)| {
-            IndexKind::List {
+        (fit, order, depth, max_fit, links()).prop_map(
+            |(fit, order, depth_percent, max_fit_percent, links)| IndexKind::List {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             }
-        }),
+        ),
         (
             0_u32..6,
             prop::sample::select(vec![0_usize, 1, 4, usize::MAX])
@@ -99,6 +104,11 @@ pub(crate) fn kind() -> impl Strategy<Value = IndexKind> {
                 probes
             }),
         Just(IndexKind::Kingsley),
+        prop::sample::select(vec![&[64_u32, 1024][..], &[32, 96, 224, 1536]]).prop_map(|sizes| {
+            IndexKind::FixedSizes {
+                sizes: SizeTable::new(sizes).unwrap(),
+            }
+        }),
         any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
     ]
 }
@@ -107,13 +117,11 @@ fn general() -> impl Strategy<Value = General> {
     let coalesce = prop::sample::select(vec![usize::MAX, usize::MAX, 0, 256, 8192]);
     let split = prop::sample::select(vec![0_usize, 0, 128, usize::MAX]);
     (kind(), coalesce, split).prop_map(|(index, coalesce_up_to, split_down_to)| General {
-        up_to: usize::MAX,
-        index,
         limits: Limits {
             coalesce_up_to,
             split_down_to,
         },
-        level: 0,
+        ..General::of(index)
     })
 }
 
@@ -121,15 +129,29 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
     let split = prop_oneof![Just(None), (40_usize..4000).prop_map(Some)];
     let dedicated = prop::sample::subsequence(vec![24_usize, 48, 66, 1514], 0..=4);
     let objects = prop::sample::subsequence(vec![16_usize, 32, 48, 80, 128], 0..=3);
-    (general(), general(), split, dedicated, objects, 13_u32..16).prop_map(
-        |(first, second, split, dedicated, objects, slab)| {
+    let order = prop::sample::select(vec![Order::Lifo, Order::Fifo]);
+    let kept = (order, links());
+    (
+        general(),
+        general(),
+        split,
+        dedicated,
+        kept,
+        objects,
+        13_u32..16,
+    )
+        .prop_map(|(first, second, split, dedicated, kept, objects, slab)| {
             let general = match split {
                 Some(up_to) => vec![General { up_to, ..first }, second],
                 None => vec![first],
             };
             let dedicated: Vec<_> = dedicated
                 .into_iter()
-                .map(|size| DedicatedPool { size, level: 0 })
+                .map(|size| DedicatedPool {
+                    order: kept.0,
+                    links: kept.1,
+                    ..DedicatedPool::new(size, 0)
+                })
                 .collect();
             let slab = 1_usize << slab;
             let objects: Vec<_> = objects
@@ -146,6 +168,5 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
                 dedicated: List::from_slice(&dedicated),
                 objects: List::from_slice(&objects),
             }
-        },
-    )
+        })
 }

@@ -7,6 +7,7 @@
 
 use super::BoundError;
 use super::demand::{Load, Rounding, Sizes, product};
+use crate::index::fixed::SizeTable;
 
 /// How far above a block size a search may look past holes that would fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(super) enum Ceiling {
     /// Holes are kept in classes, `per_doubling` to a power of two, and the search starts at
     /// the first class all of whose members fit.
     Classes { per_doubling: u32 },
+    /// Blocks have the sizes of a table, above its largest powers of two.
+    Table(SizeTable),
 }
 
 impl Ceiling {
@@ -27,6 +30,14 @@ impl Ceiling {
             Ceiling::Classes { per_doubling } => {
                 let width = (1u128 << needed.ilog2()) / u128::from(per_doubling);
                 needed.next_multiple_of(width.max(granule))
+            }
+            Ceiling::Table(sizes) => {
+                let mut rounded = sizes
+                    .iter()
+                    .map(|size| u128::from(size).next_multiple_of(granule));
+                rounded
+                    .find(|&size| size >= needed)
+                    .unwrap_or_else(|| needed.next_power_of_two())
             }
         }
     }

@@ -5,10 +5,10 @@
 
 use super::{
     Bound, BoundError, BuddyChoice, ClassSearch, Coalescing, Demand, Geometry, HeapKind, Limits,
-    Order, Part, Splitting,
+    Order, Part, Splitting, Time,
 };
-use crate::description::{Description, GENERAL, IndexKind, OBJECTS};
-use crate::{Fit, index, store};
+use crate::description::{Description, GENERAL, IndexKind, LEVELS, OBJECTS};
+use crate::{Fit, Links, index, store};
 
 impl HeapKind<'static> {
     /// The kind that the bounds know for an index with its limits.
@@ -33,6 +33,8 @@ impl HeapKind<'static> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                // Links change no placement; for time see `walks_on_free`.
+                links: _,
             } => {
                 let limits = Limits {
                     depth_percent: depth_percent.min(255) as u8,
@@ -72,6 +74,7 @@ impl HeapKind<'static> {
                 },
                 limits,
             },
+            IndexKind::FixedSizes { sizes } => HeapKind::FixedSizes { sizes },
             IndexKind::Kingsley => HeapKind::Kingsley { page: 0 },
             IndexKind::Buddy { lowest } => HeapKind::Buddy {
                 choice: if lowest {
@@ -101,6 +104,8 @@ impl Geometry {
 /// The guarantee of a described heap. `geometry` is that of its general pools; object pools keep
 /// their records outside.
 ///
+/// Where ranges of pools overlap, no bound is proved, and the note says so.
+///
 /// A single general pool has its own bound with formula; several pools have the sum. Dedicated
 /// free lists keep freed blocks out of merging, so each counts once more for all live bytes
 /// (`docs/guarantees.md#dedicated`).
@@ -109,6 +114,20 @@ impl Geometry {
 /// As [`super::bound`].
 pub fn described(
     description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+) -> Result<Bound, BoundError> {
+    described_in(description, &[None; LEVELS], geometry, demand)
+}
+
+/// The guarantee of a described heap whose memory levels have sizes. Where a pool lies in a level
+/// with a size no bound is proved, and the note says so.
+///
+/// # Errors
+/// As [`super::bound`].
+pub fn described_in(
+    description: &Description,
+    sizes: &[Option<usize>; LEVELS],
     geometry: &Geometry,
     demand: &Demand,
 ) -> Result<Bound, BoundError> {
@@ -129,10 +148,13 @@ pub fn described(
         _ => pools(description, geometry, demand, &asked)?,
     };
     if lists > 0 {
-        let unmerged = description
-            .general
-            .iter()
-            .any(|pool| pool.limits != index::Limits::NONE || pool.index == IndexKind::Kingsley);
+        let unmerged = description.general.iter().any(|pool| {
+            let never = matches!(
+                pool.index,
+                IndexKind::Kingsley | IndexKind::FixedSizes { .. }
+            );
+            never || pool.limits != index::Limits::NONE
+        });
         let inexact = geometry.minimum > geometry.granule
             || demand.alignment > geometry.granule
             || demand.resized_in_place;
@@ -149,7 +171,45 @@ pub fn described(
         }
         bound.necessary_bytes = super::necessary(geometry, demand)?;
     }
+    let limited = |level: u8| sizes.get(usize::from(level)).is_some_and(Option::is_some);
+    let limited = description.general.iter().any(|pool| limited(pool.level))
+        || description.objects.iter().any(|pool| limited(pool.level));
+    if limited || !description.partitions() {
+        bound.heap_bytes = None;
+        bound.used = None;
+        bound.others = Default::default();
+        bound.note = Some(
+            "no finite bound is proved: where ranges of pools overlap or a memory level is \
+             limited, which pool a block lies in depends on what found room before",
+        );
+        bound.necessary_bytes = super::necessary(geometry, demand)?;
+    }
+    if walks_on_free(description) {
+        bound.time.free = bound.time.free.max(Time::Holes);
+        bound.time.resize = bound.time.resize.max(Time::Holes.and_move());
+    }
     Ok(bound)
+}
+
+/// Whether a free walks a list that the kinds of the bounds do not tell of: what
+/// precedes a block in a list with single links is looked for when a merge takes
+/// the block out, and a dedicated list kept by address is walked when one enters.
+fn walks_on_free(description: &Description) -> bool {
+    let merges = |pool: crate::description::General| {
+        let single = matches!(
+            pool.index,
+            IndexKind::List {
+                links: Links::Single,
+                ..
+            }
+        );
+        single && pool.limits.coalesce_up_to != 0
+    };
+    description.general.iter().any(merges)
+        || description
+            .dedicated
+            .iter()
+            .any(|pool| pool.order == crate::Order::Address)
 }
 
 /// Object pools and general pools, each with the requests that are routed to it.

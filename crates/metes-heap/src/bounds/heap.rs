@@ -2,6 +2,7 @@
 
 use super::any_fit::Ceiling;
 use super::{BoundError, Demand, Geometry};
+use crate::index::fixed::SizeTable;
 
 /// Order of a free list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +189,11 @@ pub enum HeapKind<'a> {
         /// Bytes taken from the system at once for a class; 0: block by block.
         page: u64,
     },
+    /// A free list for each of a few block sizes, never merged (OSE-style).
+    FixedSizes {
+        /// The sizes; larger blocks are powers of two.
+        sizes: SizeTable,
+    },
     /// Bitmaps of equal slots.
     ObjectPool {
         /// Bytes of a slot.
@@ -213,6 +219,7 @@ impl HeapKind<'_> {
             HeapKind::Tlsf { .. } => "tlsf",
             HeapKind::Buddy { .. } => "buddy",
             HeapKind::Kingsley { .. } => "kingsley",
+            HeapKind::FixedSizes { .. } => "ose",
             HeapKind::ObjectPool { .. } => "object-pool",
             HeapKind::Composite(_) => "composite",
         }
@@ -267,6 +274,7 @@ impl HeapKind<'_> {
                     ClassSearch::NextClass => classes,
                 })
             }
+            HeapKind::FixedSizes { sizes } => Ok(Ceiling::Table(sizes)),
             _ => Ok(Ceiling::Exact),
         }
     }
@@ -306,7 +314,9 @@ impl HeapKind<'_> {
                 // The lists of the orders are kept by address.
                 _ => (Time::Holes, Time::Holes),
             },
-            HeapKind::Kingsley { .. } => (Time::Constant, Time::Constant),
+            HeapKind::Kingsley { .. } | HeapKind::FixedSizes { .. } => {
+                (Time::Constant, Time::Constant)
+            }
             HeapKind::ObjectPool { slab: 0, .. } => (Time::Words, Time::Constant),
             HeapKind::ObjectPool { .. } => (Time::Constant, Time::Constant),
             HeapKind::Composite(parts) => {
@@ -366,7 +376,7 @@ pub enum Time {
 }
 
 impl Time {
-    const fn and_move(self) -> Self {
+    pub(super) const fn and_move(self) -> Self {
         match self {
             Time::Orders => Time::OrdersMoved,
             Time::Words => Time::WordsMoved,

@@ -8,6 +8,7 @@ use std::vec::Vec;
 use super::{Demand, Geometry, HeapKind, bound};
 use crate::index::Index;
 use crate::index::any::AnyIndex;
+use crate::index::fixed::SizeTable;
 use crate::store::ledger::{ByHandle, Handle, Ledger, Record};
 use crate::{Fit, Heap, IndexKind, Limits, Order, store};
 
@@ -149,6 +150,9 @@ fn no_request_within_the_demand_is_refused() {
         second_level,
         probes,
     };
+    let fixed = |sizes| IndexKind::FixedSizes {
+        sizes: SizeTable::new(sizes).unwrap(),
+    };
     let kinds = [
         (list(Fit::First, Order::Address), Limits::NONE),
         (list(Fit::First, Order::Lifo), Limits::NONE),
@@ -164,6 +168,8 @@ fn no_request_within_the_demand_is_refused() {
         (classes(1, 0), Limits::NONE),
         (classes(1, usize::MAX), Limits::NONE),
         (IndexKind::Kingsley, Limits::NONE),
+        (fixed(&[64, 128, 512]), Limits::NONE),
+        (fixed(&[96, 192, 288]), Limits::NONE),
         (IndexKind::Buddy { lowest: false }, Limits::NONE),
         (IndexKind::Buddy { lowest: true }, Limits::NONE),
     ];
@@ -197,7 +203,7 @@ fn no_request_within_the_demand_is_refused() {
             }
         }
     }
-    // Kingsley and exact fit promise nothing when blocks are cut in place; buddies serve
+    // Heaps that never merge promise nothing when blocks are cut in place; buddies serve
     // alignments only up to that of their first block.
-    assert_eq!(attacked, (16 * 6 - 2 * 2 - 2) * 4 * 3);
+    assert_eq!(attacked, (18 * 6 - 4 * 2 - 2) * 4 * 3);
 }

@@ -143,7 +143,7 @@ fn descriptions_have_bounds() {
     assert_eq!(got.heap_bytes, Some(12));
     assert!(got.used.is_some());
     // One dedicated list: M = 12, s = 3: 9 * 3 + 3. The lower bound stays that of M = 6.
-    heap.dedicated.push(DedicatedPool { size: 2, level: 0 });
+    heap.dedicated.push(DedicatedPool::new(2, 0));
     let got = described(&heap, &UNIT, &demand).unwrap();
     assert_eq!(got.heap_bytes, Some(30));
     assert_eq!(got.necessary_bytes, 8);
@@ -155,9 +155,7 @@ fn descriptions_have_bounds() {
     // Slabs of 512 for up to 32 bytes, TLSF to 1000, best fit beyond.
     let general = |up_to, index| General {
         up_to,
-        index,
-        limits: crate::Limits::NONE,
-        level: 0,
+        ..General::of(index)
     };
     let heap = Description {
         general: List::from_slice(&[general(1000, IndexKind::tlsf(4)), general(usize::MAX, best)]),
@@ -181,6 +179,24 @@ fn descriptions_have_bounds() {
     // Without large requests the last pool needs nothing.
     let small = described(&heap, &Geometry::outside(16), &Demand::new(4000, 32, 20)).unwrap();
     assert_eq!(small.heap_bytes, Some(13 * 512));
+    // A limited level, or a range with a hole before it: nothing is proved, and that is said.
+    let ranged = Description {
+        general: List::from_slice(&[
+            General {
+                from: 64,
+                ..general(1000, best)
+            },
+            General::of(best),
+        ]),
+        ..heap
+    };
+    let near = [Some(1 << 20), None, None, None];
+    for (heap, sizes) in [(heap, near), (ranged, [None; 4])] {
+        let got = described_in(&heap, &sizes, &Geometry::outside(16), &demand).unwrap();
+        assert_eq!((got.heap_bytes, got.used), (None, None));
+        assert!(got.note.unwrap().contains("no finite bound is proved"));
+        assert!(got.necessary_bytes > 0);
+    }
 }
 
 /// Why `described` gives no bound for dedicated lists over boundary tags. If this fails because

@@ -4,6 +4,7 @@
 
 use super::buddy::Buddy;
 use super::classes::{ChosenClasses, SizeClasses};
+use super::fixed::FixedSizes;
 use super::kingsley::Kingsley;
 use super::list::{ChosenList, ListFit};
 use super::{Index, Limits};
@@ -23,6 +24,8 @@ pub enum AnyIndex<B> {
     Classes(SizeClasses<ChosenClasses>),
     /// Kingsley.
     Kingsley(Kingsley<B>),
+    /// Fixed block sizes.
+    FixedSizes(FixedSizes<B>),
     /// Binary buddy, latest freed first.
     Buddy(Buddy<false>),
     /// Binary buddy, lowest address first.
@@ -38,11 +41,13 @@ impl<B> AnyIndex<B> {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => AnyIndex::List(ListFit::with(ChosenList {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
                 limits,
             })),
             IndexKind::Classes {
@@ -54,6 +59,7 @@ impl<B> AnyIndex<B> {
                 limits,
             })),
             IndexKind::Kingsley => AnyIndex::Kingsley(Kingsley::new()),
+            IndexKind::FixedSizes { sizes } => AnyIndex::FixedSizes(FixedSizes::new(sizes)),
             IndexKind::Buddy { lowest: false } => AnyIndex::Buddy(Buddy::new()),
             IndexKind::Buddy { lowest: true } => AnyIndex::LowestBuddy(Buddy::new()),
         }
@@ -66,6 +72,7 @@ macro_rules! each {
             AnyIndex::List($index) => $call,
             AnyIndex::Classes($index) => $call,
             AnyIndex::Kingsley($index) => $call,
+            AnyIndex::FixedSizes($index) => $call,
             AnyIndex::Buddy($index) => $call,
             AnyIndex::LowestBuddy($index) => $call,
         }

@@ -4,29 +4,122 @@
 //! same size and neither merged nor cut again: the *dedicated pools* of
 //! Mamagkakis et al. (EMSOFT 2006). A hit costs a pop.
 //!
+//! Each list has an order and links of its own. No neighbour ever takes a kept
+//! block back, since to its neighbours it is in use; blocks leave from the front
+//! alone, so that single links save words at every free and every hit and cost
+//! none anywhere.
+//!
 //! Invariant: list `i` holds blocks of exactly `sizes[i]` bytes, all of them
 //! marked retained and, for their neighbours, in use.
 
-use super::{Index, Limits, link_after, unlink, walk_list};
+use super::links::{Links, Ring};
+use super::list::Order;
+use super::{Index, Limits};
+use crate::description::{DEDICATED, DedicatedPool};
 use crate::store::{Geometry, Store};
+
+/// How each dedicated list is kept.
+pub trait ListKeeping: Copy {
+    /// Where a freed block enters list `pool`; requests take from the front.
+    fn order(&self, pool: usize) -> Order {
+        let _ = pool;
+        Order::Lifo
+    }
+    /// How the blocks of list `pool` are linked.
+    fn links(&self, pool: usize) -> Links {
+        let _ = pool;
+        Links::Double
+    }
+}
+
+/// Every list in LIFO order with double links.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DefaultKeeping;
+
+impl ListKeeping for DefaultKeeping {}
+
+/// Order and links of each list, chosen at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct ChosenKeeping<const POOLS: usize> {
+    /// See [`ListKeeping::order`].
+    pub order: [Order; POOLS],
+    /// See [`ListKeeping::links`].
+    pub links: [Links; POOLS],
+}
+
+impl<const POOLS: usize> ListKeeping for ChosenKeeping<POOLS> {
+    #[inline(always)]
+    fn order(&self, pool: usize) -> Order {
+        self.order[pool]
+    }
+
+    #[inline(always)]
+    fn links(&self, pool: usize) -> Links {
+        self.links[pool]
+    }
+}
 
 /// `inner` with a dedicated list for each of `sizes` (block sizes, record
 /// included; zero entries, at the end, are unused).
 #[derive(Clone, Debug)]
-pub struct Dedicated<I, const POOLS: usize> {
+pub struct Dedicated<I, const POOLS: usize, K = DefaultKeeping> {
     sizes: [usize; POOLS],
     inner: I,
     /// Number of the first dedicated list head.
     first_head: usize,
+    keeping: K,
 }
 
 impl<I, const POOLS: usize> Dedicated<I, POOLS> {
-    /// Dedicated lists for blocks of `sizes` in front of `inner`.
+    /// Dedicated lists for blocks of `sizes` in front of `inner`, in LIFO order
+    /// with double links.
     pub const fn new(sizes: [usize; POOLS], inner: I) -> Self {
+        Self::with(sizes, DefaultKeeping, inner)
+    }
+}
+
+impl<I> Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>> {
+    /// The lists of a description in front of `inner`, for a store `S`. Where
+    /// the inner index rounds two sizes to one, the first one's list serves both.
+    pub fn describe<S: Store>(
+        pools: impl IntoIterator<Item = DedicatedPool>,
+        geometry: Geometry,
+        inner: I,
+    ) -> Self
+    where
+        I: Index<S>,
+    {
+        let mut sizes = [0; DEDICATED];
+        let mut keeping = ChosenKeeping {
+            order: [Order::Lifo; DEDICATED],
+            links: [Links::Double; DEDICATED],
+        };
+        let mut count = 0;
+        for pool in pools {
+            let Some(block) = geometry.block_for(pool.size) else {
+                continue;
+            };
+            let block = inner.block_size(block);
+            if !sizes[..count].contains(&block) {
+                sizes[count] = block;
+                keeping.order[count] = pool.order;
+                keeping.links[count] = pool.links;
+                count += 1;
+            }
+        }
+        Self::with(sizes, keeping, inner)
+    }
+}
+
+impl<I, const POOLS: usize, K> Dedicated<I, POOLS, K> {
+    /// Dedicated lists for blocks of `sizes`, kept as `keeping` says, in front of
+    /// `inner`.
+    pub const fn with(sizes: [usize; POOLS], keeping: K, inner: I) -> Self {
         Dedicated {
             sizes,
             inner,
             first_head: 0,
+            keeping,
         }
     }
 
@@ -48,9 +141,25 @@ impl<I, const POOLS: usize> Dedicated<I, POOLS> {
     }
 }
 
+impl<I, const POOLS: usize, K: ListKeeping> Dedicated<I, POOLS, K> {
+    #[inline(always)]
+    fn ring<S: Store>(&self, store: &S, pool: usize) -> Ring<S::Block> {
+        Ring {
+            head: store.head(self.first_head + pool),
+            order: self.keeping.order(pool),
+            links: self.keeping.links(pool),
+        }
+    }
+}
+
 // SAFETY: the inner index keeps the contract for its blocks; dedicated lists are
-// changed by `link_after` and `unlink` only, with blocks the heap passed.
-unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I, POOLS> {
+// changed by `Ring::insert` and `Ring::pop` only, with blocks the heap passed.
+unsafe impl<S, I, const POOLS: usize, K> Index<S> for Dedicated<I, POOLS, K>
+where
+    S: Store,
+    I: Index<S>,
+    K: ListKeeping,
+{
     #[inline(always)]
     fn halves(&self) -> bool {
         self.inner.halves()
@@ -100,8 +209,7 @@ unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I,
     fn retain(&mut self, store: &mut S, block: S::Block, size: usize) -> bool {
         match self.pool(size) {
             Some(pool) => {
-                let head = store.head(self.first_head + pool);
-                link_after(store, head, block);
+                self.ring(store, pool).insert(store, block);
                 true
             }
             None => self.inner.retain(store, block, size),
@@ -113,13 +221,7 @@ unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I,
         let Some(pool) = self.pool(need) else {
             return self.inner.recall(store, need);
         };
-        let head = store.head(self.first_head + pool);
-        let block = store.next(head);
-        if block == head {
-            return None;
-        }
-        unlink(store, block);
-        Some(block)
+        self.ring(store, pool).pop(store)
     }
 
     #[inline(always)]
@@ -129,7 +231,8 @@ unsafe impl<S: Store, I: Index<S>, const POOLS: usize> Index<S> for Dedicated<I,
 
     fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
         (0..self.pools()).all(|pool| {
-            walk_list(store, self.first_head + pool, &mut |block| {
+            let number = self.first_head + pool;
+            self.ring(store, pool).walk(store, number, &mut |block| {
                 let header = store.header(block);
                 header.size == self.sizes[pool] && header.retained() && visit(block)
             })

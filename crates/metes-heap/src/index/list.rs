@@ -8,10 +8,16 @@
 //! The block at the very end of the memory, the *wilderness*, is kept apart and
 //! serves last, whatever the limits: it is where the heap grows.
 //!
+//! Links may be single: the search walks forward and knows what precedes the
+//! block it found, so that only merging, which takes out blocks that no search
+//! has found, must look for them (see [`links`](super::links)). Placements are
+//! the same; the words read and written differ.
+//!
 //! Invariant: the list has `length` blocks and is sorted by
 //! address where the order says so; the wilderness is in no list.
 
-use super::{Index, Limits, link_after, unlink, walk_list};
+use super::links::{Links, Ring};
+use super::{Index, Limits};
 use crate::store::{Geometry, Store};
 
 /// Which block of the list serves.
@@ -55,6 +61,10 @@ pub trait ListParameters: Copy {
     fn max_fit_percent(&self) -> u32 {
         0
     }
+    /// Whether blocks know what precedes them.
+    fn links(&self) -> Links {
+        Links::Double
+    }
     /// How far blocks may merge and split.
     fn limits(&self) -> Limits {
         Limits::NONE
@@ -89,6 +99,8 @@ pub struct ChosenList {
     pub depth_percent: u32,
     /// See [`ListParameters::max_fit_percent`].
     pub max_fit_percent: u32,
+    /// See [`ListParameters::links`].
+    pub links: Links,
     /// See [`ListParameters::limits`].
     pub limits: Limits,
 }
@@ -115,6 +127,11 @@ impl ListParameters for ChosenList {
     }
 
     #[inline(always)]
+    fn links(&self) -> Links {
+        self.links
+    }
+
+    #[inline(always)]
     fn limits(&self) -> Limits {
         self.limits
     }
@@ -125,8 +142,7 @@ impl ListParameters for ChosenList {
 pub struct ListFit<P, B> {
     parameters: P,
     length: usize,
-
-    /// Where next fit goes on.
+    /// Where next fit goes on: that block, or with single links what precedes it.
     rover: Option<B>,
     wilderness: Option<B>,
 }
@@ -177,55 +193,79 @@ impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
         }
     }
 
+    /// The list; its head is read by nobody before there is memory.
     #[inline(always)]
-    fn search<S: Store<Block = B>>(&self, store: &S, need: usize) -> Option<(B, usize)> {
+    fn ring<S: Store<Block = B>>(&self, store: &S) -> Ring<B> {
+        Ring {
+            head: store.head(0),
+            order: self.parameters.order(),
+            links: self.parameters.links(),
+        }
+    }
+
+    #[inline(always)]
+    fn single(&self) -> bool {
+        self.parameters.links() == Links::Single
+    }
+
+    /// The block that serves, its size and what precedes it in the list (of
+    /// meaning with single links only).
+    #[inline(always)]
+    fn search<S: Store<Block = B>>(&self, store: &S, need: usize) -> Option<(B, usize, B)> {
         let fit = self.parameters.fit();
         let largest = self.largest(need);
         let head = store.head(0);
         let start = store.next(head);
-        let mut block = match (fit, self.rover) {
-            (Fit::Next, Some(rover)) => rover,
-            _ => start,
+        let (mut before, mut block) = match (fit, self.rover) {
+            (Fit::Next, Some(rover)) if self.single() => (rover, store.next(rover)),
+            (Fit::Next, Some(rover)) => (head, rover),
+            _ => (head, start),
         };
-        let mut found: Option<(B, usize)> = None;
+        let mut found: Option<(B, usize, B)> = None;
         for _ in 0..self.depth().min(self.length) {
             if block == head {
                 // Only next fit starts in the middle and comes round.
-                block = start;
+                (before, block) = (head, start);
             }
             let size = store.header(block).size;
             if size >= need && size <= largest {
+                let this = Some((block, size, before));
                 match fit {
-                    Fit::First | Fit::Next => return Some((block, size)),
-                    Fit::Exact if size == need => return Some((block, size)),
-                    Fit::Exact => {}
-                    Fit::Best if size == need => return Some((block, size)),
-                    Fit::Best if found.is_none_or(|(_, best)| size < best) => {
-                        found = Some((block, size));
-                    }
-                    Fit::Worst if found.is_none_or(|(_, worst)| size > worst) => {
-                        found = Some((block, size));
-                    }
-                    Fit::Best | Fit::Worst => {}
+                    Fit::First | Fit::Next => return this,
+                    Fit::Exact | Fit::Best if size == need => return this,
+                    Fit::Best if found.is_none_or(|(_, best, _)| size < best) => found = this,
+                    Fit::Worst if found.is_none_or(|(_, worst, _)| size > worst) => found = this,
+                    Fit::Best | Fit::Worst | Fit::Exact => {}
                 }
+            }
+            if self.single() {
+                before = block;
             }
             block = store.next(block);
         }
         found
     }
 
+    /// Takes a block out of the list and moves the rover off it; `before` is what
+    /// precedes it where links are single.
     #[inline(always)]
-    fn take_out<S: Store<Block = B>>(&mut self, store: &mut S, block: B) {
-        let (_, next) = unlink(store, block);
+    fn take_out<S: Store<Block = B>>(&mut self, store: &mut S, before: B, block: B) {
+        let ring = self.ring(store);
+        let next = ring.take_out(store, before, block);
         self.length -= 1;
-        if self.rover == Some(block) {
-            self.rover = (next != store.head(0)).then_some(next);
+        let here = if self.single() { before } else { block };
+        if self.rover == Some(here) {
+            // Next fit would go on at this block: now at the next one, if there is one.
+            let on = if self.single() { before } else { next };
+            self.rover = (next != ring.head).then_some(on);
+        } else if self.single() && self.rover == Some(block) {
+            self.rover = Some(before);
         }
         store.touch(2, 1);
     }
 }
 
-// SAFETY: lists are changed by `link_after` and `take_out` only; the wilderness
+// SAFETY: the list is changed by `Ring::insert` and `take_out` only; the wilderness
 // is a block that the heap inserted and that is in no list.
 unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
     fn heads(&mut self, _span: usize, _geometry: Geometry) -> Option<usize> {
@@ -244,22 +284,12 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
             store.touch(1, 1);
             return;
         }
-        let head = store.head(0);
-        let before = match self.parameters.order() {
-            Order::Lifo => head,
-            Order::Fifo => store.previous(head),
-            Order::Address => {
-                let mut before = head;
-                loop {
-                    let next = store.next(before);
-                    if next == head || store.precedes(block, next) {
-                        break before;
-                    }
-                    before = next;
-                }
-            }
-        };
-        link_after(store, before, block);
+        let ring = self.ring(store);
+        let before = ring.insert(store, block);
+        if self.single() && self.rover == Some(before) {
+            // The rover stays before the block where next fit goes on.
+            self.rover = Some(block);
+        }
         self.length += 1;
         store.touch(1, 1);
     }
@@ -271,19 +301,20 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
             self.wilderness = None;
             store.touch(0, 1);
         } else {
-            self.take_out(store, block);
+            let before = self.ring(store).before(store, block);
+            self.take_out(store, before, block);
         }
     }
 
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         store.touch(2, 0);
-        if let Some((block, size)) = self.search(store, need) {
+        if let Some((block, size, before)) = self.search(store, need) {
             // Next fit goes on behind the block that served.
             if self.parameters.fit() == Fit::Next {
-                self.rover = Some(block);
+                self.rover = Some(if self.single() { before } else { block });
             }
-            self.take_out(store, block);
+            self.take_out(store, before, block);
             return Some((block, size));
         }
         let block = self.wilderness?;
@@ -312,14 +343,10 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
         {
             return false;
         }
-        let sorted = self.parameters.order() == Order::Address;
         let mut length = 0;
-        let mut last: Option<S::Block> = None;
-        let right = walk_list(store, 0, &mut |block| {
-            let rising = last.is_none_or(|last| store.precedes(last, block));
+        let right = self.ring(store).walk(store, 0, &mut |block| {
             length += 1;
-            last = Some(block);
-            (rising || !sorted) && visit(block)
+            visit(block)
         });
         right && length == self.length
     }

@@ -13,7 +13,9 @@ pub mod any;
 pub mod buddy;
 pub mod classes;
 pub mod dedicated;
+pub mod fixed;
 pub mod kingsley;
+pub mod links;
 pub mod list;
 
 /// How far blocks may be merged and cut (seed parameters *maximum coalesced

@@ -21,9 +21,21 @@ use crate::event::{Event, Op};
 use crate::trace::{Provenance, Trace, TraceBuilder};
 
 /// The columns: those of numbers in the order of [`Cell::numbers`], `op` last.
-const NUMBERS: [&str; 9] = [
-    "seq", "time_ns", "thread", "block", "size", "align", "reads", "writes", "site",
+const NUMBERS: [&str; 11] = [
+    "seq",
+    "time_ns",
+    "thread",
+    "block",
+    "size",
+    "align",
+    "reads",
+    "writes",
+    "site",
+    "read_bytes",
+    "write_bytes",
 ];
+/// Columns that a file may lack: traces made before there were such.
+const LATER: [&str; 2] = ["read_bytes", "write_bytes"];
 /// Columns whose numbers must fit 32 bits.
 const NARROW: [&str; 2] = ["thread", "align"];
 /// Rows decoded at a time.
@@ -85,7 +97,7 @@ fn read(file: File, path: &Path) -> Result<Trace, TraceError> {
 
 /// Where the columns stand in the file.
 struct Columns {
-    numbers: [usize; NUMBERS.len()],
+    numbers: [Option<usize>; NUMBERS.len()],
     op: usize,
 }
 
@@ -113,9 +125,13 @@ fn columns(reader: &SerializedFileReader<File>, path: &Path) -> Result<Columns, 
         }
         Ok(index)
     };
-    let mut numbers = [0; NUMBERS.len()];
+    let mut numbers = [None; NUMBERS.len()];
     for (place, name) in numbers.iter_mut().zip(NUMBERS) {
-        *place = find(name, &[Physical::INT64, Physical::INT32])?;
+        let there = |column: &parquet::schema::types::ColumnDescPtr| column.path().string() == name;
+        if LATER.contains(&name) && !schema.columns().iter().any(there) {
+            continue;
+        }
+        *place = Some(find(name, &[Physical::INT64, Physical::INT32])?);
     }
     Ok(Columns {
         numbers,
@@ -256,7 +272,10 @@ fn read_group(
 ) -> Result<(), TraceError> {
     let mut cells = Vec::new();
     for (&index, name) in columns.numbers.iter().zip(NUMBERS) {
-        cells.push(Cells::new(group, index, name).map_err(|error| damaged(path, error))?);
+        let cell = index
+            .map(|index| Cells::new(group, index, name))
+            .transpose();
+        cells.push(cell.map_err(|error| damaged(path, error))?);
     }
     let mut ops = Cells::new(group, columns.op, "op").map_err(|error| damaged(path, error))?;
     let mut numbers: [Vec<u64>; NUMBERS.len()] = Default::default();
@@ -276,6 +295,11 @@ fn read_group(
             return Err(at(first + null as u64, RowError::BadValue("op")));
         }
         for (cells, numbers) in cells.iter_mut().zip(&mut numbers) {
+            let Some(cells) = cells else {
+                numbers.clear();
+                numbers.resize(names.len(), 0);
+                continue;
+            };
             let other = cells
                 .numbers(numbers)
                 .map_err(|error| damaged(path, error))?;
@@ -321,5 +345,7 @@ fn event(op: &[u8], number: impl Fn(usize) -> u64) -> Result<Event, RowError> {
         reads: number(6),
         writes: number(7),
         site: number(8),
+        read_bytes: number(9),
+        write_bytes: number(10),
     })
 }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{Histogram, Profile};
+use super::{Histogram, Profile, SizeProfile};
 
 /// Sizes listed in the table.
 const ROWS: usize = 20;
@@ -18,6 +18,7 @@ impl fmt::Display for Profile {
         self.summary(f)?;
         self.live_line(f)?;
         self.size_table(f)?;
+        self.access_table(f)?;
         self.align_line(f)?;
         histogram(f, "lifespans in events", &self.lifespan_events, grouped)?;
         histogram(f, "lifespans in time", &self.lifespan_ns, duration)?;
@@ -91,7 +92,26 @@ impl Profile {
         if self.accesses > 0 || self.reads | self.writes > 0 {
             line(
                 "accesses",
-                format!("{} read, {} written", bytes(self.reads), bytes(self.writes)),
+                format!(
+                    "{} words read, {} written{}; {} and {}",
+                    grouped(self.reads),
+                    grouped(self.writes),
+                    match self.access_word {
+                        0 => String::new(),
+                        word => format!(", of {word} B"),
+                    },
+                    bytes(self.read_bytes),
+                    bytes(self.write_bytes)
+                ),
+            )?;
+        }
+        if let Some(size) = self.most_accessed {
+            line("most accessed", format!("blocks of {} B", grouped(size)))?;
+        }
+        if self.instructions > 0 {
+            line(
+                "instructions",
+                format!("{} outside malloc", grouped(self.instructions)),
             )?;
         }
         Ok(())
@@ -152,6 +172,43 @@ impl Profile {
             let share = 100.0 * rest as f64 / self.allocations.max(1) as f64;
             let more = format!("{} more", grouped((rows.len() - ROWS) as u64));
             writeln!(f, "{more:>12} {:>11} {share:>5.1}%", grouped(rest))?;
+        }
+        Ok(())
+    }
+
+    /// The sizes that were accessed most, if accesses were recorded.
+    fn access_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = |row: &SizeProfile| row.reads.saturating_add(row.writes);
+        let all = self.reads.saturating_add(self.writes);
+        if all == 0 {
+            return Ok(());
+        }
+        let mut rows: Vec<_> = self.sizes.iter().filter(|row| words(row) > 0).collect();
+        rows.sort_by_key(|row| (std::cmp::Reverse(words(row)), row.size));
+        writeln!(
+            f,
+            "\n{:>12} {:>14} {:>6} {:>14} {:>14} {:>16}",
+            "size", "words accessed", "share", "read", "written", "per allocation"
+        )?;
+        for row in rows.iter().take(ROWS) {
+            let share = 100.0 * words(row) as f64 / all as f64;
+            let made = row.allocations + row.resizes_to;
+            let each = words(row) as f64 / made.max(1) as f64;
+            writeln!(
+                f,
+                "{:>12} {:>14} {share:>5.1}% {:>14} {:>14} {each:>16.1}",
+                grouped(row.size),
+                grouped(words(row)),
+                grouped(row.reads),
+                grouped(row.writes),
+            )?;
+        }
+        if rows.len() > ROWS {
+            let rest = rows.iter().skip(ROWS).map(|row| words(row));
+            let rest = rest.fold(0, u64::saturating_add);
+            let share = 100.0 * rest as f64 / all as f64;
+            let more = format!("{} more", grouped((rows.len() - ROWS) as u64));
+            writeln!(f, "{more:>12} {:>14} {share:>5.1}%", grouped(rest))?;
         }
         Ok(())
     }

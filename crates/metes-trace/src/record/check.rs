@@ -75,7 +75,7 @@ fn executable(path: &Path) -> Result<(), Option<String>> {
 }
 
 /// Interpreters of interpreters that are followed, as the kernel does.
-const DEPTH: usize = 5;
+pub(super) const DEPTH: usize = 5;
 
 impl Program {
     /// Checks that the loader would load a library before this program, or
@@ -111,7 +111,7 @@ impl Program {
     }
 }
 
-fn fill(file: &mut File, place: &mut [u8]) -> io::Result<usize> {
+pub(super) fn fill(file: &mut File, place: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < place.len() {
         match file.read(&mut place[length..])? {
@@ -123,7 +123,7 @@ fn fill(file: &mut File, place: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The words of a `#!` line.
-fn interpreter(head: &[u8]) -> Option<Vec<OsString>> {
+pub(super) fn interpreter(head: &[u8]) -> Option<Vec<OsString>> {
     let line = head.strip_prefix(b"#!")?;
     let line = line.split(|&byte| byte == b'\n').next()?;
     let words = line

@@ -90,6 +90,23 @@ pub enum RecordError {
         /// What the system said.
         source: io::Error,
     },
+    /// The emulator is not there.
+    #[error(
+        "counting accesses runs the program in {qemu}, which is not found: install it (package \
+         qemu-user of Debian, version 7.2 or later), or name it with --qemu"
+    )]
+    NoEmulator {
+        /// The program looked for.
+        qemu: String,
+    },
+    /// The program's accesses cannot be counted.
+    #[error("accesses of {} cannot be counted: {reason}", .path.display())]
+    CannotCount {
+        /// The program.
+        path: PathBuf,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// No process recorded anything.
     #[error(
         "{} made no request that could be recorded: it uses no malloc, brings its own, or clears \

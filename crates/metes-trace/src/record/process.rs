@@ -158,7 +158,7 @@ fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, Re
 }
 
 /// System and processor.
-fn host() -> String {
+pub(super) fn host() -> String {
     // SAFETY: all-zero bytes are a valid value of this plain structure.
     let mut name: libc::utsname = unsafe { std::mem::zeroed() };
     // SAFETY: a valid place for the answer.

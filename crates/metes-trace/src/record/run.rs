@@ -114,15 +114,21 @@ pub(super) fn run(
     stage: &Stage,
     environment: &[(OsString, OsString)],
 ) -> Result<Run, RecordError> {
-    let failed = |source| RecordError::Run {
-        path: path.to_owned(),
-        source,
-    };
     let mut child = Command::new(path);
     child.arg0(&command[0]).args(&command[1..]);
     child
         .envs(environment.iter().cloned())
         .envs(stage.environment());
+    run_command(child)
+}
+
+/// Runs `child` and waits for its end.
+pub(super) fn run_command(mut child: Command) -> Result<Run, RecordError> {
+    let path = std::path::PathBuf::from(child.get_program());
+    let failed = |source| RecordError::Run {
+        path: path.clone(),
+        source,
+    };
     let (_patience, before) = Patience::begin();
     // SAFETY: `sigaction` may be called between fork and exec. The program
     // must not inherit the ignored signals.

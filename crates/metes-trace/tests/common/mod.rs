@@ -99,6 +99,8 @@ pub(crate) fn traces(most: usize) -> impl Strategy<Value = Trace> {
                 align: if aligned { 1 << align_log2 } else { 0 },
                 reads,
                 writes,
+                read_bytes: reads.wrapping_mul(3),
+                write_bytes: writes.wrapping_mul(5),
                 site,
             };
             builder.push(event).unwrap();

@@ -1,4 +1,5 @@
-//! The space of heaps worth trying for a program.
+//! The space of heaps worth trying for a program of which nothing is known but
+//! its trace: too large to be explored whole, made to be searched.
 //!
 //! A configuration is a *structure* (which object pools, which dedicated pools,
 //! where two general pools are split) and a *kind* for each general pool (its
@@ -7,25 +8,23 @@
 //! Parameters that cannot matter are folded away before anything is counted:
 //! a maximum fit of exact fit, limits of heaps that have their own, a dedicated
 //! pool whose requests all go to an object pool, a split below the largest
-//! object pool. So every configuration is in the space once, [`Space::size`] is
+//! object pool. So every configuration is in the space once, [`Suggested::size`] is
 //! exact, and positions `0..size` name all of them.
 
 use std::collections::HashMap;
 
 use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
-use metes_heap::objects::{GRANULE, LARGEST, SLOTS};
-use metes_heap::{Description, Fit, Geometry, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
 
-use crate::events::{Events, Operation};
+use super::sizes::{COUNTS, Sizes, objects};
+use crate::events::Events;
 
-const GEOMETRY: Geometry = Geometry::tagged(8);
 const FITS: [Fit; 5] = [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact];
 const ORDERS: [Order; 3] = [Order::Lifo, Order::Fifo, Order::Address];
 const DEPTHS: [u32; 5] = [100, 50, 25, 10, 5];
 const MAX_FITS: [u32; 5] = [0, 110, 125, 150, 200];
 const SECOND_LEVELS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const PROBES: [usize; 7] = [0, 1, 2, 4, 8, 16, usize::MAX];
-const COUNTS: [usize; 9] = [0, 1, 2, 3, 4, 6, 8, 12, 16];
 const SLABS: [usize; 4] = [1024, 4096, 16384, 65536];
 
 /// An index with its limits, canonical.
@@ -56,7 +55,7 @@ type Choice = [usize; 4];
 
 /// All configurations that the sizes of a program suggest.
 #[derive(Clone, Debug)]
-pub struct Space {
+pub struct Suggested {
     structures: Vec<Structure>,
     /// Every choice of object set, slab, dedicated count and split, and the
     /// structure that it folds to.
@@ -72,7 +71,7 @@ pub struct Space {
     ends: Vec<u64>,
 }
 
-impl Space {
+impl Suggested {
     /// The space that the sizes in a trace suggest. O(events).
     pub fn of(events: &Events) -> Self {
         let sizes = Sizes::of(events);
@@ -116,7 +115,7 @@ impl Space {
             size += (kinds.len() as u64).pow(pools);
             ends.push(size);
         }
-        Space {
+        Suggested {
             structures,
             choices,
             choice_of,
@@ -169,9 +168,8 @@ impl Space {
             let Kind { index, limits } = self.kinds[kind as usize];
             general.push(General {
                 up_to,
-                index,
                 limits,
-                level: 0,
+                ..General::of(index)
             });
         }
         Description {
@@ -237,12 +235,14 @@ impl Space {
                 order,
                 depth_percent,
                 max_fit_percent,
+                links,
             } => {
                 let list = |fit, order, depth_percent, max_fit_percent| IndexKind::List {
                     fit,
                     order,
                     depth_percent,
                     max_fit_percent,
+                    links,
                 };
                 indexes.extend(FITS.map(|fit| list(fit, order, depth_percent, max_fit_percent)));
                 indexes
@@ -261,7 +261,7 @@ impl Space {
                 indexes.extend(SECOND_LEVELS.map(|level| classes(level, probes)));
                 indexes.extend(PROBES.map(|probes| classes(second_level, probes)));
             }
-            IndexKind::Kingsley | IndexKind::Buddy { .. } => {}
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. } => {}
         }
         let mut kinds: Vec<Kind> = indexes
             .into_iter()
@@ -293,6 +293,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
             fit: Fit::Exact,
             order,
             depth_percent,
+            links,
             ..
         } => Kind {
             index: IndexKind::List {
@@ -300,10 +301,11 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
                 order,
                 depth_percent,
                 max_fit_percent: 0,
+                links,
             },
             limits,
         },
-        IndexKind::Kingsley | IndexKind::Buddy { .. } => Kind {
+        IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. } => Kind {
             index,
             limits: Limits::NONE,
         },
@@ -334,6 +336,7 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
                         order,
                         depth_percent,
                         max_fit_percent,
+                        links: Links::Double,
                     });
                 }
             }
@@ -350,160 +353,10 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
     kinds
 }
 
-/// The object pools of a set that slabs of one size can hold.
-fn objects(set: &[usize], slab: usize) -> List<ObjectPoolKind, OBJECTS> {
-    let mut list = List::EMPTY;
-    for &size in set {
-        if size <= slab / 2 && slab / size <= SLOTS {
-            list.push(ObjectPoolKind {
-                size,
-                slab,
-                level: 0,
-            });
-        }
-    }
-    list
-}
-
-/// How often each size is requested.
-struct Sizes {
-    /// Size and allocations, most often first.
-    by_count: Vec<(usize, u64)>,
-    total: u64,
-}
-
-impl Sizes {
-    fn of(events: &Events) -> Self {
-        let mut counts: HashMap<usize, u64> = HashMap::new();
-        for event in events.as_slice() {
-            if event.operation() != Operation::Free {
-                *counts.entry(event.size()).or_insert(0) += 1;
-            }
-        }
-        let total = counts.values().sum();
-        let mut by_count: Vec<_> = counts.into_iter().collect();
-        by_count.sort_unstable_by_key(|&(size, count)| (std::cmp::Reverse(count), size));
-        Sizes { by_count, total }
-    }
-
-    /// Sizes (of slots) of object pools: none, the most frequent ones, and
-    /// ladders without gaps.
-    fn object_sets(&self) -> Vec<Vec<usize>> {
-        let mut slots: HashMap<usize, u64> = HashMap::new();
-        for &(size, count) in &self.by_count {
-            if size <= LARGEST {
-                *slots.entry(size.next_multiple_of(GRANULE)).or_insert(0) += count;
-            }
-        }
-        let mut slots: Vec<_> = slots.into_iter().collect();
-        slots.sort_unstable_by_key(|&(size, count)| (std::cmp::Reverse(count), size));
-        let mut sets = vec![Vec::new()];
-        for count in COUNTS.into_iter().filter(|&count| count > 0) {
-            let mut set: Vec<usize> = slots.iter().take(count).map(|&(size, _)| size).collect();
-            set.sort_unstable();
-            sets.push(set);
-        }
-        for most in [64, 128, 256] {
-            let largest = slots
-                .iter()
-                .map(|slot| slot.0)
-                .filter(|&size| size <= most)
-                .max();
-            sets.push(
-                (1..=largest.unwrap_or(0) / GRANULE)
-                    .map(|n| n * GRANULE)
-                    .collect(),
-            );
-        }
-        sets.dedup();
-        sets
-    }
-
-    /// The `count` most frequent sizes that object pools up to `largest` leave,
-    /// each with a block of its own.
-    fn dedicated(&self, count: usize, largest: usize) -> List<DedicatedPool, DEDICATED> {
-        let mut blocks: Vec<(usize, usize)> = Vec::new();
-        for &(size, _) in &self.by_count {
-            if blocks.len() == count {
-                break;
-            }
-            let Some(block) = GEOMETRY.block_for(size) else {
-                continue;
-            };
-            if size > largest && !blocks.iter().any(|&(own, _)| own == block) {
-                // The pool serves all requests for the block: name the largest.
-                blocks.push((block, block - GEOMETRY.header));
-            }
-        }
-        blocks.sort_unstable();
-        let mut list = List::EMPTY;
-        for (_, size) in blocks {
-            list.push(DedicatedPool { size, level: 0 });
-        }
-        list
-    }
-
-    /// Sizes at which to split requests among two general pools: powers of two
-    /// with at least one in a hundred requests on either side.
-    fn splits(&self) -> Vec<usize> {
-        (5..20)
-            .map(|log2| 1_usize << log2)
-            .filter(|&split| {
-                let below: u64 = self
-                    .by_count
-                    .iter()
-                    .filter(|&&(size, _)| size <= split)
-                    .map(|&(_, count)| count)
-                    .sum();
-                let least = (self.total / 100).max(1);
-                below >= least && self.total - below >= least
-            })
-            .collect()
-    }
-
-    /// Limits of merging and splitting: none, never, and blocks at quartiles of
-    /// the requested sizes.
-    fn limits(&self) -> Vec<Limits> {
-        let mut sizes: Vec<_> = self.by_count.clone();
-        sizes.sort_unstable();
-        let quartile = |share: u64| {
-            let mut seen = 0;
-            let at = sizes.iter().find(|&&(_, count)| {
-                seen += count;
-                seen * 100 >= self.total * share
-            });
-            at.and_then(|&(size, _)| GEOMETRY.block_for(size))
-        };
-        let mut blocks: Vec<usize> = [50, 75, 95].into_iter().filter_map(quartile).collect();
-        blocks.dedup();
-        let mut merges = vec![usize::MAX, 0];
-        // What merges into one block of this size is at most twice as large as
-        // one that the program asks for.
-        merges.extend(blocks.iter().map(|block| block.saturating_mul(2)));
-        let mut splits = vec![0, usize::MAX];
-        splits.extend(
-            blocks
-                .iter()
-                .copied()
-                .filter(|&block| block > GEOMETRY.minimum),
-        );
-        let mut limits = Vec::new();
-        for &coalesce_up_to in &merges {
-            for &split_down_to in &splits {
-                limits.push(Limits {
-                    coalesce_up_to,
-                    split_down_to,
-                });
-            }
-        }
-        limits
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::EventsBuilder;
+    use crate::events::{EventsBuilder, Operation};
     use std::collections::HashSet;
 
     fn events() -> Events {
@@ -517,7 +370,7 @@ mod tests {
 
     #[test]
     fn every_position_is_another_valid_heap() {
-        let space = Space::of(&events());
+        let space = Suggested::of(&events());
         let size = space.size();
         let positions: Vec<u64> = (0..40_000).map(|n| n * (size / 40_000)).collect();
         let heaps: HashSet<Description> = positions
@@ -534,7 +387,7 @@ mod tests {
 
     #[test]
     fn neighbours_are_other_heaps_of_the_space() {
-        let space = Space::of(&events());
+        let space = Suggested::of(&events());
         for position in (0..space.size()).step_by((space.size() / 500) as usize) {
             let point = space.at(position).unwrap();
             let neighbours = space.neighbours(point);
@@ -548,7 +401,7 @@ mod tests {
 
     #[test]
     fn every_named_heap_is_in_the_space() {
-        let space = Space::of(&events());
+        let space = Suggested::of(&events());
         for named in crate::catalogue() {
             let index = named.description.general.iter().next().unwrap().index;
             let point = space.plain(index).expect(named.name);

@@ -1,0 +1,25 @@
+//! Case studies: workloads made by generators, and experiments on them.
+//!
+//! - [`packets`] buffers network packets, first in, first out, as a router does
+//!   between two lines: a trace, and the capture that a real program forwards
+//!   with the same requests;
+//! - [`texture`] decodes a still image by wavelets;
+//! - [`easyport`] and [`vtc`] are the experiments on them;
+//! - [`prediction`] runs emitted heaps under the packet program and compares, and
+//!   [`predicted`] does so for a sample of a space.
+//!
+//! Invariant: a generator is a pure function of its options, so that every
+//! figure made from it can be made again.
+
+pub mod easyport;
+pub mod packets;
+mod platform;
+pub mod predicted;
+pub mod prediction;
+mod random;
+mod report;
+mod statistics;
+pub mod texture;
+pub mod vtc;
+
+pub use report::{Figure, Report};

@@ -1,0 +1,358 @@
+//! `metes explore` of a described space.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use metes_explore::engine::{
+    EXPLORATION, Explorer, Folder, Found, Heap, Method, ObjectiveSet, Origin, Plan, Progress,
+    RESULTS, Shard, Source, Summary, Work, finish, heap_file,
+};
+use metes_explore::{Events, Space};
+use serde_json::{Value, json};
+
+use crate::arguments::Explore;
+use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::output::{self, BOLD, Table};
+use crate::quantity::{bytes, grouped, ratio};
+use crate::{interrupt, progress, space, tracefile};
+
+/// Seconds, unless the command line says.
+const BUDGET: f64 = 600.0;
+
+/// The first option given that only described spaces have.
+pub(super) fn only(arguments: &Explore) -> Option<&'static str> {
+    let given = [
+        (arguments.objectives.is_some(), "--objectives"),
+        (arguments.search.is_some(), "--search"),
+        (arguments.shard.is_some(), "--shard"),
+        (arguments.to_the_end, "--to-the-end"),
+        (arguments.fresh, "--fresh"),
+    ];
+    given
+        .iter()
+        .find(|(given, _)| *given)
+        .map(|(_, name)| *name)
+}
+
+struct Bar(ProgressBar);
+
+impl Progress for Bar {
+    fn done(&self, configurations: u64, of: u64) {
+        self.0.set_position(configurations * 1000 / of.max(1));
+        self.0.set_message(format!(
+            "exploring: {} of {} heaps",
+            grouped(configurations),
+            grouped(of)
+        ));
+    }
+}
+
+pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
+    let start = Instant::now();
+    let trace = tracefile::read(&arguments.trace)?;
+    let events = tracefile::events(&trace)?;
+    drop(trace);
+    let text = space::find(&arguments.space)?;
+    let space = space::read(&text, &events)?;
+    output::directory(&arguments.output)?;
+    let plan = Plan {
+        objectives: arguments.objectives.unwrap_or(ObjectiveSet::DEFAULT),
+        end_early: !arguments.to_the_end,
+        ..Plan::default()
+    };
+    let explorer = Explorer::new(&space, &events, plan, arguments.workers.unwrap_or(0));
+    let stop = interrupt::flag()?;
+    let course = Course::decide(arguments, &explorer, &stop)?;
+    let folder = course.folder;
+    folder
+        .note_origin(&Origin {
+            trace: std::path::absolute(&arguments.trace).unwrap_or(arguments.trace.clone()),
+            space_name: text.name.clone(),
+            space: text.text.clone(),
+        })
+        .map_err(metes_explore::engine::EngineError::from)?;
+    let bar = Bar(progress::budget("exploring"));
+    let manifest = explorer.manifest(course.method, arguments.seed, course.evaluations);
+    let mut rows = Vec::new();
+    let work = match course.method.searcher(&space, arguments.seed) {
+        None => explorer.run(
+            &folder,
+            arguments.shard.unwrap_or(Shard::WHOLE),
+            &stop,
+            &bar,
+        )?,
+        Some(mut searcher) => {
+            let deadline = Some(start + Duration::from_secs_f64(budget(arguments)));
+            let (found, work) = explorer.search(
+                &folder,
+                searcher.as_mut(),
+                course.evaluations,
+                deadline,
+                &stop,
+                &bar,
+            )?;
+            rows = found;
+            work
+        }
+    };
+    bar.0.finish_and_clear();
+    let exhaustive = course.method == Method::Exhaustive;
+    if arguments.shard.is_some() || (exhaustive && work.interrupted) {
+        return unfinished(arguments, &explorer, work, json);
+    }
+    let source = match exhaustive {
+        true => Source::Units(&folder),
+        false => Source::Rows(&rows),
+    };
+    let (summary, found) = finish(&arguments.output, &manifest, explorer.evaluator(), source)?;
+    show(
+        &Shown {
+            directory: &arguments.output,
+            summary: &summary,
+            found: &found,
+            space: &space,
+            events: &events,
+            why: &course.why,
+            work,
+            seconds: start.elapsed().as_secs_f64(),
+        },
+        json,
+    )
+}
+
+fn budget(arguments: &Explore) -> f64 {
+    arguments.budget.unwrap_or(BUDGET)
+}
+
+/// By which method a space is explored, and why.
+struct Course {
+    method: Method,
+    evaluations: u64,
+    folder: Folder,
+    why: String,
+}
+
+impl Course {
+    fn decide(
+        arguments: &Explore,
+        explorer: &Explorer<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Course, Failure> {
+        let evaluations = arguments.configurations.unwrap_or(u64::MAX);
+        let open = |method, fresh| {
+            let manifest = explorer.manifest(method, arguments.seed, evaluations);
+            Folder::open(&arguments.output, &manifest, fresh)
+        };
+        let course = |method: Method, folder, why: String| Course {
+            method,
+            evaluations,
+            folder,
+            why,
+        };
+        if let Some(search) = arguments.search {
+            let method = Method::from(search);
+            if arguments.shard.is_some() && method != Method::Exhaustive {
+                return Err(Failure::input(
+                    "--shard does a part of all configurations: leave --search out",
+                ));
+            }
+            let folder = open(method, arguments.fresh)?;
+            return Ok(course(method, folder, "as asked for".to_owned()));
+        }
+        if arguments.shard.is_some() {
+            let folder = open(Method::Exhaustive, arguments.fresh)?;
+            let why = "a part of all configurations".to_owned();
+            return Ok(course(Method::Exhaustive, folder, why));
+        }
+        if arguments.configurations.is_some() {
+            let folder = open(Method::Local, arguments.fresh)?;
+            let why = "a number of configurations was given".to_owned();
+            return Ok(course(Method::Local, folder, why));
+        }
+        // What was begun goes on the way it was begun.
+        if !arguments.fresh
+            && let Ok((_, manifest)) = Folder::read(&arguments.output)
+        {
+            for method in [Method::Exhaustive, Method::Local] {
+                if explorer.manifest(method, arguments.seed, evaluations) == manifest {
+                    let folder = open(method, false)?;
+                    return Ok(course(method, folder, "as it was begun".to_owned()));
+                }
+            }
+        }
+        // Another exploration in the directory is better known before the work.
+        let folder = open(Method::Exhaustive, arguments.fresh)?;
+        let Some(seed) = explorer.seed_in(&folder, stop)? else {
+            let why = "interrupted in the seed phase".to_owned();
+            return Ok(course(Method::Exhaustive, folder, why));
+        };
+        let estimate = explorer.estimate(&seed, stop);
+        let fits = estimate.as_secs_f64() <= budget(arguments);
+        let why = format!(
+            "all {} configurations would take about {:.0} s of the budget of {:.0} s",
+            grouped(explorer.evaluator().space().size()),
+            estimate.as_secs_f64().max(1.0),
+            budget(arguments)
+        );
+        if fits {
+            return Ok(course(Method::Exhaustive, folder, why));
+        }
+        folder
+            .remove()
+            .map_err(metes_explore::engine::EngineError::from)?;
+        let folder = open(Method::Local, true)?;
+        Ok(course(Method::Local, folder, why))
+    }
+}
+
+/// What is said of a part.
+fn unfinished(
+    arguments: &Explore,
+    explorer: &Explorer<'_>,
+    work: Work,
+    json: bool,
+) -> Result<u8, Failure> {
+    let space = explorer.evaluator().space();
+    if json {
+        output::json(&json!({
+            "configurations": work.replayed + work.found,
+            "replayed": work.replayed,
+            "found": work.found,
+            "space": space.size(),
+            "interrupted": work.interrupted,
+            "pareto": [],
+            "units": arguments.output.join("units"),
+        }))?;
+        return Ok(0);
+    }
+    let state = match work.interrupted {
+        true => "interrupted: the same command goes on from here",
+        false => "this part is done: join all parts with `metes merge`",
+    };
+    output::text(&format!(
+        "{BOLD}{} heaps{BOLD:#} of {} done, {} of them in this run\n{state}\n",
+        grouped(work.replayed + work.found),
+        grouped(space.size()),
+        grouped(work.replayed),
+    ))?;
+    Ok(0)
+}
+
+/// What is shown of results.
+pub(in crate::verbs) struct Shown<'s> {
+    pub(in crate::verbs) directory: &'s Path,
+    pub(in crate::verbs) summary: &'s Summary,
+    pub(in crate::verbs) found: &'s Found,
+    pub(in crate::verbs) space: &'s Space,
+    pub(in crate::verbs) events: &'s Events,
+    pub(in crate::verbs) why: &'s str,
+    pub(in crate::verbs) work: Work,
+    pub(in crate::verbs) seconds: f64,
+}
+
+pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failure> {
+    let Shown {
+        directory,
+        summary,
+        found,
+        space,
+        events,
+        ..
+    } = *shown;
+    if json {
+        output::json(&json!({
+            "configurations": summary.configurations,
+            "distinct": summary.distinct,
+            "space": space.size(),
+            "raw": found.raw,
+            "complete": summary.complete,
+            "beaten": summary.beaten,
+            "failed": summary.failed,
+            "replayed": shown.work.replayed,
+            "found": shown.work.found,
+            "pareto": pareto(directory, &found.front)?,
+            "search": found.exploration.search,
+            "decided": shown.why,
+            "seconds": shown.seconds,
+            "interrupted": shown.work.interrupted,
+            "results": directory.join(RESULTS),
+            "exploration": directory.join(EXPLORATION),
+        }))?;
+    } else {
+        let mut text = format!(
+            "{BOLD}{} heaps{BOLD:#} of {} ({} grid points) in {:.1} s, {} replayed in this run; {} different outcomes, {} unbeaten\n{}: {}\n\n",
+            grouped(summary.configurations),
+            grouped(space.size()),
+            grouped(space.raw()),
+            shown.seconds,
+            grouped(shown.work.replayed),
+            grouped(summary.distinct),
+            summary.front.len(),
+            found.exploration.search,
+            shown.why,
+        );
+        text += &format!(
+            "{}\nresults {}\nheaps   {}\n",
+            table(&found.front, events.peak_live()),
+            directory.join(RESULTS).display(),
+            directory.join("pareto").display()
+        );
+        output::text(&text)?;
+    }
+    if found.front.is_empty() {
+        output::note("no heap serves every request of this trace");
+        return Ok(DOES_NOT_HOLD);
+    }
+    Ok(0)
+}
+
+fn pareto(directory: &Path, front: &[Heap]) -> Result<Vec<Value>, Failure> {
+    let mut values = Vec::with_capacity(front.len());
+    for (index, heap) in front.iter().enumerate() {
+        let mut value = serde_json::to_value(heap)
+            .map_err(|error| Failure::input(format!("a heap is no JSON: {error}")))?;
+        value["toml"] = heap_file(directory, index).display().to_string().into();
+        values.push(value);
+    }
+    Ok(values)
+}
+
+fn table(front: &[Heap], peak_live: u64) -> Table {
+    /// Rows shown; the results have all.
+    const ROWS: usize = 20;
+    const NAME: usize = 56;
+    let mut table = Table::new(&[
+        "heap",
+        "file",
+        "footprint",
+        "× live",
+        "accesses",
+        "cycles",
+        "maximum",
+    ]);
+    for (index, heap) in front.iter().take(ROWS).enumerate() {
+        let mut name: String = heap.heap.chars().take(NAME).collect();
+        if name.len() < heap.heap.len() {
+            name += "…";
+        }
+        let metrics = &heap.metrics;
+        table.row(
+            anstyle::Style::new(),
+            vec![
+                name,
+                format!("{:03}.toml", index + 1),
+                bytes(metrics.footprint),
+                ratio(metrics.footprint, peak_live),
+                grouped(metrics.accesses),
+                grouped(metrics.cycles),
+                grouped(metrics.cycles_max),
+            ],
+        );
+    }
+    if front.len() > ROWS {
+        table.row(output::DIM, vec![format!("{} more", front.len() - ROWS)]);
+    }
+    table
+}

@@ -1,0 +1,66 @@
+//! `metes merge`.
+
+use std::time::Instant;
+
+use metes_explore::engine::{
+    EngineError, Explorer, Folder, ObjectiveSet, Plan, Source, Work, finish,
+};
+
+use super::explore::described::{Shown, show};
+use crate::arguments::Merge;
+use crate::error::Failure;
+use crate::output;
+use crate::space::{self, Text};
+use crate::tracefile;
+
+pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
+    let start = Instant::now();
+    let mut parts = Vec::with_capacity(arguments.directories.len());
+    for directory in &arguments.directories {
+        parts.push(Folder::read(directory)?);
+    }
+    let Some((first, manifest)) = parts.first() else {
+        return Err(Failure::input("give the directories of the parts"));
+    };
+    let origin = first.origin()?;
+    let path = arguments.trace.as_ref().unwrap_or(&origin.trace);
+    let trace = tracefile::read(path)?;
+    let events = tracefile::events(&trace)?;
+    drop(trace);
+    let text = Text {
+        name: origin.space_name.clone(),
+        text: origin.space.clone(),
+    };
+    let space = space::read(&text, &events)?;
+    let objectives: ObjectiveSet = (manifest.objectives.parse()).map_err(Failure::input)?;
+    let plan = Plan {
+        objectives,
+        end_early: manifest.end_early,
+        ..Plan::default()
+    };
+    let explorer = Explorer::new(&space, &events, plan, 0);
+    let own = explorer.manifest(metes_explore::engine::Method::Exhaustive, 0, 0);
+    output::directory(&arguments.output)?;
+    let folder = Folder::open(&arguments.output, &own, arguments.fresh)?;
+    folder.note_origin(&origin).map_err(EngineError::from)?;
+    for (part, manifest) in &parts {
+        folder.take_over(part, &own, manifest, explorer.units())?;
+    }
+    folder.all_there(explorer.units())?;
+    let source = Source::Units(&folder);
+    let (summary, found) = finish(&arguments.output, &own, explorer.evaluator(), source)?;
+    let shown = Shown {
+        directory: &arguments.output,
+        summary: &summary,
+        found: &found,
+        space: &space,
+        events: &events,
+        why: "joined from parts",
+        work: Work {
+            found: summary.configurations,
+            ..Work::default()
+        },
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    show(&shown, json)
+}

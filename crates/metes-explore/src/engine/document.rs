@@ -1,0 +1,182 @@
+//! `exploration.json`: what was explored, how, and what nothing beats.
+//!
+//! Invariant: it holds no time of day and no duration, so it is the same for
+//! the same exploration whoever did it.
+
+use metes_config::Config;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::evaluate::Evaluator;
+use super::folder::Manifest;
+use super::hypervolume::Scale;
+use super::results::Summary;
+use super::row::{Metrics, Row, Status};
+use crate::hierarchy::Counts;
+use crate::replay::Replayer;
+use crate::space::Parameters;
+
+/// Most heaps that are replayed once more for their course.
+const DETAILS: usize = 50;
+/// Most points of a curve.
+const POINTS: usize = 400;
+
+/// What an exploration found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// Version of this document.
+    pub version: u32,
+    /// What it is of.
+    pub exploration: Manifest,
+    /// Grid points, dead parameters counted.
+    pub raw: String,
+    /// Different configurations.
+    pub space: u64,
+    /// Configurations evaluated.
+    pub configurations: u64,
+    /// Of them, replayed to the end.
+    pub complete: u64,
+    /// Ended early because they were beaten.
+    pub beaten: u64,
+    /// Those in which requests failed.
+    pub failed: u64,
+    /// Different outcomes among the complete ones.
+    pub distinct: u64,
+    /// Most requested bytes live at once.
+    pub peak_live: u64,
+    /// What nothing beats, one for each outcome, by rising objectives.
+    pub front: Vec<Heap>,
+    /// The heaps to compare with.
+    pub named: Vec<Heap>,
+    /// How the dominated share of the objectives' space grew.
+    pub hypervolume: Vec<Volume>,
+    /// The course of the heaps of the front and of the named ones.
+    pub detail: Vec<Detail>,
+}
+
+/// A heap and its metrics.
+#[derive(Clone, Debug, Serialize)]
+pub struct Heap {
+    /// Number in the space.
+    pub number: u64,
+    /// The usual name, of a heap to compare with.
+    pub named: Option<String>,
+    /// `complete`, `failed`.
+    pub status: &'static str,
+    /// In words.
+    pub heap: String,
+    /// As a `heap.toml`.
+    pub toml: String,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// Its metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+/// The dominated share after so many evaluations, on logarithmic axes between
+/// the best and the worst complete outcome of the front and the named heaps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Volume {
+    /// Configurations evaluated.
+    pub evaluations: u64,
+    /// From 0 to 1.
+    pub hypervolume: f64,
+}
+
+/// The course of a replay.
+#[derive(Clone, Debug, Serialize)]
+pub struct Detail {
+    /// Number in the space.
+    pub number: u64,
+    /// Event, footprint and live bytes, ascending.
+    pub memory: Vec<(u64, u64, u64)>,
+    /// What was counted in each memory level.
+    pub levels: Vec<Counts>,
+}
+
+fn heap(evaluator: &Evaluator<'_>, row: &Row) -> Option<Heap> {
+    let space = evaluator.space();
+    let config = space.describe(row.number)?;
+    Some(Heap {
+        number: row.number,
+        named: space.named(row.number).map(str::to_owned),
+        status: row.status.name(),
+        heap: config.name(),
+        parameters: Parameters::of(&config),
+        toml: config.to_toml(),
+        metrics: row.metrics,
+    })
+}
+
+/// The heaps of a front as `heap.toml` texts, in its order.
+pub fn describe_front(evaluator: &Evaluator<'_>, summary: &Summary) -> Vec<Config> {
+    let numbers = summary.front.iter().map(|row| row.number);
+    numbers
+        .filter_map(|number| evaluator.space().describe(number))
+        .collect()
+}
+
+fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
+    let config = evaluator.space().describe(row.number)?;
+    let (replay, curve) = Replayer::new().replay(
+        "",
+        &config.heap,
+        evaluator.events(),
+        &evaluator.options(&config),
+    );
+    let stride = curve.len().div_ceil(POINTS).max(1);
+    let last = curve.len().saturating_sub(1);
+    let kept = curve.iter().enumerate();
+    let kept = kept.filter(|(index, _)| index % stride == 0 || *index == last);
+    Some(Detail {
+        number: row.number,
+        memory: kept.map(|(_, point)| *point).collect(),
+        levels: replay.levels[..config.levels.len().max(1)].to_vec(),
+    })
+}
+
+impl Found {
+    /// The document; replays up to 50 heaps once more for their course.
+    pub fn new(evaluator: &Evaluator<'_>, manifest: Manifest, summary: &Summary) -> Self {
+        let heaps = |rows: &[Row]| rows.iter().filter_map(|row| heap(evaluator, row)).collect();
+        let mut chosen: Vec<&Row> = Vec::new();
+        let complete = (summary.named.iter()).filter(|row| row.status == Status::Complete);
+        for row in summary.front.iter().take(DETAILS - 10).chain(complete) {
+            if chosen.len() < DETAILS && chosen.iter().all(|own| own.number != row.number) {
+                chosen.push(row);
+            }
+        }
+        let objectives = evaluator.objectives();
+        let ends: Vec<_> = (summary.front.iter().chain(&summary.named))
+            .filter(|row| row.status == Status::Complete)
+            .map(|row| objectives.point(&row.metrics))
+            .collect();
+        let scale = Scale::around(ends.iter(), objectives);
+        let volumes = summary.course.iter().filter_map(|(evaluations, front)| {
+            Some(Volume {
+                evaluations: *evaluations,
+                hypervolume: scale.as_ref()?.volume(front),
+            })
+        });
+        Found {
+            version: 1,
+            raw: evaluator.space().raw().to_string(),
+            space: evaluator.space().size(),
+            configurations: summary.configurations,
+            complete: summary.complete,
+            beaten: summary.beaten,
+            failed: summary.failed,
+            distinct: summary.distinct,
+            peak_live: evaluator.events().peak_live(),
+            front: heaps(&summary.front),
+            named: heaps(&summary.named),
+            hypervolume: volumes.collect(),
+            detail: chosen
+                .into_par_iter()
+                .filter_map(|row| detail(evaluator, row))
+                .collect(),
+            exploration: manifest,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Exploration of a described space: whole where that is affordable, by search
+//! where it is not.
+//!
+//! The *seed phase* replays the heaps to compare with and a fixed number of
+//! configurations that a local search picks. Its front ends replays early from
+//! the first configuration on. Then the space is done in *units* of
+//! [`UNIT`] consecutive numbers.
+//!
+//! Invariant: the rows of a unit are a function of trace, space, options, seed
+//! phase and the unit's number alone. So whoever computes a unit, on however
+//! many workers, in whatever order and after however many interruptions, the
+//! same bytes come out; and ending replays early changes no point of the front.
+
+mod document;
+mod evaluate;
+mod explorer;
+mod finish;
+mod folder;
+mod front;
+pub mod hypervolume;
+mod local;
+mod nsga2;
+mod objective;
+mod results;
+mod row;
+mod searcher;
+mod seed;
+
+pub use document::{Detail, Found, Heap, Volume, describe_front};
+pub use evaluate::Evaluator;
+pub use explorer::{Explorer, Method, Plan, Progress, Shard, Work};
+pub use finish::{EXPLORATION, RESULTS, finish, heap_file};
+pub use folder::{EngineError, Folder, Manifest, Origin};
+pub use front::{Front, Point, dominates};
+pub use local::LocalSearch;
+pub use nsga2::Nsga2;
+pub use objective::{Objective, ObjectiveSet};
+pub use results::{SCHEMA_VERSION, Source, Summary, write_results};
+pub use row::{Metrics, Row, Status, decode_rows, encode_rows};
+pub use searcher::{RandomSearch, Searcher};
+pub use seed::Seed;
+
+/// Consecutive numbers that are done together.
+pub const UNIT: u64 = 1024;

@@ -1,0 +1,372 @@
+//! Structures: everything of a heap but the kinds of its general pools.
+//!
+//! Invariant: a structure that is folded in is a valid heap with any kind.
+
+use std::cmp::Reverse;
+
+use metes_config::{Config, Level};
+use metes_heap::description::{
+    DEDICATED, DedicatedPool, GENERAL, General, Invalid, LEVELS, List, OBJECTS, ObjectPoolKind,
+};
+use metes_heap::objects::{GRANULE, LARGEST};
+use metes_heap::{Description, Geometry, IndexKind, Limits, Links, Order};
+
+use super::description::SpaceDescription;
+use super::folded::Folded;
+use super::kinds::{Kind, or};
+use super::sizes::{Sizes, objects};
+use super::values::{Count, Set, Size, Word};
+
+const GEOMETRY: Geometry = Geometry::tagged(8);
+const SLAB: usize = metes_config::DEFAULT_SLAB;
+
+/// A general pool whose kind is chosen, or one that stands for a dedicated pool
+/// in a level of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Pool {
+    Open { up_to: usize, level: u8 },
+    Alone(General),
+}
+
+impl Pool {
+    /// Largest request, and smallest in reverse: the order of pools.
+    fn rank(&self) -> (usize, Reverse<usize>) {
+        match *self {
+            Pool::Open { up_to, .. } => (up_to, Reverse(0)),
+            Pool::Alone(pool) => (pool.up_to, Reverse(pool.from)),
+        }
+    }
+
+    fn level(&self) -> u8 {
+        match *self {
+            Pool::Open { level, .. } => level,
+            Pool::Alone(pool) => pool.level,
+        }
+    }
+}
+
+/// Everything but the kinds of the general pools, canonical.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Structure {
+    general: List<Pool, GENERAL>,
+    dedicated: List<DedicatedPool, DEDICATED>,
+    objects: List<ObjectPoolKind, OBJECTS>,
+    /// Bytes of the levels.
+    sizes: [usize; LEVELS],
+    increment: usize,
+}
+
+impl Structure {
+    /// General pools whose kind is chosen.
+    pub(super) fn pools(&self) -> usize {
+        let open = |pool: &Pool| matches!(pool, Pool::Open { .. });
+        self.general.iter().filter(open).count()
+    }
+
+    fn heap(&self, kind: &Kind) -> Description {
+        let mut general = List::EMPTY;
+        let mut limits = kind.limits.into_iter();
+        for pool in self.general.iter() {
+            general.push(match pool {
+                Pool::Alone(pool) => pool,
+                Pool::Open { up_to, level } => General {
+                    up_to,
+                    level,
+                    limits: limits.next().unwrap_or(Limits::NONE),
+                    ..General::of(kind.index)
+                },
+            });
+        }
+        Description {
+            general,
+            dedicated: self.dedicated,
+            objects: self.objects,
+        }
+    }
+
+    pub(super) fn config(&self, kind: &Kind, levels: &[(String, usize)]) -> Config {
+        let mut config = Config::of(self.heap(kind));
+        config.arena.increment = self.increment;
+        config.levels = named_levels(levels.iter().map(|(name, _)| name).zip(self.sizes));
+        config
+    }
+}
+
+fn named_levels<'n>(levels: impl Iterator<Item = (&'n String, usize)>) -> Vec<Level> {
+    let level = |(name, size): (&'n String, usize)| Level {
+        name: name.clone(),
+        size: Some(size),
+        read_energy: None,
+        write_energy: None,
+        latency: None,
+    };
+    levels.map(level).collect()
+}
+
+/// The values that structures are made of.
+pub(super) struct Plan<'s> {
+    sizes: &'s Sizes,
+    counts: Vec<Count>,
+    splits: Vec<Set<Size>>,
+    general_levels: Vec<Vec<u8>>,
+    dedicated_counts: Vec<Count>,
+    dedicated_sizes: Option<Vec<usize>>,
+    dedicated_levels: Vec<Vec<Option<u8>>>,
+    dedicated_orders: Vec<Order>,
+    dedicated_links: Vec<Links>,
+    object_counts: Vec<Count>,
+    object_sizes: Vec<usize>,
+    slabs: Vec<Size>,
+    level_names: Vec<String>,
+    level_sizes: Vec<Vec<Size>>,
+    increments: Vec<Size>,
+}
+
+impl<'s> Plan<'s> {
+    pub(super) fn new(description: &SpaceDescription, sizes: &'s Sizes) -> Self {
+        let SpaceDescription {
+            general,
+            dedicated,
+            objects,
+            arena,
+            ..
+        } = description;
+        let levels = &description.level;
+        let level_names: Vec<String> = levels.iter().map(|l| l.name.get_ref().clone()).collect();
+        let last = level_names.len().saturating_sub(1) as u8;
+        let number = |Word(name): &Word| {
+            let place = level_names.iter().position(|own| own == name);
+            place.unwrap_or(0) as u8
+        };
+        let levels_of = |given: &_| {
+            let sets: Vec<Set<Word>> = or(given, &[]);
+            match sets.is_empty() {
+                true => vec![vec![last]],
+                false => (sets.iter())
+                    .map(|Set(names)| names.iter().map(number).collect())
+                    .collect(),
+            }
+        };
+        let suggested: Vec<Set<Size>> = sizes
+            .splits()
+            .into_iter()
+            .map(|split| Set(vec![Size(Some(split))]))
+            .collect();
+        let given_sizes = |given: &Option<_>| {
+            given.as_ref().map(|_| {
+                let sizes: Vec<Size> = or(given, &[]);
+                sizes.into_iter().map(Size::bytes).collect()
+            })
+        };
+        Plan {
+            counts: or(&general.count, &[Count(1)]),
+            splits: match or(&general.split, &suggested) {
+                none if none.is_empty() => vec![Set(Vec::new())],
+                splits => splits,
+            },
+            general_levels: levels_of(&general.level),
+            dedicated_counts: or(&dedicated.count, &[Count(0)]),
+            dedicated_sizes: given_sizes(&dedicated.sizes),
+            dedicated_levels: match &dedicated.level {
+                None => vec![vec![None]],
+                given => {
+                    let sets = levels_of(given).into_iter();
+                    sets.map(|set| set.into_iter().map(Some).collect())
+                        .collect()
+                }
+            },
+            dedicated_orders: or(&dedicated.order, &[Order::Lifo]),
+            dedicated_links: or(&dedicated.links, &[Links::Double]),
+            object_counts: or(&objects.count, &[Count(0)]),
+            object_sizes: given_sizes(&objects.sizes).unwrap_or_else(|| sizes.slots()),
+            slabs: or(&objects.slab, &[Size(Some(SLAB))]),
+            level_sizes: levels.iter().map(|l| l.size.get_ref().0.clone()).collect(),
+            increments: or(&arena.increment, &[Size(Some(4096))]),
+            level_names,
+            sizes,
+        }
+    }
+
+    fn radices(&self) -> Vec<usize> {
+        let mut radices = vec![
+            self.counts.len(),
+            self.splits.len(),
+            self.general_levels.len(),
+            self.dedicated_counts.len(),
+            self.dedicated_levels.len(),
+            self.object_counts.len(),
+            self.slabs.len(),
+            self.increments.len(),
+            self.dedicated_orders.len(),
+            self.dedicated_links.len(),
+        ];
+        radices.extend(self.level_sizes.iter().map(Vec::len));
+        radices
+    }
+
+    /// Grid points.
+    pub(super) fn points(&self) -> u128 {
+        self.radices()
+            .into_iter()
+            .map(|radix| radix as u128)
+            .product()
+    }
+
+    /// Every valid structure once.
+    pub(super) fn fold(&self) -> Folded<Structure> {
+        Folded::new(self.radices(), |digits| {
+            let structure = self.structure(digits)?;
+            self.validate(&structure).is_ok().then_some(structure)
+        })
+    }
+
+    /// What is wrong with the first structure.
+    pub(super) fn why_not(&self) -> Invalid {
+        let first = self.structure(&vec![0; self.radices().len()]);
+        let wrong = first.and_then(|first| self.validate(&first).err());
+        wrong.unwrap_or(Invalid::GeneralBounds)
+    }
+
+    fn validate(&self, structure: &Structure) -> Result<(), Invalid> {
+        let kind = Kind {
+            index: IndexKind::Kingsley,
+            limits: [Limits::NONE; GENERAL],
+        };
+        let heap = structure.heap(&kind);
+        heap.validate(GEOMETRY.granule, GEOMETRY.header)
+    }
+
+    /// `None` where there are more general pools than a heap can have.
+    fn structure(&self, digits: &[usize]) -> Option<Structure> {
+        let objects = self.objects(
+            self.object_counts[digits[5]].0,
+            self.slabs[digits[6]].bytes(),
+        );
+        let largest = objects.iter().last().map_or(0, |pool| pool.size);
+        let mut bounds: Vec<usize> = (self.splits[digits[1]].0.iter())
+            .map(|size| size.bytes())
+            .take(self.counts[digits[0]].0 - 1)
+            // Object pools leave nothing for a pool of smaller requests.
+            .filter(|&bound| bound > largest)
+            .collect();
+        bounds.push(usize::MAX);
+        // Levels are given from the last pool backwards.
+        let levels = &self.general_levels[digits[2]];
+        let mut general: Vec<Pool> = Vec::new();
+        for (pool, &up_to) in bounds.iter().enumerate() {
+            let from_last = bounds.len() - 1 - pool;
+            let level = levels[levels.len().saturating_sub(1 + from_last)];
+            general.push(Pool::Open { up_to, level });
+        }
+        let count = self.dedicated_counts[digits[3]].0;
+        let mut dedicated = Vec::new();
+        // One in another level than the pool that serves its size stands alone.
+        let mut alone = Vec::new();
+        for (size, own) in self.dedicated(count, &self.dedicated_levels[digits[4]], largest) {
+            let serving = general.iter().find(|pool| size <= pool.rank().0);
+            let level = serving.map_or(0, Pool::level);
+            let pool = DedicatedPool {
+                order: self.dedicated_orders[digits[8]],
+                links: self.dedicated_links[digits[9]],
+                ..DedicatedPool::new(size, own.unwrap_or(level))
+            };
+            match metes_config::ranged(pool) {
+                Some(range) if pool.level != level => alone.push(Pool::Alone(range)),
+                _ => dedicated.push(pool),
+            }
+        }
+        general.append(&mut alone);
+        general.sort_by_key(Pool::rank);
+        if general.len() > GENERAL {
+            return None;
+        }
+        let last = general.last().map_or(0, Pool::level);
+        let mut leveled = List::EMPTY;
+        for pool in objects.iter() {
+            leveled.push(ObjectPoolKind {
+                level: last,
+                ..pool
+            });
+        }
+        let used = |level: usize| {
+            general
+                .iter()
+                .any(|pool| usize::from(pool.level()) == level)
+        };
+        let mut sizes = [0; LEVELS];
+        for (level, values) in self.level_sizes.iter().enumerate() {
+            // The size of a level without pools is dead.
+            let digit = if used(level) { digits[10 + level] } else { 0 };
+            sizes[level] = values[digit].bytes();
+        }
+        dedicated.sort_unstable_by_key(|pool| pool.size);
+        Some(Structure {
+            general: List::from_slice(&general),
+            dedicated: List::from_slice(&dedicated),
+            objects: leveled,
+            sizes,
+            increment: self.increments[digits[7]].bytes(),
+        })
+    }
+
+    /// Object pools for the most frequent sizes, as far as a slab can hold them.
+    fn objects(&self, count: usize, slab: usize) -> List<ObjectPoolKind, OBJECTS> {
+        let mut set: Vec<usize> = (self.object_sizes.iter())
+            .map(|size| size.next_multiple_of(GRANULE))
+            .filter(|&size| size <= LARGEST)
+            .take(count)
+            .collect();
+        set.sort_unstable();
+        set.dedup();
+        objects(&set, slab)
+    }
+
+    /// Sizes of dedicated pools, the most frequent ones or the given ones in
+    /// their order, with a level for each in the same order; none: that of the
+    /// general pool behind it.
+    fn dedicated(
+        &self,
+        count: usize,
+        levels: &[Option<u8>],
+        largest: usize,
+    ) -> Vec<(usize, Option<u8>)> {
+        let ranked: Vec<usize> = match &self.dedicated_sizes {
+            None => self.sizes.frequent(largest, count),
+            Some(sizes) => {
+                let mut blocks = Vec::new();
+                for &size in sizes.iter().take(count) {
+                    let block = GEOMETRY.block_for(size);
+                    if size > largest && block.is_some() && !blocks.contains(&block) {
+                        blocks.push(block);
+                    }
+                }
+                let sizes = blocks.into_iter().flatten();
+                sizes.map(|block| block - GEOMETRY.header).collect()
+            }
+        };
+        let level = |rank: usize| levels[rank.min(levels.len() - 1)];
+        let ranked = ranked.into_iter().enumerate();
+        ranked.map(|(rank, size)| (size, level(rank))).collect()
+    }
+
+    /// Names and first sizes of the levels.
+    pub(super) fn levels(&self) -> Vec<(String, usize)> {
+        let sizes = self.level_sizes.iter().map(|values| values[0].bytes());
+        self.level_names.iter().cloned().zip(sizes).collect()
+    }
+
+    /// Gives a heap the surroundings of the space: its growth, and its levels,
+    /// with every pool in the last one.
+    pub(super) fn surround(&self, config: &mut Config) {
+        config.arena.increment = self.increments[0].bytes();
+        let levels = self.levels();
+        let last = levels.len().saturating_sub(1) as u8;
+        config.levels = named_levels(levels.iter().map(|(name, size)| (name, *size)));
+        let mut list = List::EMPTY;
+        for mut pool in config.heap.general.iter() {
+            pool.level = last;
+            list.push(pool);
+        }
+        config.heap.general = list;
+    }
+}

@@ -1,0 +1,217 @@
+use std::collections::HashSet;
+
+use super::*;
+use crate::events::{EventsBuilder, Operation};
+
+fn events() -> Events {
+    let mut builder = EventsBuilder::new();
+    for serial in 0..1000_u64 {
+        let size = [1514, 66, 1514, 1514, 900, 66, 40, 5000, 200, 30_000][(serial % 10) as usize];
+        builder.push(Operation::Allocate, serial, size, 0).unwrap();
+    }
+    builder.finish()
+}
+
+fn space(text: &str) -> Result<Space, String> {
+    let description = SpaceDescription::parse(text, "s.toml").map_err(|error| error.one_line())?;
+    Space::new(&description, &events(), text, "s.toml").map_err(|error| error.to_string())
+}
+
+#[test]
+fn built_in_spaces_have_the_points_they_say() {
+    let paper = space(PAPER).unwrap();
+    assert_eq!(paper.raw(), 106_496);
+    // 2 x 4 structures, 4 x 13 kinds of search, 1 + 8 values of either limit.
+    assert_eq!(paper.size(), 2 * 4 * 4 * 13 * 9 * 9 + paper.baselines());
+    let prototype = space(PROTOTYPE).unwrap();
+    assert_eq!(prototype.raw(), 102_400);
+    assert_eq!(prototype.size(), 32_400 + prototype.baselines());
+}
+
+const MIXED: &str = r#"
+[general]
+count = [1, 2]
+split = [75, 1000]
+level = ["main", ["near", "main"]]
+index = ["list", "classes", "buddy", "kingsley"]
+[list]
+fit = ["first", "exact"]
+order = ["lifo", "address"]
+links = ["single", "double"]
+max_fit = ["any", 150]
+[classes]
+second_level = [1, 8]
+probes = [0, "all"]
+[buddy]
+order = ["lifo", "address"]
+[dedicated]
+count = { from = 0, to = 3, step = 1 }
+level = ["main", ["near", "main"]]
+[objects]
+count = [0, 1]
+[coalescing]
+pools = [0, 1, 2]
+up_to = ["any", "2 KiB"]
+[splitting]
+pools = [0, 2]
+down_to = [64]
+[arena]
+increment = [8192]
+[[level]]
+name = "near"
+size = ["8 KiB", "16 KiB"]
+[[level]]
+name = "main"
+size = "4 MiB"
+[named]
+heaps = ["kingsley", "tlsf:second_level=4"]
+"#;
+
+#[test]
+fn every_number_is_another_valid_heap() {
+    let space = space(MIXED).unwrap();
+    assert_eq!(space.named(1), Some("tlsf:second_level=4"));
+    let mut met = HashSet::new();
+    for number in space.baselines()..space.size() {
+        let config = space.describe(number).unwrap();
+        assert_eq!(config.heap.validate(16, 8), Ok(()), "{config}");
+        // The level's size is a part of what a configuration is.
+        let key = (config.heap, config.levels[0].size);
+        assert!(met.insert(key), "{number}: {config}");
+    }
+    assert!(met.len() as u128 <= space.raw());
+    assert!(met.len() > 5000, "{}", met.len());
+    assert_eq!(space.describe(space.size()), None);
+    let alone = |heap: &metes_heap::Description| heap.general.len() > 2;
+    assert!(
+        met.iter().any(|(heap, _)| alone(heap)),
+        "a pool of its own in a level"
+    );
+}
+
+#[test]
+fn what_is_described_is_written_and_read_back() {
+    let space = space(MIXED).unwrap();
+    for number in (0..space.size()).step_by(97) {
+        let config = space.describe(number).unwrap();
+        let text = config.to_toml();
+        let again = metes_config::parse(&text, "heap.toml");
+        assert_eq!(
+            again.map(|again| again.heap),
+            Ok(config.normal().heap),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn neighbours_are_mutual_and_reach_everything() {
+    let space = space(MIXED).unwrap();
+    let mut reached: HashSet<u64> = HashSet::from([space.baselines()]);
+    let mut open = vec![space.baselines()];
+    while let Some(number) = open.pop() {
+        for other in space.neighbours(number) {
+            assert!(space.baselines() <= other && other < space.size());
+            assert_ne!(other, number);
+            if reached.insert(other) {
+                open.push(other);
+            }
+        }
+    }
+    assert_eq!(reached.len() as u64, space.size() - space.baselines());
+}
+
+#[test]
+fn crosses_are_of_the_space() {
+    let space = space(MIXED).unwrap();
+    let mut random = crate::random::Random::new(3);
+    for _ in 0..500 {
+        let mut draw = || random.below(space.size() as usize) as u64;
+        let (a, b) = (draw(), draw());
+        let child = space.cross(a, b, &mut || random.below(2) == 0);
+        assert!(space.describe(child).is_some());
+        assert_eq!(space.cross(a, a, &mut || true), a);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let wrong = |text: &str| match space(text) {
+        Err(error) => error,
+        Ok(space) => panic!("{text} gave {} configurations", space.size()),
+    };
+    let cases = [
+        (
+            "[general]\ncuont = [1]",
+            "s.toml:2:1: a space has no `cuont` here (did you mean `count`?)",
+        ),
+        ("[lsit]\nfit = \"first\"", "did you mean `list`?"),
+        (
+            "[list]\nfit = [\"frist\"]",
+            "s.toml:2:8: a fit is expected, not `frist` (did you mean `first`?)",
+        ),
+        (
+            "[list]\ndepth = [0]",
+            "a depth of search from 1 to 100 percent is expected, not 0",
+        ),
+        ("[list]\ndepth = []", "at least one value"),
+        ("[list]\ndepth = [5, 5]", "`5` is listed twice"),
+        (
+            "[list]\ndepth = { from = 5, to = 1, step = 1 }",
+            "a range needs",
+        ),
+        ("[list]\ndepth = [[5]]", "not a list in a list"),
+        (
+            "[coalescing]\nup_to = [128, 256]\n[splitting]\ndown_to = [512]",
+            "`down_to` in line 4 leaves at least 512 bytes, but `up_to` in line 2 merges up to 256 bytes only",
+        ),
+        ("[general]\ncount = 3", "3 general pools need `split"),
+        (
+            "[general]\ncount = 3\nsplit = [64]",
+            "splits requests among 2 pools, but `count` goes up to 3",
+        ),
+        (
+            "[general]\ncount = 5",
+            "there can be 1 to 4 general pools, not 5",
+        ),
+        (
+            "[general]\nlevel = \"near\"",
+            "levels are described by `[[level]]` sections",
+        ),
+        (
+            "[[level]]\nname = \"near\"\nsize = 100",
+            "level `near` of 100 bytes is too small for a pool: it needs 156 more",
+        ),
+        (
+            "[dedicated]\ncount = 2\nsizes = [66]",
+            "`count` goes up to 2 dedicated pools, but there are 1 sizes",
+        ),
+        (
+            "[objects]\ncount = 1\nslab = 1000",
+            "a slab is a power of two",
+        ),
+        ("[named]\nheaps = [\"tslf\"]", "did you mean `tlsf`?"),
+        (
+            "[classes]\nsecond_level = [3]",
+            "a power of two from 1 to 32, not 3",
+        ),
+        (
+            "[general]\nlevel = \"main\"\n[dedicated]\ncount = 4\nlevel = \"near\"\nsizes = [66, 200, 900, 1514]\n[[level]]\nname = \"near\"\nsize = 4096\n[[level]]\nname = \"main\"\nsize = \"1 MiB\"",
+            "no point of the space is a heap",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = wrong(text);
+        assert!(error.contains(expected), "{text}\n  gave {error}");
+    }
+}
+
+#[test]
+fn a_space_too_large_to_number_is_refused() {
+    let many: Vec<String> = (1..6000).map(|n| n.to_string()).collect();
+    let text = format!(
+        "[coalescing]\nup_to = [{0}]\n[splitting]\ndown_to = [{0}]",
+        many.join(",")
+    );
+    assert!(space(&text).unwrap_err().contains("list fewer values"));
+}

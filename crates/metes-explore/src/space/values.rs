@@ -1,0 +1,350 @@
+//! The values of one parameter as a space file spells them: one, a list, or a
+//! range `{ from, to, step }`.
+//!
+//! Invariant: a parameter has at least one value and none twice.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use metes_heap::{Fit, Links, Order};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+/// What a value can be read from.
+pub(super) trait Item: Sized + Clone + PartialEq {
+    /// What is expected, for errors.
+    const EXPECTED: &'static str;
+
+    fn integer(number: u64) -> Result<Self, String> {
+        Err(format!("{} is expected, not {number}", Self::EXPECTED))
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        Err(format!("{} is expected, not `{text}`", Self::EXPECTED))
+    }
+
+    /// A list as one value.
+    fn nested<'d, A: SeqAccess<'d>>(_list: &mut A) -> Result<Self, A::Error> {
+        let message = format!("{} is expected, not a list in a list", Self::EXPECTED);
+        Err(de::Error::custom(message))
+    }
+
+    /// As the manifest of an exploration has it: two spellings of one value are
+    /// the same there.
+    fn spelt(&self) -> String;
+}
+
+/// The values of one parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Values<T>(pub(super) Vec<T>);
+
+fn one_of<T: Item>(known: &[(&'static str, T)], text: &str) -> Result<T, String> {
+    let found = known.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| value.clone()).ok_or_else(|| {
+        let help = metes_config::suggest(text, known.iter().map(|(name, _)| *name));
+        let help = help.map_or(String::new(), |help| format!(" ({help})"));
+        format!("{} is expected, not `{text}`{help}", T::EXPECTED)
+    })
+}
+
+fn name_of<T: PartialEq>(known: &[(&'static str, T)], value: &T) -> String {
+    let found = known.iter().find(|(_, own)| own == value);
+    found.map_or(String::new(), |(name, _)| (*name).to_owned())
+}
+
+macro_rules! words {
+    ($kind:ty, $known:ident, $expected:literal, $($name:literal => $value:expr),+ $(,)?) => {
+        const $known: &[(&str, $kind)] = &[$(($name, $value)),+];
+        impl Item for $kind {
+            const EXPECTED: &'static str = $expected;
+            fn word(text: &str) -> Result<Self, String> {
+                one_of($known, text)
+            }
+            fn spelt(&self) -> String {
+                name_of($known, self)
+            }
+        }
+    };
+}
+
+words!(Fit, FITS, "a fit", "first" => Fit::First, "next" => Fit::Next,
+    "best" => Fit::Best, "worst" => Fit::Worst, "exact" => Fit::Exact);
+words!(Order, ORDERS, "an order", "lifo" => Order::Lifo, "fifo" => Order::Fifo,
+    "address" => Order::Address);
+
+/// What general pools are indexed by, before parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    List,
+    Classes,
+    Kingsley,
+    Buddy,
+}
+
+words!(Family, FAMILIES, "an index", "list" => Family::List, "classes" => Family::Classes,
+    "kingsley" => Family::Kingsley, "buddy" => Family::Buddy);
+
+/// A number of things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Count(pub(super) usize);
+
+impl Item for Count {
+    const EXPECTED: &'static str = "a number";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        usize::try_from(number).map(Count).map_err(|_| {
+            let expected = Self::EXPECTED;
+            format!("{expected} of pools is expected, not {number}")
+        })
+    }
+
+    fn spelt(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// A share of the list, in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Depth(pub(super) u32);
+
+impl Item for Depth {
+    const EXPECTED: &'static str = "a depth of search from 1 to 100 percent";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        match number {
+            1..=100 => Ok(Depth(number as u32)),
+            _ => Err(format!("{} is expected, not {number}", Self::EXPECTED)),
+        }
+    }
+
+    fn spelt(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// The largest block that qualifies, in percent of the need; 0: any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MaxFit(pub(super) u32);
+
+impl Item for MaxFit {
+    const EXPECTED: &'static str = "a maximum fit of 100 to 65535 percent, or `any`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        match number {
+            100..=65_535 => Ok(MaxFit(number as u32)),
+            _ => Err(format!("{} is expected, not {number}", Self::EXPECTED)),
+        }
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        one_of(&[("any", MaxFit(0))], text)
+    }
+
+    fn spelt(&self) -> String {
+        match self.0 {
+            0 => "any".to_owned(),
+            percent => percent.to_string(),
+        }
+    }
+}
+
+/// Blocks of the request's own class that are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Probes(pub(super) usize);
+
+impl Item for Probes {
+    const EXPECTED: &'static str = "a number of probes, or `all`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        Count::integer(number).map(|Count(number)| Probes(number))
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        one_of(&[("all", Probes(usize::MAX))], text)
+    }
+
+    fn spelt(&self) -> String {
+        match self.0 {
+            usize::MAX => "all".to_owned(),
+            number => number.to_string(),
+        }
+    }
+}
+
+/// Bytes; `None`: any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Size(pub(super) Option<usize>);
+
+impl Size {
+    pub(super) fn bytes(self) -> usize {
+        self.0.unwrap_or(0)
+    }
+}
+
+impl Item for Size {
+    const EXPECTED: &'static str = "a size";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        match usize::try_from(number) {
+            Ok(0) => Err("a size of at least one byte is expected".to_owned()),
+            Ok(number) => Ok(Size(Some(number))),
+            Err(_) => Err(format!("{number} bytes are more than a machine word holds")),
+        }
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        match text {
+            "any" => Ok(Size(None)),
+            text => Size::integer(metes_config::read_size(text)? as u64),
+        }
+    }
+
+    fn spelt(&self) -> String {
+        match self.0 {
+            None => "any".to_owned(),
+            Some(bytes) => bytes.to_string(),
+        }
+    }
+}
+
+words!(Links, LINKS, "`single` or `double`", "single" => Links::Single, "double" => Links::Double);
+
+/// A name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word(pub(super) String);
+
+impl Item for Word {
+    const EXPECTED: &'static str = "a name";
+
+    fn word(text: &str) -> Result<Self, String> {
+        Ok(Word(text.to_owned()))
+    }
+
+    fn spelt(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// Several values that belong together, such as one for each pool.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Set<T>(pub(super) Vec<T>);
+
+impl<T: Item> Item for Set<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn integer(number: u64) -> Result<Self, String> {
+        T::integer(number).map(|value| Set(vec![value]))
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        T::word(text).map(|value| Set(vec![value]))
+    }
+
+    fn nested<'d, A: SeqAccess<'d>>(list: &mut A) -> Result<Self, A::Error> {
+        let mut values = Vec::new();
+        while let Some(One(more)) = list.next_element::<One<T>>()? {
+            values.extend(more);
+        }
+        Ok(Set(values))
+    }
+
+    fn spelt(&self) -> String {
+        let parts: Vec<String> = self.0.iter().map(Item::spelt).collect();
+        parts.join("+")
+    }
+}
+
+struct Reader<T> {
+    nested: bool,
+    marker: PhantomData<T>,
+}
+
+/// An element of a list: a value, a range of values or a list as one value.
+struct One<T>(Vec<T>);
+
+impl<'d, T: Item> Deserialize<'d> for One<T> {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        let reader = Reader {
+            nested: true,
+            marker: PhantomData,
+        };
+        deserializer.deserialize_any(reader).map(One)
+    }
+}
+
+impl<'d, T: Item> Visitor<'d> for Reader<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Vec<T>, E> {
+        let number = u64::try_from(number)
+            .map_err(|_| E::custom(format!("{} is expected, not {number}", T::EXPECTED)))?;
+        self.visit_u64(number)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Vec<T>, E> {
+        T::integer(number)
+            .map(|value| vec![value])
+            .map_err(E::custom)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+        T::word(text).map(|value| vec![value]).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'d>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        if self.nested {
+            return T::nested(&mut list).map(|value| vec![value]);
+        }
+        let mut values: Vec<T> = Vec::new();
+        while let Some(One(more)) = list.next_element::<One<T>>()? {
+            for value in more {
+                if values.contains(&value) {
+                    let text = value.spelt();
+                    return Err(de::Error::custom(format!("`{text}` is listed twice")));
+                }
+                values.push(value);
+            }
+        }
+        if values.is_empty() {
+            let message = "a parameter needs at least one value; leave the key out for its default";
+            return Err(de::Error::custom(message));
+        }
+        Ok(values)
+    }
+
+    fn visit_map<A: MapAccess<'d>>(self, map: A) -> Result<Vec<T>, A::Error> {
+        let Range { from, to, step } =
+            Range::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        if step == 0 || from > to || (to - from) / step > 10_000 {
+            let message = format!(
+                "a range needs `from` <= `to` and a step of at least 1, not {from}, {to} and {step}"
+            );
+            return Err(de::Error::custom(message));
+        }
+        let numbers = (from..=to).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+        numbers
+            .map(|number| T::integer(number).map_err(de::Error::custom))
+            .collect()
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Range {
+    from: u64,
+    to: u64,
+    step: u64,
+}
+
+impl<'d, T: Item> Deserialize<'d> for Values<T> {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        let reader = Reader {
+            nested: false,
+            marker: PhantomData,
+        };
+        deserializer.deserialize_any(reader).map(Values)
+    }
+}
