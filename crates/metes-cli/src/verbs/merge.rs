@@ -6,8 +6,10 @@ use metes_explore::Hierarchy;
 use metes_explore::engine::{
     EngineError, Explorer, Folder, ObjectiveSet, Plan, Source, Work, finish,
 };
+use metes_explore::report::ProfileFigures;
+use metes_explore::write_json;
 
-use super::explore::described::{Shown, show};
+use super::explore::described::{PROFILE, Shown, show};
 use crate::arguments::Merge;
 use crate::error::Failure;
 use crate::output;
@@ -27,6 +29,7 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     let path = arguments.trace.as_ref().unwrap_or(&origin.trace);
     let trace = tracefile::read(path)?;
     let events = tracefile::events(&trace)?;
+    let profile = ProfileFigures::of(&metes_trace::profile(&trace));
     drop(trace);
     let text = Text {
         name: origin.space_name.clone(),
@@ -57,6 +60,7 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     folder.all_there(explorer.units())?;
     let source = Source::Units(&folder);
     let (summary, found) = finish(&arguments.output, &own, explorer.evaluator(), source)?;
+    write_json(&arguments.output.join(PROFILE), &profile)?;
     let shown = Shown {
         directory: &arguments.output,
         summary: &summary,

@@ -9,7 +9,8 @@ use metes_explore::engine::{
     EXPLORATION, Explorer, Folder, Found, Heap, Method, Objective, ObjectiveSet, Origin, Plan,
     Progress, RESULTS, Shard, Source, Summary, Work, finish, heap_file,
 };
-use metes_explore::{Events, Hierarchy, Space};
+use metes_explore::report::ProfileFigures;
+use metes_explore::{Events, Hierarchy, Space, write_json};
 use serde_json::{Value, json};
 
 use crate::arguments::Explore;
@@ -18,6 +19,8 @@ use crate::output::{self, BOLD, Table};
 use crate::quantity::{bytes, grouped, ratio};
 use crate::{energy, interrupt, progress, space, tracefile};
 
+/// File of what the trace asks of a heap.
+pub(in crate::verbs) const PROFILE: &str = "profile.json";
 /// Seconds, unless the command line says.
 const BUDGET: f64 = 600.0;
 
@@ -61,6 +64,7 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         }
         None => None,
     };
+    let profile = ProfileFigures::of(&metes_trace::profile(&trace));
     drop(trace);
     let text = space::find(&arguments.space)?;
     let space = space::read(&text, &events)?;
@@ -119,6 +123,8 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         false => Source::Rows(&rows),
     };
     let (summary, found) = finish(&arguments.output, &manifest, explorer.evaluator(), source)?;
+    // What the explorer shows of the trace, which need not be there any more then.
+    write_json(&arguments.output.join(PROFILE), &profile)?;
     show(
         &Shown {
             directory: &arguments.output,
