@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use metes_explore::Hierarchy;
 use metes_explore::engine::{
     EngineError, Explorer, Folder, ObjectiveSet, Plan, Source, Work, finish,
 };
@@ -41,7 +42,14 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
         end_early: manifest.end_early,
         ..Plan::default()
     };
-    let explorer = Explorer::new(&space, &events, plan, 0);
+    let hierarchy = match &origin.levels {
+        Some(levels) => Some(Hierarchy::resolve(levels)?),
+        None => None,
+    };
+    let mut explorer = Explorer::new(&space, &events, plan, 0);
+    if let Some(hierarchy) = &hierarchy {
+        explorer = explorer.on(hierarchy)?;
+    }
     let own = explorer.manifest(metes_explore::engine::Method::Exhaustive, 0, 0);
     output::directory(&arguments.output)?;
     let folder = Folder::open(&arguments.output, &own, arguments.fresh)?;
