@@ -125,7 +125,7 @@ pub(crate) fn options_of(config: &metes_config::Config) -> Options {
     let mut options = Options::default();
     options.arena.increment = config.arena.increment;
     for (size, level) in options.arena.levels.iter_mut().zip(&config.levels) {
-        *size = Some(level.size);
+        *size = level.size;
     }
     options
 }
