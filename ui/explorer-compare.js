@@ -111,22 +111,29 @@ function occupancy(model, { i, detail }) {
 
 // Energy: accesses of each level times the energy of one, and leakage as a line of its own.
 function energyTable(model, { detail }) {
-  const levels = list(detail.energy?.levels ?? detail.levels).filter(isObject);
-  if (!levels.some((level) => isNumber(level.energy_fj) || isNumber(level.read_fj))) return h("p", { class: "hint" }, "No energy: the exploration had no memory levels with an energy table.");
+  const levels = list(detail.energy?.levels).filter((level) => isObject(level) && isNumber(level.read_nj));
+  if (!levels.length) return h("p", { class: "hint" }, "No energy: the exploration had no memory levels with an energy table.");
   const rows = [];
-  let sum = 0;
+  let accesses = 0;
+  let leakage = 0;
   for (const level of levels) {
-    for (const [what, key, each] of [["record reads", "record_reads", "read_fj"], ["record writes", "record_writes", "write_fj"], ["program reads", "application_reads", "read_fj"], ["program writes", "application_writes", "write_fj"]]) {
-      if (!isNumber(level[key]) || !isNumber(level[each])) continue;
-      const energy = level[key] * level[each] * 1e-15;
-      sum += energy;
-      rows.push([`${level.name ?? "level"}`, what, countFigure(level[key]), joules(level[each] * 1e-15), joules(energy)]);
+    const name = String(level.name ?? "level");
+    for (const [what, number, each] of [["reads", level.reads, level.read_nj], ["writes", level.writes, level.write_nj]]) {
+      if (!isNumber(number) || !isNumber(each)) continue;
+      accesses += number * each * 1e-9;
+      rows.push([name, what, countFigure(number), joules(each * 1e-9), joules(number * each * 1e-9)]);
     }
-    if (isNumber(level.leakage_fj)) { sum += level.leakage_fj * 1e-15; rows.push([`${level.name ?? "level"}`, "leakage over the run", isNumber(level.leakage_uw) ? `${significant(level.leakage_uw / 1000)}\u00a0mW` : NONE, isNumber(level.time_ps) ? seconds(level.time_ps * 1e-12) : NONE, joules(level.leakage_fj * 1e-15)]); }
+    if (isNumber(level.leakage)) {
+      leakage += level.leakage;
+      rows.push([name, "leakage over the run", isNumber(detail.energy.time) ? seconds(detail.energy.time) : NONE, isNumber(level.leakage_mw) ? `${significant(level.leakage_mw)}\u00a0mW` : NONE, joules(level.leakage)]);
+    }
   }
+  const sum = (label, value) => h("tr", { class: "sum" }, h("th", { scope: "row", colspan: 4 }, label), h("td", { class: "number" }, joules(value)));
+  const sources = [...new Set(levels.map((level) => level.source).filter(Boolean))];
   return h("div", {}, h("h4", {}, "Energy: counts × table, leakage apart"), h("div", { class: "table" }, h("div", { class: "scroll" }, h("table", { class: "energy" }, h("caption", {}, "Energy by level"),
     h("thead", {}, h("tr", {}, ["Level", "What", "Count", "Each", "Energy"].map((t, k) => h("th", { scope: "col", class: k > 1 ? "number" : null }, t)))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, k) => h(k ? "td" : "th", { scope: k ? null : "row", class: k > 1 ? "number" : null }, cell)))), h("tr", { class: "sum" }, h("th", { scope: "row", colspan: 4 }, "Sum"), h("td", { class: "number" }, joules(sum))))))));
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, k) => h(k ? "td" : "th", { scope: k ? null : "row", class: k > 1 ? "number" : null }, cell)))), sum("Accesses", accesses), sum("Leakage", leakage))))),
+  sources.length ? h("p", { class: "hint" }, `Energies from ${sources.join("; ")}.`) : null);
 }
 
 // Difference of one heap against another, by pool and cause; pools are paired by name.

@@ -33,7 +33,7 @@ function emitPart(model, i) {
   }
   if (toml) {
     if (!model.doc.served) parts.push(h("p", { class: "hint" }, `Save the text as ${file}, then:`));
-    parts.push(code(`metes emit --heap ${file} -o emitted --build`), h("details", { open: !model.doc.served }, h("summary", {}, "heap.toml"), code(toml, { block: true })));
+    parts.push(code(`metes emit --heap ${file} -o emitted --build`), h("details", {}, h("summary", {}, "heap.toml"), code(toml, { block: true })));
   } else if (!model.doc.served) parts.push(h("p", { class: "hint" }, "This file carries the heap.toml of the front and of the named heaps. For any other, open the folder itself:"), code("metes serve DIR"));
   return h("div", { class: "emit-part" }, parts);
 }

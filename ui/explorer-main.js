@@ -80,10 +80,14 @@ async function start() {
     const model = await readModel(readDocument(document.getElementById("data").textContent));
     document.getElementById("bytes").textContent = "";
     page(model);
+    // Something to look at: the middle of the front.
+    const walk = model.scatter ? envelope(model.scatter.x.values, model.scatter.y.values, model.frontRows) : [];
+    if (walk.length) select(model, walk[Math.floor(walk.length / 2)]);
     const watch = new ResizeObserver(redrawAll);
     for (const canvas of document.querySelectorAll("canvas")) watch.observe(canvas);
     for (const draw of redraws) draw();
-    window.metes = { parallel: model.parallel, model };
+    // For tests: the model, places on the axes, and one step of filtering and drawing.
+    window.metes = { model, parallel: model.parallel, step: () => { filter(model); changed(model, "filter"); for (const draw of redraws) draw(); } };
     document.documentElement.dataset.ready = "yes";
   } catch (error) {
     fatal(error);

@@ -3,7 +3,7 @@
 
 function explorerTable(model) {
   const rows = Array.from({ length: model.n }, (_, i) => i);
-  let onlyFront = false;
+  let onlyFront = model.frontRows.length > 0;
   const cell = (column) => (i) => {
     const v = column.values[i];
     const bound = column.metric && model.status.words[model.status.values[i]] === "beaten" ? "≥\u00a0" : "";
@@ -36,7 +36,7 @@ function explorerTable(model) {
     if (what === "filter") { table.toStart(); clearTimeout(waiting); waiting = setTimeout(() => table.update(), 120); }
     if (what === "select" || what === "compare") table.update();
   });
-  return h("div", {}, h("div", { class: "controls", role: "radiogroup", "aria-label": "Rows" }, choice(false, "all kept"), choice(true, `front only (${integer(model.frontRows.length)})`)), table.node);
+  return h("div", {}, h("div", { class: "controls", role: "radiogroup", "aria-label": "Rows" }, choice(true, `front only (${integer(model.frontRows.length)})`), choice(false, "all kept")), table.node);
 }
 
 // One configuration: what it is, what it costs, what can be done with it.

@@ -208,9 +208,14 @@ pub(crate) struct Explore {
     /// Directory for the results
     #[arg(short, long, value_name = "DIR", default_value = "metes-out")]
     pub(crate) output: PathBuf,
-    /// What a described space is searched for: footprint, accesses, cycles, worst
+    /// What a described space is searched for: footprint, accesses, energy,
+    /// time, cycles, worst [default: footprint,accesses, with --levels also
+    /// energy and time]
     #[arg(long, value_name = "LIST", value_parser = objectives)]
     pub(crate) objectives: Option<ObjectiveSet>,
+    /// Memory levels, for energy and time: NAME=SIZE, ... or a file
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) levels: Option<String>,
     /// How a described space is explored [default: exhaustive where the budget
     /// lets it, else local]
     #[arg(long, value_name = "HOW")]

@@ -5,7 +5,7 @@
 //! of [`Replay`](crate::Replay), and a pool's shares make up its footprint.
 
 use metes_heap::Geometry;
-use metes_heap::description::{Description, GENERAL};
+use metes_heap::description::{Description, GENERAL, LEVELS};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};
@@ -13,7 +13,6 @@ use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use crate::pools::Pools;
 use crate::run::{Held, Totals, step};
-use metes_heap::description::LEVELS;
 
 /// Number of the object pools among the parts; before it stand the general pools.
 pub(crate) const SLABS: usize = GENERAL;
@@ -78,10 +77,12 @@ impl Detail {
         let mut parts = Vec::new();
         let general = description.general.len();
         for (index, pool) in description.general.iter().enumerate() {
-            let name = match pool.up_to {
+            let name = match (pool.from, pool.up_to) {
                 _ if general == 1 => "general pool".to_owned(),
-                usize::MAX => format!("general pool {}, all sizes", index + 1),
-                up_to => format!("general pool {}, up to {up_to} B", index + 1),
+                (0, usize::MAX) => format!("general pool {}, all sizes", index + 1),
+                (0, up_to) => format!("general pool {}, up to {up_to} B", index + 1),
+                (from, usize::MAX) => format!("general pool {}, from {from} B", index + 1),
+                (from, up_to) => format!("general pool {}, {from} to {up_to} B", index + 1),
             };
             let level = pool.level;
             parts.push(Part {
@@ -128,8 +129,9 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
     let header = Geometry::tagged(8).header as u64;
     let mut now = vec![Now::default(); detail.parts.len()];
     for (part, state) in now.iter_mut().enumerate() {
-        state.counts = pools.part(number(part));
+        // Asking for the control structures is counted as well: it comes first.
         detail.parts[part].control = pools.part_control(number(part)) as u64;
+        state.counts = pools.part(number(part));
     }
     let empty = Held {
         place: None,

@@ -16,6 +16,7 @@ pub mod emit;
 mod energy;
 pub mod engine;
 mod events;
+mod fixed_sizes;
 mod hierarchy;
 mod least;
 mod outcome;
@@ -42,6 +43,7 @@ pub use energy::{
     RECORD_WORD, Work,
 };
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
+pub use fixed_sizes::fitted_sizes;
 pub use hierarchy::{Counts, Hierarchy, Level, Memory};
 pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};

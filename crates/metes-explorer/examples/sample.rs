@@ -12,7 +12,7 @@ use metes_explore::{
     Arena, Events, EventsBuilder, Objectives, Operation, Options, Replayer, catalogue, front,
 };
 use metes_heap::description::{DedicatedPool, List};
-use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -61,7 +61,11 @@ fn main() {
         [_, directory, rows] => (directory, Some(rows.parse().expect("a number of rows"))),
         _ => panic!("usage: sample DIR [ROWS]"),
     };
-    let directory = Path::new(directory);
+    leave(Path::new(directory), rows);
+}
+
+/// Writes a folder.
+pub fn leave(directory: &Path, rows: Option<u64>) {
     std::fs::create_dir_all(directory).expect("a directory");
     let (rows, exploration) = match rows {
         None => real(),
@@ -141,11 +145,11 @@ fn grid() -> Vec<(Row, Description)> {
                 for min_split in [None, Some(64), Some(512)] {
                     for dedicated in 0..3 {
                         let mut heap = Description::of(IndexKind::List {
-                            links: metes_heap::Links::Double,
                             fit,
                             order,
                             depth_percent: depth,
                             max_fit_percent: 0,
+                            links: Links::Double,
                         });
                         let mut pool = heap.general.iter().next().expect("one pool");
                         pool.limits = Limits {
@@ -155,7 +159,12 @@ fn grid() -> Vec<(Row, Description)> {
                         heap.general = List::EMPTY;
                         heap.general.push(pool);
                         for size in [66, 1514].into_iter().take(dedicated) {
-                            heap.dedicated.push(DedicatedPool::new(size, 0));
+                            heap.dedicated.push(DedicatedPool {
+                                size,
+                                level: 0,
+                                links: Links::Double,
+                                order: Order::Lifo,
+                            });
                         }
                         let row = Row {
                             fit: fit_name,

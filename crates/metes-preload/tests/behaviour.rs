@@ -470,8 +470,8 @@ fn memory_levels_keep_to_their_sizes() {
     let script = "my %of; $of{$_} = 'x' x ($_ % 700) for 1 .. 3000; \
                   delete @of{grep { $_ % 3 } keys %of}; print scalar keys %of";
     let mut command = Command::new("perl");
-    command.args(["-e", script]).env("METES_REPORT", &report);
-    let done = run(preload(&mut command, &heap));
+    command.args(["-e", script]);
+    let done = run(preload(&mut command, &heap).env("METES_REPORT", &report));
     assert_eq!(text(&done.stderr), "", "{}", done.status);
     assert_eq!(text(&done.stdout), "1000");
     let line = std::fs::read_to_string(&report).unwrap();

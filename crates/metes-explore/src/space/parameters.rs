@@ -75,14 +75,17 @@ impl Parameters {
             Some(IndexKind::Classes { probes: 0, .. }) => fit = "tlsf",
             Some(IndexKind::Classes { .. }) => fit = "segregated",
             Some(IndexKind::Kingsley) => fit = "kingsley",
-            Some(IndexKind::FixedSizes { .. }) => fit = "ose",
+            Some(IndexKind::FixedSizes { .. }) => fit = "fixed-sizes",
             Some(IndexKind::Buddy { lowest }) => {
                 fit = "buddy";
                 order = if lowest { "address" } else { "lifo" };
             }
             None => {}
         }
-        let own_limits = !matches!(index, Some(IndexKind::Kingsley | IndexKind::Buddy { .. }));
+        let own_limits = !matches!(
+            index,
+            Some(IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. })
+        );
         let merging = || pools().filter(|pool| own_limits && pool.limits.coalesce_up_to > 0);
         let splitting =
             || pools().filter(|pool| own_limits && pool.limits.split_down_to < usize::MAX);
@@ -107,7 +110,7 @@ impl Parameters {
                 .map(|size| size as u64),
             min_split: down_to.filter(|&size| size != 0).map(|size| size as u64),
             scratchpad: match config.levels.len() > 1 && near {
-                true => config.levels[0].size.unwrap_or(0) as u64,
+                true => config.levels[0].size.map_or(0, |size| size as u64),
                 false => 0,
             },
         }

@@ -14,11 +14,15 @@
 use std::collections::HashMap;
 
 use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
-use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 
 use super::sizes::{COUNTS, Sizes, objects};
 use crate::events::Events;
 
+/// The table of the named heap.
+const OSE: IndexKind = IndexKind::FixedSizes {
+    sizes: SizeTable::DEFAULT,
+};
 const FITS: [Fit; 5] = [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact];
 const ORDERS: [Order; 3] = [Order::Lifo, Order::Fifo, Order::Address];
 const DEPTHS: [u32; 5] = [100, 50, 25, 10, 5];
@@ -226,6 +230,7 @@ impl Suggested {
             IndexKind::list(Fit::Best, Order::Lifo),
             IndexKind::list(Fit::First, Order::Address),
             IndexKind::Kingsley,
+            OSE,
             IndexKind::Buddy { lowest: false },
             IndexKind::Buddy { lowest: true },
         ];
@@ -344,6 +349,7 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
     }
     let mut kinds = vec![
         canonical(IndexKind::Kingsley, Limits::NONE),
+        canonical(OSE, Limits::NONE),
         canonical(IndexKind::Buddy { lowest: false }, Limits::NONE),
         canonical(IndexKind::Buddy { lowest: true }, Limits::NONE),
     ];
