@@ -191,6 +191,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             let header = self.store.header(block).without(Header::RETAINED);
             return Some(self.store.occupy(block, header, size));
         }
+        if self.index.gathers(&self.store, need) {
+            self.gather();
+        }
         let (block, found) = match self.take(need) {
             Some(taken) => taken,
             None => self.take_grown(need, source)?,
@@ -274,6 +277,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let wide = self.index.block_size(wide);
         if !self.store.has_room() {
             return None;
+        }
+        if self.index.gathers(&self.store, wide) {
+            self.gather();
         }
         let (mut block, mut found) = match self.take(wide) {
             Some(taken) => taken,
@@ -405,6 +411,19 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         } else {
             self.release(block, header);
         }
+    }
+
+    /// Merges the blocks that the index kept aside and gives up; whether there
+    /// were any.
+    #[inline(always)]
+    fn gather(&mut self) -> bool {
+        let mut any = false;
+        while let Some(block) = self.index.relinquish(&mut self.store) {
+            let header = self.store.header(block).without(Header::RETAINED);
+            self.release(block, header);
+            any = true;
+        }
+        any
     }
 
     /// Merges a block with its free neighbours and hands it to the index.
