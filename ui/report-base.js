@@ -89,6 +89,7 @@ const countFigure = (n) => h("span", { class: "figure", title: integer(n) }, cou
 const METRICS = {
   footprint: { label: "Footprint", unit: "bytes taken from the system", show: bytes, tick: byteTick, exact: exactBytes, binary: true },
   cycles: { label: "Mean cycles", unit: "modelled cycles per event", show: significant, exact: (n) => `${integer(n)} cycles` },
+  cycles_max: { label: "Maximum cycles", unit: "modelled cycles of one event, measured", show: count, exact: (n) => `${integer(n)} cycles` },
   record_accesses: { label: "Record accesses", unit: "reads and writes of records", show: count, exact: integer },
   energy: { label: "Energy", unit: "joules", show: (n) => `${significant(n)}\u00a0J`, exact: (n) => `${n}\u00a0J` },
 };

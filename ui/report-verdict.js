@@ -116,7 +116,7 @@ function detailsView(model) {
     const reference = start() && describe(model, start());
     const rows = c ? c.columns.map((column, k) => [column.label, column.show(d.values[k]), column.exact(d.values[k]),
       reference && !d.chosen && isNumber(d.values[k]) ? compared(d.values[k], reference.values[k]) : ""]) : [];
-    if (d.heap && isNumber(d.heap.cycles_max)) rows.push(["Maximum cycles", integer(d.heap.cycles_max), "measured, not a bound", ""]);
+    if (d.heap && isNumber(d.heap.cycles_max) && !model.configurations?.columns.some((column) => column.key === "cycles_max")) rows.push(["Maximum cycles", integer(d.heap.cycles_max), "measured, not a bound", ""]);
     if (d.heap && isNumber(d.heap.smallest_arena)) rows.push(["Smallest arena", bytes(d.heap.smallest_arena), exactBytes(d.heap.smallest_arena), model.livePeak ? `${ratio(d.heap.smallest_arena / model.livePeak)} live` : ""]);
     const chosenToml = d.chosen && typeof model.chosen?.toml === "string" ? model.chosen.toml : null;
     const close = model.selected ? h("button", { type: "button", class: "quiet close" }, "Back to the chosen heap") : null;

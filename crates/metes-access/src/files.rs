@@ -24,6 +24,16 @@ fn create(path: &Path) -> io::Result<File> {
 
 /// Makes sure that `length` bytes from `offset` are there.
 fn reserve(file: &File, offset: usize, length: usize) -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: a valid place; where it fails there is no limit known.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    // Growing past the limit would raise a signal in the program.
+    if (offset + length) as u64 > limit.rlim_cur {
+        return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+    }
     // SAFETY: plain values of an open file.
     let result = unsafe { libc::posix_fallocate(file.as_raw_fd(), offset as i64, length as i64) };
     if result == 0 {

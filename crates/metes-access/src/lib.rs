@@ -48,6 +48,8 @@ static EVERY: AtomicBool = AtomicBool::new(false);
 static ADDRESS_BITS: AtomicU64 = AtomicU64::new(u64::MAX);
 /// How the guest's architecture numbers `execve` and `execveat`.
 static EXEC: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
+/// Bytes of the widest access.
+const WIDEST: u64 = 64;
 /// 1 while an `execve` is under way, 2 while it is a child's.
 static EXECUTING: AtomicU8 = AtomicU8::new(0);
 
@@ -227,7 +229,8 @@ extern "C" fn on_execution(cpu: c_uint, instructions: *mut c_void) {
 }
 
 extern "C" fn on_memory(_: c_uint, info: u32, address: u64, _: *mut c_void) {
-    if !ACTIVE.load(Ordering::Relaxed) {
+    // First the cheap questions: most accesses are to the stack.
+    if !shadow::may_hold(address, WIDEST) || !ACTIVE.load(Ordering::Relaxed) {
         return;
     }
     let bytes = 1u64 << (qemu::qemu_plugin_mem_size_shift(info) & 7).min(6);

@@ -41,6 +41,13 @@ pub(crate) fn at(address: u64) -> u32 {
     leaf(address).map_or(0, |leaf| entry(leaf, address).load(Ordering::Relaxed))
 }
 
+/// Whether a block may lie in the `bytes` bytes at `address`, fewer than a leaf
+/// has: false for most of what is neither heap nor near it. O(1).
+#[inline(always)]
+pub(crate) fn may_hold(address: u64, bytes: u64) -> bool {
+    leaf(address).is_some() || leaf(address.wrapping_add(bytes - 1)).is_some()
+}
+
 #[inline(always)]
 fn leaf(address: u64) -> Option<&'static Leaf> {
     if address >> SPACE_SHIFT != 0 {

@@ -10,24 +10,25 @@
 //! energy-efficient solution" with Kingsley's, Lea's and OSE's heaps, so it is
 //! *one* heap, the one of least energy, and the mean is over these three.
 
+mod contest;
 mod explored;
 mod placed;
 
 use metes_config::Config;
 use metes_explore::engine::{Metrics, Row};
-use metes_explore::{EnergyError, EventError, Events, Replayer, Space, SpaceError};
+use metes_explore::{EnergyError, EventError, Events, Parameters, Space, SpaceError};
 
 use crate::packets;
-use crate::platform::{Cost, Platform, in_main};
+use crate::platform::Platform;
 use crate::report::{Figure, Report};
-use crate::statistics::{expected_least, mean, rank_correlation};
+use crate::statistics::{expected_least, rank_correlation};
+use contest::Contest;
 use explored::Explored;
-use placed::Placed;
 
 /// Which part of the space is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Every 53rd heap on a quarter of the packets: seconds.
+    /// Every 107th heap on half of the packets: seconds.
     Quick,
     /// All heaps on all packets: minutes.
     Whole,
@@ -50,12 +51,6 @@ pub enum EasyportError {
     Energy(#[from] EnergyError),
 }
 
-/// A rival: the name of its heap, and what the paper calls it.
-const RIVALS: [(&str, &str); 3] = [
-    ("kingsley", "Kingsley (Windows CE)"),
-    ("lea", "Lea (Linux)"),
-    ("ose", "OSE-style"),
-];
 /// Depths of exploration.
 const DEPTHS: [usize; 3] = [1_000, 10_000, 100_000];
 
@@ -65,7 +60,7 @@ const DEPTHS: [usize; 3] = [1_000, 10_000, 100_000];
 /// [`EasyportError`] if trace, space and hierarchy do not go together.
 pub fn reproduce(effort: Effort, tell: &dyn Fn(&str)) -> Result<Report, EasyportError> {
     let packets = match effort {
-        Effort::Quick => 3_000,
+        Effort::Quick => 6_000,
         Effort::Whole => 12_000,
     };
     let options = packets::Options {
@@ -76,20 +71,11 @@ pub fn reproduce(effort: Effort, tell: &dyn Fn(&str)) -> Result<Report, Easyport
     let space = explored::space(&events)?;
     let explored = explored::explore(&space, &events, effort, tell);
     tell("placing the front's heaps on the platform");
-    let platform = Platform::new(&events)?;
-    let mut replayer = Replayer::new();
     let front = explored.front.iter();
     let front: Vec<Config> = front.filter_map(|row| space.describe(row.number)).collect();
-    let placed = placed::all(&platform, &mut replayer, &front)?;
-    let mut rivals = Vec::new();
-    for (name, title) in RIVALS {
-        // A heap that this build does not have is left out, and said so.
-        let cost = match metes_config::spec(name) {
-            Ok(config) => Some(platform.cost(&mut replayer, &in_main(&config.heap), None)?),
-            Err(_) => None,
-        };
-        rivals.push((title, cost));
-    }
+    let platform = Platform::new(&events)?;
+    let contest = Contest::hold(&platform, &front)?;
+    let alone = Contest::hold(&Platform::new(&events)?.heap_alone(), &front)?;
 
     let mut report = Report {
         experiment: "dm-easyport",
@@ -98,7 +84,11 @@ pub fn reproduce(effort: Effort, tell: &dyn Fn(&str)) -> Result<Report, Easyport
         contradicted: Vec::new(),
     };
     report.rows.extend(range_rows(&explored, &events));
-    energy_rows(&placed, &rivals, &mut report);
+    report.rows.extend(contest.rows());
+    report.contradicted.extend(contest.contradicted());
+    report
+        .rows
+        .extend(alone.summary("the heap's accesses alone: "));
     report.rows.extend(depth_rows(&explored, &platform)?);
     report.rows.extend(defragmentation_rows(&explored, &space));
     report.rows.extend(time_rows(&explored));
@@ -188,105 +178,6 @@ fn change(to: f64, from: f64) -> f64 {
     100.0 * (to / from - 1.0)
 }
 
-fn energy_rows(placed: &[Placed], rivals: &[(&str, Option<Cost>)], report: &mut Report) {
-    let best = placed
-        .iter()
-        .min_by(|a, b| a.cost.energy.total_cmp(&b.cost.energy));
-    let measured: Vec<(&str, &Cost)> = rivals
-        .iter()
-        .filter_map(|(title, cost)| Some((*title, cost.as_ref()?)))
-        .collect();
-    let over = |of: fn(&Cost) -> f64| {
-        let changes: Vec<f64> = measured
-            .iter()
-            .filter_map(|(_, rival)| Some(change(of(&best?.cost), of(rival))))
-            .collect();
-        (mean(&changes), changes.into_iter().min_by(f64::total_cmp))
-    };
-    let who = best.map_or_else(String::new, |best| {
-        format!(
-            "{}; {}; {:.3} mJ, {:.0} % of all accesses near",
-            best.heap,
-            best.place,
-            1e3 * best.cost.energy,
-            100.0 * best.cost.near
-        )
-    });
-    let energy = over(|cost| cost.energy);
-    let time = over(|cost| cost.time);
-    let footprint = over(|cost| cost.footprint as f64);
-    let rows = &mut report.rows;
-    rows.push(
-        Figure::new("energy of the best, mean over rivals", "%")
-            .paper(-72.82)
-            .ours(energy.0)
-            .note(who),
-    );
-    rows.push(
-        Figure::new("time of the same, mean over rivals", "%")
-            .paper(-39.74)
-            .ours(time.0),
-    );
-    rows.push(
-        Figure::new("footprint of the same, mean over rivals", "%")
-            .paper(14.32)
-            .ours(footprint.0),
-    );
-    rows.push(
-        Figure::new("energy, against the worst rival", "%")
-            .paper(-82.02)
-            .ours(energy.1),
-    );
-    rows.push(
-        Figure::new("time, against the worst rival", "%")
-            .paper(-64.92)
-            .ours(time.1),
-    );
-    for (title, rival) in rivals {
-        let row = Figure::new(format!("energy, against {title}"), "%");
-        let Some(rival) = rival else {
-            rows.push(row.note("this heap is not built yet"));
-            continue;
-        };
-        let against = best.map(|best| change(best.cost.energy, rival.energy));
-        rows.push(row.ours(against).note(format!(
-            "{:.3} mJ, {} B, {} words of its own, {:.1} ms{}",
-            1e3 * rival.energy,
-            rival.footprint,
-            rival.own_accesses,
-            1e3 * rival.time,
-            if rival.beyond {
-                "; charged for 8 MiB"
-            } else {
-                ""
-            }
-        )));
-        if against.is_some_and(|against| against >= 0.0) {
-            let text = format!("no heap takes less energy than {title}");
-            report.contradicted.push(text);
-        }
-    }
-    let all: Vec<f64> = placed.iter().map(|placed| placed.cost.energy).collect();
-    let rivals: Vec<f64> = measured.iter().map(|(_, cost)| cost.energy).collect();
-    let other = mean(&all).zip(mean(&rivals));
-    rows.push(
-        Figure::new(
-            "energy, mean of all placed heaps against mean of rivals",
-            "%",
-        )
-        .paper(-72.82)
-        .ours(other.map(|(all, rivals)| change(all, rivals)))
-        .note("another reading of \"on average\""),
-    );
-    if let Some(best) = best {
-        rows.push(
-            Figure::new("leakage of the best, of its dynamic energy", "%")
-                .ours(100.0 * best.cost.leakage / best.cost.energy)
-                .note("not in the figures above"),
-        );
-    }
-}
-
 /// What ten times the heaps gain, in the expectation over all choices of so many.
 fn depth_rows(explored: &Explored, platform: &Platform<'_>) -> Result<Vec<Figure>, EnergyError> {
     let mut energies = Vec::with_capacity(explored.rows.len());
@@ -327,54 +218,76 @@ fn depth_rows(explored: &Explored, platform: &Platform<'_>) -> Result<Vec<Figure
     Ok(rows)
 }
 
+/// A parameter of a heap, where it has it.
+type Parameter = fn(&Parameters) -> Option<f64>;
+
+/// What is correlated: a parameter, and which sign sections 5.3 and 7.1 expect of
+/// its correlation with footprint and with accesses.
+///
 /// Section 5.3: more defragmentation, less footprint and more accesses. Section
 /// 7.1: more pools, less search and less defragmentation, less footprint and more
-/// accesses. They cannot both hold for defragmentation.
+/// accesses, "and vice versa". They cannot both hold for defragmentation.
+const TENDENCIES: [(&str, Parameter, [&str; 2]); 6] = [
+    (
+        "coalescing pools",
+        |own| Some(f64::from(own.coalescing_pools)),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        "maximum coalesced size",
+        |own| own.max_coalesced.map(|size| size as f64),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        "splitting pools",
+        |own| Some(f64::from(own.splitting_pools)),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        // A smaller least rest is more splitting.
+        "minimum split size, downwards",
+        |own| own.min_split.map(|size| -(size as f64)),
+        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
+    ),
+    (
+        "depth of search",
+        |own| Some(f64::from(own.depth)),
+        ["7.1: +", "7.1: -"],
+    ),
+    (
+        "number of pools",
+        |own| Some(f64::from(own.general_pools + own.dedicated_pools)),
+        ["7.1: -", "7.1: +"],
+    ),
+];
+
 fn defragmentation_rows(explored: &Explored, space: &Space) -> Vec<Figure> {
-    let parameters: Vec<_> = explored
+    let heaps: Vec<(Parameters, &Metrics)> = explored
         .rows
         .iter()
-        .filter_map(|row| space.parameters(row.number).map(|own| (own, &row.metrics)))
+        .filter_map(|row| Some((space.parameters(row.number)?, &row.metrics)))
         .collect();
-    let footprints: Vec<f64> = parameters
-        .iter()
-        .map(|own| own.1.footprint as f64)
-        .collect();
-    let accesses: Vec<f64> = parameters.iter().map(|own_| own(own_.1) as f64).collect();
-    let column = |of: &dyn Fn(&metes_explore::Parameters) -> f64| -> Vec<f64> {
-        parameters.iter().map(|own| of(&own.0)).collect()
-    };
-    let pools = column(&|own| f64::from(own.general_pools + own.dedicated_pools));
-    let depth = column(&|own| f64::from(own.depth));
-    let coalescing = column(&|own| f64::from(own.coalescing_pools));
-    let splitting = column(&|own| f64::from(own.splitting_pools));
     let mut rows = Vec::new();
-    let mut pair = |what: &str, values: &[f64], notes: [&str; 2]| {
-        for (metric, metrics, note) in [
-            ("footprint", &footprints, notes[0]),
-            ("accesses of the heap", &accesses, notes[1]),
-        ] {
-            let correlation = rank_correlation(values, metrics);
+    for (what, parameter, expected) in TENDENCIES {
+        let having: Vec<(f64, &Metrics)> = heaps
+            .iter()
+            .filter_map(|(own, metrics)| Some((parameter(own)?, *metrics)))
+            .collect();
+        let values: Vec<f64> = having.iter().map(|heap| heap.0).collect();
+        let metrics: [(&str, fn(&Metrics) -> u64); 2] = [
+            ("footprint", |metrics| metrics.footprint),
+            ("accesses of the heap", own),
+        ];
+        for ((metric, of), expected) in metrics.into_iter().zip(expected) {
+            let measured: Vec<f64> = having.iter().map(|heap| of(heap.1) as f64).collect();
+            let correlation = rank_correlation(&values, &measured);
             rows.push(
                 Figure::new(format!("rank correlation of {what} and {metric}"), "")
                     .ours(correlation)
-                    .note(verdict(correlation, note)),
+                    .note(verdict(correlation, expected)),
             );
         }
-    };
-    // What each section expects of more of the parameter.
-    pair(
-        "coalescing pools",
-        &coalescing,
-        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
-    );
-    pair(
-        "splitting pools",
-        &splitting,
-        ["5.3: -, 7.1: +", "5.3: +, 7.1: -"],
-    );
-    pair("depth of search", &depth, ["7.1: +", "7.1: -"]);
-    pair("number of pools", &pools, ["7.1: -", "7.1: +"]);
+    }
     rows
 }
 
@@ -456,7 +369,7 @@ fn assumptions(effort: Effort, events: &Events, space: &Space) -> Vec<String> {
     ];
     if effort == Effort::Quick {
         assumptions.push(
-            "QUICK: every 53rd heap, a quarter of the packets; for the paper's run leave --quick out"
+            "QUICK: every 107th heap, half of the packets; for the paper's run leave --quick out"
                 .to_owned(),
         );
     }

@@ -42,6 +42,9 @@ pub const HEADER_READS: u64 = 11;
 /// Words of its header that the program writes: both hardware addresses (3),
 /// time to live and checksum.
 pub const HEADER_WRITES: u64 = 5;
+/// The same in bytes.
+const HEADER_READ_BYTES: u64 = 33;
+const HEADER_WRITE_BYTES: u64 = 15;
 /// Packets that may be buffered at once.
 pub const MOST_BUFFERED: usize = 647;
 
@@ -183,6 +186,8 @@ fn send(builder: &mut TraceBuilder, packets: &[Packet], mut sent: usize, now: u6
             align: 0,
             reads: words + HEADER_READS,
             writes: words + HEADER_WRITES,
+            read_bytes: u64::from(packet.size) + HEADER_READ_BYTES,
+            write_bytes: u64::from(packet.size) + HEADER_WRITE_BYTES,
             site: 0,
         });
         debug_assert!(pushed.is_ok(), "each packet leaves once");

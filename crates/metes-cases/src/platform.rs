@@ -9,10 +9,13 @@
 //! took. One that takes more than 8 MiB is charged as if these sufficed, which
 //! favours it, and is marked.
 
-use metes_explore::{Arena, CostModel, Events, Hierarchy, LEVELS, Options, Replayer};
-use metes_explore::{EnergyError, Work};
-use metes_heap::Description;
+use metes_explore::engine::Metrics;
+use metes_explore::{
+    Accesses, Arena, CostModel, Counts, EnergyError, Events, Hierarchy, LEVELS, Options, Replayer,
+    Work,
+};
 use metes_heap::description::{General, List};
+use metes_heap::{Description, IndexKind};
 
 /// Both levels, as a specification of levels.
 const LEVELS_TEXT: &str = "scratchpad=4KiB..128KiB,main=1MiB..8MiB";
@@ -32,8 +35,6 @@ pub(crate) struct Cost {
     pub(crate) footprint: u64,
     /// Words of 4 bytes that the heap itself reads and writes.
     pub(crate) own_accesses: u64,
-    /// And those of the program.
-    pub(crate) program_accesses: u64,
     /// Share of all accesses that go to the scratchpad.
     pub(crate) near: f64,
     /// Dynamic energy, joule.
@@ -48,23 +49,43 @@ pub(crate) struct Cost {
     pub(crate) beyond: bool,
 }
 
-impl Cost {
-    /// Accesses of heap and program, words of 4 bytes.
-    pub(crate) fn accesses(&self) -> u64 {
-        self.own_accesses + self.program_accesses
-    }
-}
-
 /// Prices heaps for one trace.
 pub(crate) struct Platform<'e> {
     events: &'e Events,
     hierarchy: Hierarchy,
+    /// Whether the program's accesses count, or the heap's alone.
+    program: bool,
 }
 
 impl<'e> Platform<'e> {
     pub(crate) fn new(events: &'e Events) -> Result<Self, EnergyError> {
         let hierarchy = Hierarchy::spec(LEVELS_TEXT)?;
-        Ok(Platform { events, hierarchy })
+        Ok(Platform {
+            events,
+            hierarchy,
+            program: true,
+        })
+    }
+
+    /// The same for the heap's own accesses alone.
+    pub(crate) fn heap_alone(mut self) -> Self {
+        self.program = false;
+        self
+    }
+
+    /// What the program does to its blocks, as far as it counts.
+    fn application(&self) -> Accesses {
+        match self.program {
+            true => self.events.application(),
+            false => Accesses::NONE,
+        }
+    }
+
+    fn work(&self) -> Work {
+        Work {
+            application: self.application(),
+            ..Work::of(self.events, &CostModel::default())
+        }
     }
 
     /// Replays a heap with a scratchpad of so many bytes. O(events).
@@ -89,17 +110,21 @@ impl<'e> Platform<'e> {
         let main = &mut counts[usize::from(MAIN)];
         let beyond = main.footprint > MOST_MAIN;
         main.footprint = main.footprint.min(MOST_MAIN);
+        if !self.program {
+            for level in &mut counts {
+                (level.application_reads, level.application_writes) = (0, 0);
+            }
+        }
         let word = self.events.access_word();
         let pricer = self.hierarchy.pricer(heap, &sizes, word)?;
-        let price = pricer.price(&counts, &Work::of(self.events, &options.cost))?;
+        let price = pricer.price(&counts, &self.work())?;
         let near = &price.levels[usize::from(SCRATCHPAD)];
         let all: u64 = price.levels.iter().map(|own| own.reads + own.writes).sum();
-        let application = self.events.application();
+        let application = self.application();
         let program_accesses = application.reads + application.writes;
         Ok(Cost {
             footprint: replay.footprint,
             own_accesses: all - program_accesses,
-            program_accesses,
             near: (near.reads + near.writes) as f64 / all.max(1) as f64,
             energy: price.energy_fj as f64 * 1e-15,
             leakage: price.leakage_fj as f64 * 1e-15,
@@ -112,7 +137,7 @@ impl<'e> Platform<'e> {
     /// Dynamic energy, in joule, of a heap that lies in the main memory alone and
     /// took and touched so much.
     pub(crate) fn in_main(&self, metrics: &Metrics) -> Result<f64, EnergyError> {
-        let application = self.events.application();
+        let application = self.application();
         let mut counts = [Counts::default(); LEVELS];
         counts[usize::from(MAIN)] = Counts {
             record_reads: metrics.record_reads,
@@ -125,8 +150,7 @@ impl<'e> Platform<'e> {
         let heap = in_main(&Description::of(IndexKind::Kingsley));
         let word = self.events.access_word();
         let pricer = self.hierarchy.pricer(&heap, &[None; LEVELS], word)?;
-        let work = Work::of(self.events, &CostModel::default());
-        Ok(pricer.price(&counts, &work)?.energy_fj as f64 * 1e-15)
+        Ok(pricer.price(&counts, &self.work())?.energy_fj as f64 * 1e-15)
     }
 }
 

@@ -110,6 +110,8 @@ impl Decoder {
             align: 0,
             reads,
             writes,
+            read_bytes: reads * WORD,
+            write_bytes: writes * WORD,
             site: 0,
         });
         pushed.expect("a block is freed once");

@@ -42,6 +42,7 @@ pub(crate) enum Verb {
     Emit(Emit),
     Run(Run),
     Report(Report),
+    Serve(Serve),
     Trace(Trace),
     Reproduce(Reproduce),
 }
@@ -207,9 +208,14 @@ pub(crate) struct Explore {
     /// Directory for the results
     #[arg(short, long, value_name = "DIR", default_value = "metes-out")]
     pub(crate) output: PathBuf,
-    /// What a described space is searched for: footprint, accesses, cycles, worst
+    /// What a described space is searched for: footprint, accesses, energy,
+    /// time, cycles, worst [default: footprint,accesses, with --levels also
+    /// energy and time]
     #[arg(long, value_name = "LIST", value_parser = objectives)]
     pub(crate) objectives: Option<ObjectiveSet>,
+    /// Memory levels, for energy and time: NAME=SIZE, ... or a file
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) levels: Option<String>,
     /// How a described space is explored [default: exhaustive where the budget
     /// lets it, else local]
     #[arg(long, value_name = "HOW")]
@@ -329,12 +335,47 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Render the report of an earlier `tune` or `explore` again
+/// Render the report of an earlier `tune` or `explore` again, or export its results
 #[derive(Args)]
-#[command(after_help = "Example: metes report metes-out")]
+#[command(after_help = "Examples:
+  metes report metes-out
+  metes report metes-out --explorer -o explorer.html
+  metes report metes-out --export xlsx")]
 pub(crate) struct Report {
     /// The directory that it wrote
     pub(crate) directory: PathBuf,
+    /// Write the explorer of all configurations as one HTML file
+    #[arg(long, conflicts_with = "export")]
+    pub(crate) explorer: bool,
+    /// Write all configurations for another tool
+    #[arg(long, value_name = "FORM")]
+    pub(crate) export: Option<Export>,
+    /// The file to write [default: explorer.html or results.FORM in the directory]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Export {
+    /// Comma-separated values
+    Csv,
+    /// A script and its data
+    Gnuplot,
+    /// A workbook
+    Xlsx,
+}
+
+/// Show the explorer of an exploration's results on this machine
+///
+/// Prints the address and answers until Ctrl-C. Only this machine is answered.
+#[derive(Args)]
+#[command(after_help = "Example: metes serve metes-out --port 8080")]
+pub(crate) struct Serve {
+    /// The directory that `explore` wrote
+    pub(crate) directory: PathBuf,
+    /// Port to listen on; 0 takes any free one
+    #[arg(long, value_name = "N", default_value = "4700")]
+    pub(crate) port: u16,
 }
 
 /// Generate traces, or exchange them with other tools as text

@@ -20,14 +20,17 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
             config.name()
         )));
     }
-    if config.arena != metes_config::Arena::default() {
+    if config.arena.reserve != metes_config::Arena::default().reserve {
         output::note(
-            "[arena] is not emitted: the emitted library grows by 4096 bytes; `metes run` follows it",
+            "`reserve` is not emitted: the emitted library reserves 64 GiB of addresses for each \
+             pool; `metes run` follows it",
         );
     }
     let options = Options {
         heap_toml: config.to_toml(),
         metes_heap: checkout(),
+        levels: config.level_sizes(),
+        increment: config.arena.increment,
     };
     let files = emit::emit(&config.heap, &options)?;
     output::directory(directory)?;

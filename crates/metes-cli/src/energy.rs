@@ -68,7 +68,8 @@ pub(crate) fn need_accesses(
     }
     let command = match command {
         [] => "CMD".to_owned(),
-        words => words.join(" "),
+        [program] => program.clone(),
+        [program, ..] => format!("{program} …"),
     };
     Err(Failure::input(format!(
         "{} has no accesses of the program, so that its energy and time cannot be told: record \

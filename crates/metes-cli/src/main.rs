@@ -66,6 +66,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Emit(arguments) => verbs::emit::run(&arguments, json),
         Verb::Run(arguments) => verbs::run::run(&arguments, json),
         Verb::Report(arguments) => verbs::report::run(&arguments, json),
+        Verb::Serve(arguments) => verbs::serve::run(&arguments, json),
         Verb::Trace(arguments) => verbs::trace::run(&arguments, json),
         Verb::Reproduce(arguments) => verbs::reproduce::run(&arguments, json),
     }

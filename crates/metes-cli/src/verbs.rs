@@ -10,5 +10,6 @@ pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod tune;

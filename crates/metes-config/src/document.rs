@@ -9,13 +9,16 @@ use std::ops::Range;
 use metes_heap::description::{
     DEDICATED, DedicatedPool, GENERAL, General, LEVELS, List, ObjectPoolKind,
 };
-use metes_heap::{Description, Fit, IndexKind, Limits, Order};
+use metes_heap::{Description, Fit, IndexKind, Limits};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Source, suggest};
 use crate::fields::{Field, Fields, Value};
 use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
+
+/// What indexes of hosts are laid out for.
+const LARGEST_LEVEL: usize = 1 << 36;
 
 type At = Range<usize>;
 type Item<'d, 'i> = (&'d DeTable<'i>, At);
@@ -40,7 +43,7 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         return Err(source.error(key.span(), message, help));
     }
     let reader = Reader { source };
-    let levels = reader.levels(&reader.tables(document, "level")?)?;
+    let (levels, sizes) = reader.levels(&reader.tables(document, "level")?)?;
     let arena = match reader.table(document, "arena")? {
         Some(table) => reader.arena(table)?,
         None => Arena::default(),
@@ -55,12 +58,16 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         None => (StoreKind::Tagged, None),
     };
     let heap = reader.pools(general, &pools, &levels)?;
-    Ok(Config {
+    let config = Config {
         heap,
         store,
         arena,
         levels,
-    })
+    };
+    for (level, at) in sizes {
+        crate::levels::verify(&config, level).map_err(|why| source.error(at, why, None))?;
+    }
+    Ok(config)
 }
 
 struct Reader<'a> {
@@ -121,8 +128,8 @@ impl<'a> Reader<'a> {
         let mut fields = self.fields(&table, "the arena");
         let mut arena = Arena::default();
         if let Some((size, at)) = fields.size("increment", &[])? {
-            if size == 0 || !size.is_multiple_of(4096) || size > 1 << 30 {
-                let message = "`increment` must be a multiple of 4096 up to 1 GiB";
+            if size == 0 || !size.is_multiple_of(GEOMETRY.granule) || size > 1 << 30 {
+                let message = "`increment` must be a multiple of 16 from 16 to 1 GiB";
                 return Err(fields.error(at, message));
             }
             arena.increment = size;
@@ -138,8 +145,10 @@ impl<'a> Reader<'a> {
         Ok(arena)
     }
 
-    fn levels(&self, tables: &[Item<'_, '_>]) -> Result<Vec<Level>, Error> {
+    /// The memory levels, and where each size stands.
+    fn levels(&self, tables: &[Item<'_, '_>]) -> Result<(Vec<Level>, Vec<(usize, At)>), Error> {
         let mut levels: Vec<Level> = Vec::new();
+        let mut places = Vec::new();
         for table in tables {
             let mut fields = self.fields(table, "a memory level");
             let Some((name, at)) = fields.text("name")? else {
@@ -151,12 +160,19 @@ impl<'a> Reader<'a> {
             if levels.iter().any(|level| level.name == name) {
                 return Err(fields.error(at, format!("there are two levels named `{name}`")));
             }
-            let Some((size, size_at)) = fields.size("size", &[])? else {
-                return Err(fields.missing("a memory level needs a `size`"));
-            };
-            if size == 0 {
-                return Err(fields.error(size_at, "a memory level cannot be empty"));
+            let size = fields.size("size", &[])?;
+            if let Some((0, at)) = size {
+                return Err(fields.error(at, "a memory level cannot be empty"));
             }
+            if let Some((_, at)) = size.as_ref().filter(|(size, _)| *size > LARGEST_LEVEL) {
+                let message = "a memory level has at most 64 GiB: leave out the `size` of one \
+                               without limit";
+                return Err(fields.error(at.clone(), message));
+            }
+            let size = size.map(|(size, at)| {
+                places.push((levels.len(), at));
+                size
+            });
             let level = Level {
                 name,
                 size,
@@ -172,7 +188,7 @@ impl<'a> Reader<'a> {
             }
             levels.push(level);
         }
-        Ok(levels)
+        Ok((levels, places))
     }
 
     /// `[heap]`: store, and the general pool if it is named there.
@@ -427,7 +443,13 @@ pub fn ranged(pool: DedicatedPool) -> Option<General> {
     Some(General {
         from,
         up_to,
-        index: IndexKind::list(Fit::Exact, Order::Lifo),
+        index: IndexKind::List {
+            fit: Fit::Exact,
+            order: pool.order,
+            depth_percent: 100,
+            max_fit_percent: 0,
+            links: pool.links,
+        },
         limits: Limits {
             coalesce_up_to: 0,
             split_down_to: 0,

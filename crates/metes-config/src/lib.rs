@@ -24,6 +24,7 @@
 mod document;
 mod error;
 mod fields;
+mod levels;
 mod names;
 mod quantity;
 mod spec;
@@ -33,7 +34,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use metes_heap::description::{General, List};
+use metes_heap::description::{General, LEVELS, List};
 use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
@@ -71,7 +72,7 @@ pub(crate) const STORES: [(&str, StoreKind); 4] = [
 /// How a heap gets its memory from a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Arena {
-    /// Bytes by which it grows, a multiple of 4096.
+    /// Bytes by which it grows, a multiple of 16.
     pub increment: usize,
     /// Bytes of address range reserved for each general pool; the most it can
     /// grow to.
@@ -92,8 +93,8 @@ impl Default for Arena {
 pub struct Level {
     /// Its name.
     pub name: String,
-    /// Bytes.
-    pub size: usize,
+    /// Bytes that its pools may take together; `None`: no limit.
+    pub size: Option<usize>,
     /// Joule per read of a word.
     pub read_energy: Option<f64>,
     /// Joule per write of a word.
@@ -146,6 +147,16 @@ impl Config {
             heap,
             ..self.clone()
         }
+    }
+
+    /// Bytes that the pools of each memory level may take together, where the
+    /// level has a size.
+    pub fn level_sizes(&self) -> [Option<usize>; LEVELS] {
+        let mut sizes = [None; LEVELS];
+        for (size, level) in sizes.iter_mut().zip(&self.levels) {
+            *size = level.size;
+        }
+        sizes
     }
 
     /// The `heap.toml` that [`parse`] reads back as this configuration, in

@@ -5,11 +5,12 @@
 
 use std::fmt::Write;
 
-use metes_heap::Description;
-use metes_heap::description::General;
+use metes_heap::description::{DEDICATED, DedicatedPool, General};
+use metes_heap::{Description, IndexKind};
 
+use crate::document::ranged;
 use crate::quantity::{spell_size, write_size};
-use crate::{Arena, Config, DEFAULT_SLAB, Level, STORES, StoreKind, names};
+use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
 
 /// Keys whose values are numbers in TOML; all others are strings.
 const NUMBERS: [&str; 5] = ["depth", "max_fit", "second_level", "probes", "keep_up_to"];
@@ -49,7 +50,8 @@ pub(crate) fn to_toml(config: &Config) -> String {
         }
         in_level(&mut text, pool.level, config);
     }
-    for pool in config.heap.dedicated.iter() {
+    let (ranges, general) = split(&config.heap);
+    for pool in config.heap.dedicated.iter().chain(ranges) {
         section(&mut text, "[[pool]]");
         line(&mut text, "kind", "\"dedicated\"");
         line(&mut text, "size", &write_size(pool.size));
@@ -59,7 +61,7 @@ pub(crate) fn to_toml(config: &Config) -> String {
         in_level(&mut text, pool.level, config);
     }
     if only.is_none() {
-        for pool in config.heap.general.iter() {
+        for pool in general {
             section(&mut text, "[[pool]]");
             line(&mut text, "kind", "\"general\"");
             if pool.from != 0 {
@@ -80,6 +82,40 @@ fn only_general(heap: &Description) -> Option<General> {
     let mut pools = heap.general.iter();
     let first = pools.next()?;
     pools.next().is_none().then_some(first)
+}
+
+/// The general pools that a dedicated pool in a level of its own stands for, as
+/// such, and the others.
+pub(crate) fn split(heap: &Description) -> (Vec<DedicatedPool>, Vec<General>) {
+    let stands_for = |pool: &General| {
+        let IndexKind::List { order, links, .. } = pool.index else {
+            return None;
+        };
+        let dedicated = DedicatedPool {
+            order,
+            links,
+            ..DedicatedPool::new(pool.up_to, pool.level)
+        };
+        (ranged(dedicated) == Some(*pool)).then_some(dedicated)
+    };
+    let (ranges, general): (Vec<General>, Vec<General>) =
+        (heap.general.iter()).partition(|pool| stands_for(pool).is_some());
+    let ranges: Vec<DedicatedPool> = ranges.iter().filter_map(stands_for).collect();
+    // Read back, each must again be in another level than the pool of its size,
+    // need a block of its own, and find room among the dedicated pools.
+    let elsewhere = |range: &DedicatedPool| {
+        let serving = general.iter().find(|pool| pool.sizes().contain(range.size));
+        let twin = |pool: &DedicatedPool| {
+            pool != range && GEOMETRY.block_for(pool.size) == GEOMETRY.block_for(range.size)
+        };
+        serving.is_some_and(|pool| pool.level != range.level)
+            && !ranges.iter().any(twin)
+            && !heap.dedicated.iter().any(|pool| twin(&pool))
+    };
+    if ranges.iter().all(elsewhere) && ranges.len() + heap.dedicated.len() <= DEDICATED {
+        return (ranges, general);
+    }
+    (Vec::new(), heap.general.iter().collect())
 }
 
 fn section(text: &mut String, title: &str) {
@@ -104,6 +140,15 @@ fn index(text: &mut String, key: &str, pool: &General) {
     }
 }
 
+/// Where a pool lies, if there are several levels.
+fn place(level: u8, config: &Config) -> String {
+    match config.levels.get(usize::from(level)) {
+        Some(own) if config.levels.len() > 1 => format!(" in {}", own.name),
+        None if level > 0 => format!(" in level {level}"),
+        _ => String::new(),
+    }
+}
+
 fn in_level(text: &mut String, level: u8, config: &Config) {
     if level == 0 {
         return;
@@ -116,7 +161,9 @@ fn in_level(text: &mut String, level: u8, config: &Config) {
 
 fn write_level(text: &mut String, level: &Level) {
     line(text, "name", &quoted(&level.name));
-    line(text, "size", &write_size(level.size));
+    if let Some(size) = level.size {
+        line(text, "size", &write_size(size));
+    }
     let quantities = [
         ("read_energy", level.read_energy),
         ("write_energy", level.write_energy),
@@ -194,7 +241,12 @@ pub(crate) fn name(config: &Config) -> String {
         let list = sizes(&mut config.heap.dedicated.iter().map(|pool| pool.size));
         parts.push(format!("dedicated {list}"));
     }
-    for pool in config.heap.general.iter() {
+    let (ranges, general) = split(&config.heap);
+    for pool in ranges {
+        let place = place(pool.level, config);
+        parts.push(format!("dedicated {}{place}", pool.size));
+    }
+    for pool in general {
         let last = pool.up_to == usize::MAX;
         let store = if last {
             config.store
@@ -202,10 +254,16 @@ pub(crate) fn name(config: &Config) -> String {
             StoreKind::Tagged
         };
         let spelt = spell(&pool, store);
-        parts.push(match last {
-            true => spelt,
-            false => format!("{spelt} up to {}", spell_size(pool.up_to)),
-        });
+        let from = match pool.from {
+            0 => String::new(),
+            from => format!(" from {}", spell_size(from)),
+        };
+        let up_to = match last {
+            true => String::new(),
+            false => format!(" up to {}", spell_size(pool.up_to)),
+        };
+        let place = place(pool.level, config);
+        parts.push(format!("{spelt}{from}{up_to}{place}"));
     }
     parts.join(" + ")
 }

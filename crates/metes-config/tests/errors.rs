@@ -102,7 +102,7 @@ fn impossible_values_are_refused() {
     );
     refuses(
         "[heap]\nname = \"tlsf\"\n[arena]\nincrement = 1000\n",
-        "heap.toml:4:13: `increment` must be a multiple of 4096 up to 1 GiB",
+        "heap.toml:4:13: `increment` must be a multiple of 16 from 16 to 1 GiB",
     );
     refuses(
         "heap = 3\n",
@@ -193,5 +193,53 @@ fn files_that_cannot_be_read_are_named() {
             .to_string()
             .contains("there is no heap named `no-such`"),
         "{error}"
+    );
+}
+
+#[test]
+fn levels_that_do_not_hold_their_pools_are_refused() {
+    let levels = "[[level]]\nname = \"near\"\nsize = 1000\n[[level]]\nname = \"far\"\n";
+    let pools = |near: &str| {
+        format!(
+            "{levels}[[pool]]\nkind = \"general\"\n{near}[[pool]]\nkind = \"general\"\n\
+             index = \"tlsf\"\nlevel = \"far\"\n"
+        )
+    };
+    // One head: 16 + 16 + 8 in front of the first payload, which is aligned,
+    // 8 behind, 32 for a block; 4096 at a time.
+    refuses(
+        &pools("index = \"best-fit\"\nup_to = 64\n"),
+        "heap.toml:3:8: level `near` is 3096 bytes too small: the first region of its pool takes \
+         4096 bytes, at an increment of 4096; give it more, or its pools fewer classes, or lower \
+         the increment",
+    );
+    let fine = format!(
+        "[arena]\nincrement = 16\n{}",
+        pools("index = \"best-fit\"\nup_to = 64\n")
+    );
+    assert!(parse(&fine, "heap.toml").is_ok());
+    refuses(
+        &pools("index = \"best-fit\"\nup_to = 64\nfrom = 65\n"),
+        "heap.toml:6:1: the smallest request of a general pool must not be above its largest",
+    );
+    refuses(
+        &format!("{levels}[[pool]]\nkind = \"general\"\nindex = \"tlsf\"\nfrom = 100\nlevel = 1\n"),
+        "heap.toml:6:1: no pool takes requests below 100 bytes: leave out the `from` of this pool, \
+         the last one, or add a general pool for them behind it",
+    );
+    refuses(
+        &pools("index = \"best-fit\"\nlevel = \"far\"\n"),
+        "heap.toml:6:1: the upper bounds of general pools must rise, or pools that take the same \
+         requests lie in different levels",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[[level]]\nname = \"all\"\nsize = \"65 GiB\"\n",
+        "heap.toml:5:8: a memory level has at most 64 GiB: leave out the `size` of one without \
+         limit",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"object\"\nsize = 16\nlevel = 1\n\
+         [[pool]]\nkind = \"object\"\nsize = 32\n",
+        "heap.toml:7:1: all object pools must lie in the same memory level",
     );
 }

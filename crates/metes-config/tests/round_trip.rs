@@ -72,15 +72,18 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
     let range = prop_oneof![Just(None), (1..100_000usize).prop_map(Some)];
     let general = (1..100_000usize, range, index(), limits(), level.clone());
     let general = prop::collection::vec(general, 1..=4);
+    // What a dedicated pool in another level stands for.
+    let ranged = (2..4000usize, level.clone(), order(), links());
+    let ranged = prop::collection::vec(ranged, 0..=2);
     let dedicated = prop::collection::btree_map(1..4000usize, (order(), links()), 0..=16);
     let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
-    (general, dedicated, objects, slab, level).prop_map(
-        |(mut general, dedicated, objects, slab, level)| {
+    (general, ranged, dedicated, objects, slab, level).prop_map(
+        |(mut general, ranged, dedicated, objects, slab, level)| {
             general.sort_by_key(|pool| pool.0);
             general.dedup_by_key(|pool| pool.0);
             let last = general.len() - 1;
-            let general: Vec<General> = general
+            let mut general: Vec<General> = general
                 .into_iter()
                 .enumerate()
                 .map(|(number, (up_to, from, index, limits, level))| General {
@@ -93,6 +96,29 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                     level,
                 })
                 .collect();
+            for (blocks, level, order, links) in ranged {
+                let up_to = blocks * 16 - 8;
+                let taken = general.iter().any(|pool| pool.up_to == up_to);
+                if general.len() < 4 && !taken {
+                    general.push(General {
+                        from: if blocks == 2 { 0 } else { up_to - 15 },
+                        up_to,
+                        limits: Limits {
+                            coalesce_up_to: 0,
+                            split_down_to: 0,
+                        },
+                        level,
+                        ..General::of(IndexKind::List {
+                            fit: Fit::Exact,
+                            order,
+                            depth_percent: 100,
+                            max_fit_percent: 0,
+                            links,
+                        })
+                    });
+                }
+            }
+            general.sort_by_key(|pool| pool.up_to);
             let mut heap = Description {
                 general: List::from_slice(&general),
                 dedicated: List::EMPTY,
@@ -124,7 +150,7 @@ fn levels() -> impl Strategy<Value = Vec<Level>> {
     let quantity = || prop::option::of(0.0..1e3f64);
     let level = (
         "[a-z \"\\\\é]{0,6}",
-        1..usize::MAX,
+        prop::option::of(1 << 22..=1_usize << 36),
         quantity(),
         quantity(),
         quantity(),
@@ -153,8 +179,8 @@ fn config() -> impl Strategy<Value = Config> {
         Just(StoreKind::LedgerDirect),
         Just(StoreKind::LedgerHashed)
     ];
-    let arena = (1..=64usize, 20..=36u32).prop_map(|(pages, log2)| Arena {
-        increment: pages * 4096,
+    let arena = (1..=16384usize, 20..=36u32).prop_map(|(granules, log2)| Arena {
+        increment: granules * 16,
         reserve: 1 << log2,
     });
     levels()
@@ -345,8 +371,8 @@ fn files_read_as_they_look() {
     assert_eq!(
         config.name(),
         "objects 32/64 + dedicated 72 + \
-         best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 + \
-         tlsf:second_level=8,split_down_to=64"
+         best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 in scratchpad + \
+         tlsf:second_level=8,split_down_to=64 in dram"
     );
     assert_eq!(parse(&config.to_toml(), "heap.toml").unwrap(), config);
 }
@@ -375,4 +401,71 @@ fn specs_read_as_they_look() {
     ] {
         assert!(spec(&format!("ose:sizes={wrong}")).is_err(), "{wrong}");
     }
+}
+
+/// A scratchpad and main memory; the pool of one size in the scratchpad.
+const HIERARCHY: &str = r#"
+[arena]
+increment = 64
+
+[[level]]
+name = "scratchpad"
+size = "2 KiB"
+read_energy = 0.1
+
+[[level]]
+name = "main"
+
+[[pool]]
+kind = "dedicated"
+size = 74
+order = "fifo"
+level = "scratchpad"
+
+[[pool]]
+kind = "dedicated"
+size = 200
+level = "main"
+
+[[pool]]
+kind = "general"
+index = "tlsf"
+second_level = 4
+level = "main"
+"#;
+
+#[test]
+fn a_dedicated_pool_in_another_level_takes_a_range() {
+    let config = parse(HIERARCHY, "heap.toml").unwrap();
+    assert_eq!(config.level_sizes(), [Some(2048), None, None, None]);
+    assert_eq!(config.arena.increment, 64);
+    let general: Vec<General> = config.heap.general.iter().collect();
+    let exact = General {
+        // All that need the block of 74 bytes and its header: 96 bytes.
+        from: 73,
+        up_to: 88,
+        limits: Limits {
+            coalesce_up_to: 0,
+            split_down_to: 0,
+        },
+        ..General::of(IndexKind::list(Fit::Exact, Order::Fifo))
+    };
+    let main = General {
+        level: 1,
+        ..General::of(IndexKind::tlsf(4))
+    };
+    assert_eq!(general, [exact, main]);
+    // The pool in the level of the general one stays a list in front of it.
+    let lists: Vec<DedicatedPool> = config.heap.dedicated.iter().collect();
+    assert_eq!(lists, [DedicatedPool::new(200, 1)]);
+    assert_eq!(
+        config.name(),
+        "dedicated 200 + dedicated 88 in scratchpad + tlsf:second_level=4 in main"
+    );
+    let written = config.to_toml();
+    assert!(
+        written.contains("kind = \"dedicated\"\nsize = 88\norder = \"fifo\"\n"),
+        "{written}"
+    );
+    assert_eq!(parse(&written, "heap.toml").unwrap(), config, "{written}");
 }

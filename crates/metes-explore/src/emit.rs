@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use metes_heap::Description;
-use metes_heap::description::Invalid;
+use metes_heap::description::{Invalid, LEVELS};
 use metes_heap::store::Geometry;
 
 mod build;
@@ -20,13 +20,29 @@ mod rust;
 pub use build::{BuildError, build_preload, build_preload_with};
 
 /// What accompanies the code.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The text of `heap.toml`, copied to the directory as it is.
     pub heap_toml: String,
     /// Where the crate `metes-heap` lies, when the emitted crate shall be built
     /// against a checkout and not against the published version.
     pub metes_heap: Option<PathBuf>,
+    /// Bytes that the pools of each memory level may take together, where the
+    /// level has a size.
+    pub levels: [Option<usize>; LEVELS],
+    /// Bytes by which the emitted library takes memory, a multiple of 16.
+    pub increment: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            heap_toml: String::new(),
+            metes_heap: None,
+            levels: [None; LEVELS],
+            increment: 4096,
+        }
+    }
 }
 
 /// One file of the emission.
@@ -44,6 +60,9 @@ pub enum EmitError {
     /// The description is not a heap.
     #[error("the heap cannot be emitted: {0}")]
     Invalid(Invalid),
+    /// Memory cannot come by so many bytes.
+    #[error("the heap cannot be emitted: it grows by {0} bytes, which is no multiple of 16")]
+    Increment(usize),
     /// A template does not render: a fault of this crate.
     #[error("the template of the emitted code is broken: {0}")]
     Template(#[from] minijinja::Error),
@@ -104,12 +123,15 @@ pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedF
     description
         .validate(geometry.granule, geometry.header)
         .map_err(EmitError::Invalid)?;
+    if options.increment == 0 || !options.increment.is_multiple_of(geometry.granule) {
+        return Err(EmitError::Increment(options.increment));
+    }
     let mut environment = minijinja::Environment::new();
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
     }
-    let context = model::context(description);
+    let context = model::context(description, options);
     let render = |template: &str| -> Result<String, EmitError> {
         let text = environment.get_template(template)?.render(&context)?;
         Ok(tidy(&text))

@@ -11,6 +11,7 @@ mod catalogue;
 mod choose;
 mod compare;
 mod cost;
+mod detail;
 pub mod emit;
 mod energy;
 pub mod engine;
@@ -36,6 +37,7 @@ pub use catalogue::{Named, catalogue, write_down};
 pub use choose::{Choice, Preference, choose};
 pub use compare::{Compared, compare};
 pub use cost::CostModel;
+pub use detail::{Detail, Part, Words};
 pub use energy::{
     EnergyError, Figures, Leakage, Least, LevelPrice, LevelReport, Price, PriceReport, Pricer,
     RECORD_WORD, Work,

@@ -7,6 +7,7 @@
 //! Invariant: a place handed out is freed or resized at most once, so that the
 //! ledger never refuses one.
 
+use crate::detail::SLABS;
 use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use metes_heap::description::{Description, GENERAL, LEVELS};
@@ -37,6 +38,11 @@ pub(crate) trait Pools {
     fn level(&self, place: Self::Place) -> usize;
     /// Record words and footprint by level; what the program did is not known here.
     fn levels(&self) -> [Counts; LEVELS];
+    /// What one pool counted and took: a general pool by number, or
+    /// [`SLABS`](crate::detail::SLABS).
+    fn part(&self, part: usize) -> Counts;
+    /// Control structures of that pool, asked before the first event.
+    fn part_control(&self, part: usize) -> usize;
     /// Bytes taken from the system.
     fn footprint(&self) -> usize;
     /// Bytes of control structures beside the blocks, asked before the first event.
@@ -244,6 +250,14 @@ impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
         let mut levels = [Counts::default(); LEVELS];
         levels[self.extent.levels.of_general(0)] = counts_of(&self.heap);
         levels
+    }
+
+    fn part(&self, _part: usize) -> Counts {
+        counts_of(&self.heap)
+    }
+
+    fn part_control(&self, _part: usize) -> usize {
+        control(&self.heap)
     }
 
     #[inline(always)]
@@ -454,15 +468,25 @@ impl Pools for Many<'_> {
         for (pool, heap) in self.composite.pools().enumerate() {
             add(self.supply.levels.of_general(pool), counts_of(heap));
         }
+        add(self.supply.levels.of_objects(), self.part(SLABS));
+        levels
+    }
+
+    fn part(&self, part: usize) -> Counts {
+        if let Some(heap) = self.composite.pools().nth(part) {
+            return counts_of(heap);
+        }
         let (extent, table) = self.slabs();
-        let slabs = Counts {
+        Counts {
             record_reads: self.meter.reads,
             record_writes: self.meter.writes,
             footprint: (extent + table) as u64,
             ..Counts::default()
-        };
-        add(self.supply.levels.of_objects(), slabs);
-        levels
+        }
+    }
+
+    fn part_control(&self, part: usize) -> usize {
+        self.composite.pools().nth(part).map_or(0, control)
     }
 
     #[inline(always)]

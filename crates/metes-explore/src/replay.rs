@@ -22,6 +22,7 @@ use metes_heap::{
 use serde::{Deserialize, Serialize};
 
 use crate::cost::CostModel;
+use crate::detail::{self, Detail};
 use crate::events::Events;
 use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
@@ -216,6 +217,24 @@ impl Replayer {
         (replay, record.curve)
     }
 
+    /// Replays a trace and says what happens inside the heap: accesses by pool
+    /// and cause, what each pool's memory is taken for, live bytes over the events.
+    /// Linear in events times pools and the heap's own cost.
+    pub fn inspect(
+        &mut self,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+    ) -> Detail {
+        let mut detail = Detail::default();
+        self.measure(description, events, options, &mut |run| {
+            detail = Detail::of(description);
+            run.inspect(&mut detail);
+            (Totals::default(), true)
+        });
+        detail
+    }
+
     /// Replays without hashes and curve; `watch` may end it early.
     pub(crate) fn totals(
         &mut self,
@@ -311,6 +330,8 @@ trait Run {
         keep: Option<&mut run::Record>,
         watch: &mut dyn FnMut(&Totals) -> bool,
     ) -> (Totals, bool);
+    /// Runs it and fills in what happens inside.
+    fn inspect(&mut self, detail: &mut Detail);
 }
 
 struct Ready<'e, P> {
@@ -331,6 +352,10 @@ impl<P: Pools> Run for Ready<'_, P> {
             Some(record) => run::run(events, pools, self.cost, record, watch),
             None => run::run(events, pools, self.cost, &mut (), watch),
         }
+    }
+
+    fn inspect(&mut self, detail: &mut Detail) {
+        detail::inspect(self.events, &mut self.pools, detail);
     }
 }
 

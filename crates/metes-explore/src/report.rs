@@ -5,6 +5,7 @@
 //!
 //! Invariant: every figure in a document was computed for it.
 
+use std::collections::HashSet;
 use std::time::SystemTime;
 
 use metes_heap::bounds::{self, Demand};
@@ -278,7 +279,8 @@ pub fn page_of(json: &str) -> String {
 }
 
 impl ProfileFigures {
-    fn of(profile: &Profile) -> Self {
+    /// Those of a profile.
+    pub fn of(profile: &Profile) -> Self {
         let sizes = profile.sizes.iter().map(|size| SizeFigures {
             size: size.size,
             allocations: size.allocations,
@@ -323,6 +325,10 @@ impl Configurations {
             .filter(|outcome| outcome.failed == 0)
             .collect();
         let points: Vec<_> = able.iter().map(|outcome| outcome.objectives()).collect();
+        // Of equal outcomes the first stands for all, as everywhere they are counted.
+        let mut met = HashSet::new();
+        let mut front = pareto::front(&points);
+        front.retain(|&index| met.insert(points[index]));
         Configurations {
             columns: ["footprint", "cycles", "cycles_max"],
             rows: able
@@ -334,7 +340,7 @@ impl Configurations {
             distinct: exploration.distinct,
             space: exploration.space,
             seconds: exploration.seconds,
-            pareto: pareto::front(&points),
+            pareto: front,
         }
     }
 }

@@ -87,10 +87,11 @@ impl Detail for Record {
     }
 }
 
+/// What the program holds in a slot.
 #[derive(Clone, Copy)]
-struct Held<P> {
-    place: Option<P>,
-    size: u64,
+pub(crate) struct Held<P> {
+    pub(crate) place: Option<P>,
+    pub(crate) size: u64,
 }
 
 /// Charges what the program did to a block to the level where it lay.
@@ -180,7 +181,7 @@ fn look<P: Pools>(pools: &P, start: &[Counts; LEVELS], totals: &mut Totals) {
 /// Performs one event; returns the offset of its block (all ones for a failed
 /// one; zero unless wanted) and the bytes that a move copies.
 #[inline(always)]
-fn step<P: Pools>(
+pub(crate) fn step<P: Pools>(
     event: Event,
     touched: Option<Accesses>,
     held: &mut [Held<P::Place>],

@@ -179,6 +179,81 @@ fn ending_early_changes_no_point_of_the_front() {
     }
 }
 
+/// Pools in two levels, and what the program does to its blocks.
+#[test]
+fn ending_early_changes_no_front_of_energy_and_time() {
+    const LEVELS: &str = r#"
+[general]
+count = [1, 2]
+split = [75]
+level = ["main", ["near", "main"]]
+[list]
+fit = ["first", "best"]
+order = ["fifo", "address"]
+depth = [10, 100]
+[dedicated]
+count = [0, 1, 2]
+level = ["main", ["near", "main"]]
+[coalescing]
+pools = [0, 2]
+[splitting]
+pools = [0, 2]
+down_to = [32, 256]
+[[level]]
+name = "near"
+size = ["8 KiB", "16 KiB"]
+[[level]]
+name = "main"
+size = "4 MiB"
+[named]
+heaps = ["first-fit", "kingsley"]
+"#;
+    let mut builder = EventsBuilder::new();
+    builder.recorded(4, 100_000);
+    for serial in 0..2500_u64 {
+        let size = [66, 1514, 66, 400, 1514][(serial * serial % 5) as usize] + serial % 3;
+        builder.push(Operation::Allocate, serial, size, 0).unwrap();
+        if let Some(block) = serial.checked_sub(40 + serial % 20)
+            && serial % 20 == 0
+        {
+            for block in block..block + 20 {
+                let accesses = metes_explore::Accesses {
+                    reads: 3 + block % 9,
+                    writes: 20 + block % 50,
+                };
+                // Blocks overlap at the ends of ranges: each goes once.
+                if builder.access(block, accesses).is_ok() {
+                    builder.push(Operation::Free, block, 0, 0).unwrap();
+                }
+            }
+        }
+    }
+    let events = builder.finish();
+    let space = described(LEVELS, &events);
+    let hierarchy = metes_explore::Hierarchy::resolve("near=4KiB..16KiB,main=1MiB..8MiB").unwrap();
+    for objectives in [
+        "footprint,accesses,energy,time",
+        "energy",
+        "footprint,energy",
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let run = |end_early, name| {
+            let explorer = Explorer::new(&space, &events, plan(objectives, end_early), 2);
+            let explorer = explorer.on(&hierarchy).unwrap();
+            explore(&explorer, &place.path().join(name))
+        };
+        let (early, full) = (run(true, "early"), run(false, "full"));
+        assert!(early.beaten > 0 && full.beaten == 0, "{objectives}");
+        let set: ObjectiveSet = objectives.parse().unwrap();
+        assert_eq!(points(&early, set), points(&full, set), "{objectives}");
+        let priced = full
+            .front
+            .iter()
+            .all(|row| row.metrics.energy_fj > 0 && row.metrics.time_ps > 0);
+        assert!(priced && !full.front.is_empty());
+    }
+}
+
 #[test]
 fn shards_workers_and_interruptions_give_the_same_bytes() {
     let events = packets(400);

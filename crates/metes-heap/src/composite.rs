@@ -325,8 +325,8 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
         let moved = match spot {
             Spot::Slot(offset) if self.objects.resize(offset, size, align)? => Some(spot),
             Spot::Slot(_) => self.find(size, align, sources),
-            // SAFETY: the caller's contract.
             Spot::Block(pool, place) => {
+                // SAFETY: the caller's contract.
                 unsafe { self.resize_block(pool, place, size, align, sources) }?
             }
         };

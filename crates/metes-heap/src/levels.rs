@@ -19,6 +19,8 @@ pub struct Levels {
     general: [u8; GENERAL],
     /// Level of the object pools.
     objects: u8,
+    /// Levels up to the last one with a pool.
+    count: u8,
 }
 
 impl Levels {
@@ -30,11 +32,14 @@ impl Levels {
             *own = pool.level;
         }
         let objects = description.objects.iter().next();
+        let highest = description.general.iter().map(|pool| pool.level);
+        let highest = highest.chain(objects.map(|pool| pool.level)).max();
         Levels {
             sizes,
             taken: [0; LEVELS],
             general,
             objects: objects.map_or(0, |pool| pool.level),
+            count: highest.map_or(1, |highest| highest + 1),
         }
     }
 
@@ -48,6 +53,11 @@ impl Levels {
     #[inline(always)]
     pub fn of_objects(&self) -> usize {
         usize::from(self.objects)
+    }
+
+    /// How many levels there are up to the last one with a pool.
+    pub fn count(&self) -> usize {
+        usize::from(self.count)
     }
 
     /// Bytes that a general pool is laid out for, where a pool in a level

@@ -10,8 +10,8 @@
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use metes_heap::Sources;
 use metes_heap::description::GENERAL;
+use metes_heap::{Levels, Sources};
 
 /// Strides are aligned to this, so that offsets decide the alignment of blocks.
 const ALIGN: usize = 2 << 20;
@@ -81,12 +81,19 @@ pub(crate) struct Arena {
     ranges: [Range; RANGES],
     count: usize,
     increment: usize,
+    /// What the memory levels still grant.
+    levels: Levels,
 }
 
 impl Arena {
     /// Reserves `count` ranges of `reserve` bytes each, or of as many as the
     /// system grants. `None` when it does not even grant little ones.
-    pub(crate) fn reserve(count: usize, reserve: usize, increment: usize) -> Option<Self> {
+    pub(crate) fn reserve(
+        count: usize,
+        reserve: usize,
+        increment: usize,
+        levels: Levels,
+    ) -> Option<Self> {
         let mut reserve = reserve.next_multiple_of(PAGE);
         if let Some(granted) = address_space() {
             // Half of it is left to the program's other mappings.
@@ -110,6 +117,7 @@ impl Arena {
                     ranges: core::array::from_fn(range),
                     count,
                     increment,
+                    levels,
                 });
             }
             reserve /= 2;
@@ -127,9 +135,14 @@ impl Arena {
         self.ranges[number].limit
     }
 
-    /// Opens the first `bytes` of a range.
+    /// Opens the first `bytes` of the range of a general pool.
     pub(crate) fn begin(&mut self, number: usize, bytes: usize) -> bool {
-        self.ranges[number].grow(bytes)
+        self.grow(number, bytes)
+    }
+
+    /// The memory levels of the pools.
+    pub(crate) fn levels(&self) -> &Levels {
+        &self.levels
     }
 
     /// The number of the range that an address lies in, and its offset there;
@@ -159,12 +172,26 @@ unsafe impl Sources for Arena {
     }
 
     fn grow(&mut self, pool: usize, bytes: usize) -> bool {
-        self.ranges[pool].grow(bytes)
+        if !self.levels.take(pool, bytes) {
+            return false;
+        }
+        let grown = self.ranges[pool].grow(bytes);
+        if !grown {
+            self.levels.untake(pool, bytes);
+        }
+        grown
     }
 
     fn grow_slabs(&mut self, bytes: usize) -> bool {
         let slabs = self.count - 1;
-        self.ranges[slabs].grow(bytes)
+        if !self.levels.take_slab(bytes) {
+            return false;
+        }
+        let grown = self.ranges[slabs].grow(bytes);
+        if !grown {
+            self.levels.untake_slab(bytes);
+        }
+        grown
     }
 }
 

@@ -9,10 +9,11 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use metes_config::{Config, StoreKind};
+use metes_heap::description::LEVELS;
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
-    AnyPool, BadFree, Composite, Description, Heap, IndexKind, Memory, ObjectPools, Sizes, Slab,
-    Spot, Statistics, Tagged, Tlsf,
+    AnyPool, BadFree, Composite, Description, Heap, IndexKind, Levels, Memory, ObjectPools, Sizes,
+    Slab, Spot, Statistics, Tagged, Tlsf,
 };
 
 use crate::arena::{Arena, map};
@@ -66,11 +67,12 @@ impl Pools {
         Pools::Any(Composite::describe(heap, |_| Tagged::new(), objects))
     }
 
-    /// Gives general pool `number` its first region; `open` makes so many bytes
+    /// Gives general pool `number`, laid out for `span`, its first region; `open` makes so many bytes
     /// at the beginning of its range usable. False if there is no memory.
     fn begin(
         &mut self,
         number: usize,
+        span: usize,
         increment: usize,
         start: *mut u8,
         open: impl FnOnce(usize) -> bool,
@@ -79,7 +81,7 @@ impl Pools {
             let Some(general) = pools.general(number) else {
                 return true;
             };
-            general.reserve_span(SPAN);
+            general.reserve_span(span);
             let first = general.smallest_region().checked_next_multiple_of(increment);
             let (Some(start), Some(first)) = (NonNull::new(start), first) else {
                 return false;
@@ -243,7 +245,9 @@ impl Host {
         let heap = &config.heap;
         let slabs = heap.general.len();
         let increment = config.arena.increment;
-        let Some(mut arena) = Arena::reserve(slabs + 1, config.arena.reserve, increment) else {
+        let levels = Levels::of(heap, config.level_sizes());
+        let reserve = config.arena.reserve;
+        let Some(mut arena) = Arena::reserve(slabs + 1, reserve, increment, levels) else {
             refuse("no address space is left for a heap: raise the limit (ulimit -v)");
         };
         let objects = match heap.objects.iter().next() {
@@ -256,7 +260,9 @@ impl Host {
         let mut pools = Pools::describe(heap, objects);
         for number in 0..slabs {
             let start = arena.start(number);
-            if !pools.begin(number, increment, start, |bytes| arena.begin(number, bytes)) {
+            let span = arena.levels().span(number, SPAN);
+            let open = |bytes| arena.begin(number, bytes);
+            if !pools.begin(number, span, increment, start, open) {
                 refuse("no memory is left to begin a heap with");
             }
         }
@@ -375,6 +381,20 @@ impl Host {
         let spot = self.spot(address)?;
         // SAFETY: the program asks about a block of this heap, as far as can be told.
         unsafe { each!(&mut self.pools, pools => pools.requested(spot)) }
+    }
+
+    /// Footprint of each memory level, up to the last one with a pool.
+    pub(crate) fn footprints(&self) -> ([usize; LEVELS], usize) {
+        let levels = self.arena.levels();
+        let mut footprints = [0; LEVELS];
+        each!(&self.pools, pools => {
+            for (number, pool) in pools.pools().enumerate() {
+                footprints[levels.of_general(number)] += pool.footprint();
+            }
+            let objects = pools.objects();
+            footprints[levels.of_objects()] += objects.extent() + objects.record_bytes();
+        });
+        (footprints, levels.count())
     }
 
     pub(crate) fn statistics(&self) -> Statistics {

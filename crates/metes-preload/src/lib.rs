@@ -88,9 +88,10 @@ fn leave_report(locked: Option<host::Locked<'_>>) {
         return;
     }
     let statistics = locked.host.statistics();
+    let (levels, count) = locked.host.footprints();
     let path = locked.host.report.as_ref().map(|report| report.path(pid));
     drop(locked);
     if let Some(path) = path {
-        report::write(path, pid, &statistics, &digest);
+        report::write(path, pid, &statistics, &levels[..count], &digest);
     }
 }

@@ -94,7 +94,14 @@ impl Report {
 }
 
 /// Appends the report of process `pid` to the file at `path`, as one line.
-pub(crate) fn write(path: Vec<u8>, pid: i32, statistics: &Statistics, digest: &Digest) {
+/// `levels` are the footprints of the memory levels.
+pub(crate) fn write(
+    path: Vec<u8>,
+    pid: i32,
+    statistics: &Statistics,
+    levels: &[usize],
+    digest: &Digest,
+) {
     let Statistics {
         allocations,
         frees,
@@ -112,12 +119,17 @@ pub(crate) fn write(path: Vec<u8>, pid: i32, statistics: &Statistics, digest: &D
     } = digest;
     let mut line = String::new();
     // Writing to a string cannot fail.
+    let mut footprints = String::new();
+    for (number, footprint) in levels.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let _ = write!(footprints, "{comma}{{\"footprint\":{footprint}}}");
+    }
     let _ = writeln!(
         line,
         "{{\"pid\":{pid},\"allocations\":{allocations},\"frees\":{frees},\
          \"resizes\":{resizes},\"failures\":{failures},\"peak_live\":{peak_live},\
          \"live\":{live},\"footprint\":{footprint},\"placements\":\"{:016x}\",\
-         \"requests\":\"{:016x}\",\"events\":{events}}}",
+         \"requests\":\"{:016x}\",\"events\":{events},\"levels\":[{footprints}]}}",
         placements.0, requests.0,
     );
     let written = match CString::new(path) {

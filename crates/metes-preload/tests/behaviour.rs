@@ -435,3 +435,59 @@ fn the_report_is_what_the_program_did() {
     }
     assert_eq!(field(&report, "requests"), format!("{hash:016x}"));
 }
+
+/// A scratchpad for three sizes and small requests, main memory behind it.
+const HIERARCHY: &str = r#"
+[arena]
+increment = 64
+[[level]]
+name = "scratchpad"
+size = "24 KiB"
+[[level]]
+name = "main"
+[[pool]]
+kind = "dedicated"
+size = 56
+level = "scratchpad"
+[[pool]]
+kind = "general"
+index = "best-fit"
+up_to = 512
+level = "scratchpad"
+[[pool]]
+kind = "general"
+index = "tlsf"
+level = "main"
+"#;
+
+#[test]
+fn memory_levels_keep_to_their_sizes() {
+    let directory = directory("levels");
+    let heap = directory.join("heap.toml");
+    let report = directory.join("report.json");
+    std::fs::write(&heap, HIERARCHY).unwrap();
+    let heap = heap.display().to_string();
+    let script = "my %of; $of{$_} = 'x' x ($_ % 700) for 1 .. 3000; \
+                  delete @of{grep { $_ % 3 } keys %of}; print scalar keys %of";
+    let mut command = Command::new("perl");
+    command.args(["-e", script]);
+    let done = run(preload(&mut command, &heap).env("METES_REPORT", &report));
+    assert_eq!(text(&done.stderr), "", "{}", done.status);
+    assert_eq!(text(&done.stdout), "1000");
+    let line = std::fs::read_to_string(&report).unwrap();
+    let (_, levels) = line.split_once("\"levels\":[").expect("a part a level");
+    let footprints: Vec<u64> = levels
+        .split_inclusive('}')
+        .filter(|level| level.contains("footprint"))
+        .map(|level| number(level, "footprint"))
+        .collect();
+    assert_eq!(footprints.len(), 2, "{line}");
+    assert!(footprints[0] <= 24 << 10, "{line}");
+    assert!(footprints[0] > 23 << 10, "it is used up: {line}");
+    assert!(footprints[1] > 100 << 10, "the rest spilled: {line}");
+    assert_eq!(
+        footprints.iter().sum::<u64>(),
+        number(&line, "footprint"),
+        "{line}"
+    );
+}

@@ -70,7 +70,6 @@ pub(crate) fn options(word: u32) -> AccessOptions {
     AccessOptions {
         plugin: libraries().join("libmetes_access.so"),
         recorder: libraries().join("libmetes_record.so"),
-        qemu: None,
         word,
         every: false,
         directory: None,

@@ -12,7 +12,7 @@ use super::{EasyportError, Effort, rows_of};
 use crate::platform::INCREMENT;
 
 /// Of how many heaps one is replayed in a quick run. Prime to the grid's radices.
-const STRIDE: u64 = 53;
+const STRIDE: u64 = 107;
 
 /// What was replayed.
 pub(super) struct Explored {

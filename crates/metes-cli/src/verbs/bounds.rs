@@ -34,8 +34,10 @@ pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
 pub(crate) fn of(config: &Config, demand: &Demand) -> Result<Bound, Failure> {
     let shape = store::Geometry::tagged(8);
     let outside = Geometry::outside(shape.granule as u64);
+    let sizes = config.level_sizes();
     if config.store != StoreKind::Tagged {
-        return bounds::described(&config.heap, &outside, demand).map_err(Failure::Bound);
+        return bounds::described_in(&config.heap, &sizes, &outside, demand)
+            .map_err(Failure::Bound);
     }
     // The list heads lie in the memory, and how many there are depends on its
     // size: the size found with the heads of a larger memory holds.
@@ -48,7 +50,8 @@ pub(crate) fn of(config: &Config, demand: &Demand) -> Result<Bound, Failure> {
             ))
         })?;
         let geometry = Geometry::of(&shape, heads);
-        let bound = bounds::described(&config.heap, &geometry, demand).map_err(Failure::Bound)?;
+        let bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
+            .map_err(Failure::Bound)?;
         let needed = bound.heap_bytes.unwrap_or(0);
         if needed <= u128::from(span) || span == u64::MAX {
             return Ok(bound);

@@ -2,11 +2,14 @@
 
 use std::time::Instant;
 
+use metes_explore::Hierarchy;
 use metes_explore::engine::{
     EngineError, Explorer, Folder, ObjectiveSet, Plan, Source, Work, finish,
 };
+use metes_explore::report::ProfileFigures;
+use metes_explore::write_json;
 
-use super::explore::described::{Shown, show};
+use super::explore::described::{PROFILE, Shown, show};
 use crate::arguments::Merge;
 use crate::error::Failure;
 use crate::output;
@@ -26,6 +29,7 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     let path = arguments.trace.as_ref().unwrap_or(&origin.trace);
     let trace = tracefile::read(path)?;
     let events = tracefile::events(&trace)?;
+    let profile = ProfileFigures::of(&metes_trace::profile(&trace));
     drop(trace);
     let text = Text {
         name: origin.space_name.clone(),
@@ -38,7 +42,14 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
         end_early: manifest.end_early,
         ..Plan::default()
     };
-    let explorer = Explorer::new(&space, &events, plan, 0);
+    let hierarchy = match &origin.levels {
+        Some(levels) => Some(Hierarchy::resolve(levels)?),
+        None => None,
+    };
+    let mut explorer = Explorer::new(&space, &events, plan, 0);
+    if let Some(hierarchy) = &hierarchy {
+        explorer = explorer.on(hierarchy)?;
+    }
     let own = explorer.manifest(metes_explore::engine::Method::Exhaustive, 0, 0);
     output::directory(&arguments.output)?;
     let folder = Folder::open(&arguments.output, &own, arguments.fresh)?;
@@ -49,6 +60,7 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     folder.all_there(explorer.units())?;
     let source = Source::Units(&folder);
     let (summary, found) = finish(&arguments.output, &own, explorer.evaluator(), source)?;
+    write_json(&arguments.output.join(PROFILE), &profile)?;
     let shown = Shown {
         directory: &arguments.output,
         summary: &summary,

@@ -124,9 +124,7 @@ fn names(config: &metes_config::Config, hierarchy: Option<&Hierarchy>) -> Vec<St
 pub(crate) fn options_of(config: &metes_config::Config) -> Options {
     let mut options = Options::default();
     options.arena.increment = config.arena.increment;
-    for (size, level) in options.arena.levels.iter_mut().zip(&config.levels) {
-        *size = Some(level.size);
-    }
+    options.arena.levels = config.level_sizes();
     options
 }
 

@@ -108,3 +108,36 @@ fn impossible_workloads_are_refused() {
     );
     refused(&with(&["voice", "-o", "t.trace.parquet"]), &["voice"]);
 }
+
+#[test]
+fn a_study_prints_its_rows_beside_the_papers() {
+    let place = Place::new();
+    let (status, report) = parsed(&place.metes(&["--json", "reproduce", "dm-vtc"]));
+    assert_eq!(status, 0, "{report}");
+    assert_eq!(report["experiment"], "dm-vtc");
+    assert_eq!(report["holds"], true);
+    let rows = report["rows"].as_array().expect("rows");
+    let energy = rows
+        .iter()
+        .find(|row| row["paper"] == -82.9)
+        .expect("the paper's figure");
+    let (ours, ratio) = (&energy["ours"], &energy["ratio"]);
+    let ours = ours.as_f64().expect("computed in this run");
+    assert!((ours / -82.9 - ratio.as_f64().expect("a number")).abs() < 1e-9);
+    assert!(
+        energy["note"]
+            .as_str()
+            .is_some_and(|note| note.contains("mJ"))
+    );
+    assert!(!report["assumptions"].as_array().expect("some").is_empty());
+    let text = place.metes(&["reproduce", "dm-vtc"]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains("against Kingsley"));
+    refused(
+        &place.metes(&["reproduce", "dm-vtc", "--quick", "--full"]),
+        &["--quick", "--full"],
+    );
+    refused(
+        &place.metes(&["reproduce", "dm-voice"]),
+        &["dm-voice", "dm-vtc"],
+    );
+}

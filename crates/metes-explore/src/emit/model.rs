@@ -6,17 +6,25 @@
 use metes_heap::description::{DedicatedPool, General, IndexKind};
 use metes_heap::index::list::{Fit, Order};
 use metes_heap::store::Geometry;
-use metes_heap::{Description, Links};
+use metes_heap::{Description, Levels, Links};
 use minijinja::{Value, context};
 
+use super::Options;
+
 /// The values for all templates.
-pub(super) fn context(description: &Description) -> Value {
+pub(super) fn context(description: &Description, options: &Options) -> Value {
+    let placed = Levels::of(description, options.levels);
+    let levels: Vec<Value> = options.levels[..placed.count()]
+        .iter()
+        .map(|size| context! { size => size.unwrap_or(0) })
+        .collect();
+    let limited = options.levels[..placed.count()].iter().any(Option::is_some);
     let count = description.general.len();
     let pools: Vec<Value> = description
         .general
         .iter()
         .enumerate()
-        .map(|(number, pool)| pool_context(description, &pool, number, count))
+        .map(|(number, pool)| pool_context(description, options, &pool, number, count))
         .collect();
     let objects: Vec<Value> = description
         .objects
@@ -50,10 +58,14 @@ pub(super) fn context(description: &Description) -> Value {
         pools => pools,
         objects => objects,
         slab => slab.unwrap_or(0),
+        object_level => placed.of_objects(),
+        levels => levels,
+        limited => limited,
+        increment => options.increment,
         largest_object => largest_object.unwrap_or(0),
         classes => classes,
         needs => needs,
-        kinds => context! { list => list, single => single, kept => kept(description), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
+        kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
 }
@@ -172,7 +184,13 @@ fn order_name(order: Order) -> &'static str {
     }
 }
 
-fn pool_context(description: &Description, pool: &General, number: usize, count: usize) -> Value {
+fn pool_context(
+    description: &Description,
+    options: &Options,
+    pool: &General,
+    number: usize,
+    count: usize,
+) -> Value {
     let suffix = if count == 1 {
         String::new()
     } else {
@@ -193,6 +211,8 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         summary => pool_summary(pool),
         number => number,
         takes => takes(pool),
+        level => pool.level,
+        level_size => options.levels[usize::from(pool.level)].unwrap_or(0),
         from => pool.from,
         up_to => pool.up_to,
         up_to_rust => if pool.up_to == usize::MAX { "usize::MAX".to_string() } else { pool.up_to.to_string() },
@@ -204,7 +224,7 @@ fn pool_context(description: &Description, pool: &General, number: usize, count:
         dedicated => description.dedicated_of(pool).next().is_some(),
         dedicated_64 => dedicated_blocks(description, pool, 8),
         dedicated_32 => dedicated_blocks(description, pool, 4),
-        kept => kept(description),
+        kept => kept(description.dedicated_of(pool)),
     };
     let index = match pool.index {
         IndexKind::List {
@@ -258,9 +278,9 @@ fn bytes(number: usize, largest: &str) -> String {
 }
 
 /// What dedicated lists need beyond links in both directions and LIFO order.
-fn kept(description: &Description) -> Value {
-    let any =
-        |wanted: fn(&DedicatedPool) -> bool| description.dedicated.iter().any(|pool| wanted(&pool));
+fn kept(pools: impl Iterator<Item = DedicatedPool>) -> Value {
+    let pools: Vec<DedicatedPool> = pools.collect();
+    let any = |wanted: fn(&DedicatedPool) -> bool| pools.iter().any(wanted);
     let fifo = any(|pool| pool.order == Order::Fifo);
     let address = any(|pool| pool.order == Order::Address);
     let single = any(|pool| pool.links == Links::Single);

@@ -8,7 +8,7 @@ use metes_config::spell_size;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnergyError {
     /// A file with levels or a table is wrong, and where.
-    File(metes_config::Error),
+    File(Box<metes_config::Error>),
     /// A specification of levels is wrong.
     Spec(String),
     /// No shipped table has this name.
@@ -135,7 +135,7 @@ impl std::error::Error for EnergyError {}
 
 impl From<metes_config::Error> for EnergyError {
     fn from(error: metes_config::Error) -> Self {
-        EnergyError::File(error)
+        EnergyError::File(Box::new(error))
     }
 }
 

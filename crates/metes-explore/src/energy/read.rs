@@ -22,7 +22,7 @@
 //! every memory of a level that is returned has all its figures.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use metes_config::{Error, Source, read_size};
 use metes_heap::description::LEVELS;
@@ -275,7 +275,7 @@ fn find_table(name: &str, directory: &Path) -> Result<Table, EnergyError> {
 }
 
 /// A table of the user's own.
-fn read_table(path: &PathBuf) -> Result<Table, EnergyError> {
+fn read_table(path: &Path) -> Result<Table, EnergyError> {
     let text = read_file(path)?;
     let name = path.display().to_string();
     let source = Source {

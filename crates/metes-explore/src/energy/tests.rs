@@ -7,6 +7,8 @@ use metes_heap::description::{General, List};
 use proptest::prelude::*;
 
 use super::*;
+use crate::events::{EventsBuilder, Operation};
+use crate::replay::{Options, Replayer};
 
 /// Two levels with figures that are easy to multiply.
 const ROUND: &str = "
@@ -185,6 +187,87 @@ fn heap_and_hierarchy_must_go_together() {
         )
         .unwrap_err();
     assert!(matches!(error, EnergyError::WideWord { .. }));
+}
+
+/// A program that fills two levels in bursts and touches what it holds.
+fn busy(seed: u64) -> Events {
+    let mut builder = EventsBuilder::new();
+    builder.recorded(4, 1_000_000);
+    let mut random = seed;
+    let mut below = |bound: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % bound
+    };
+    let mut live = Vec::new();
+    for serial in 0..6000 {
+        let burst = serial / 500 % 2 == 0;
+        if live.is_empty() || below(10) < if burst { 8 } else { 3 } {
+            let size = if below(3) == 0 {
+                200 + below(3000)
+            } else {
+                8 + below(56)
+            };
+            builder.push(Operation::Allocate, serial, size, 16).unwrap();
+            live.push(serial);
+            continue;
+        }
+        let block = live[below(live.len() as u64) as usize];
+        let accesses = Accesses {
+            reads: below(300),
+            writes: below(100),
+        };
+        builder.access(block, accesses).unwrap();
+        if below(8) == 0 {
+            builder
+                .push(Operation::Resize, block, 1 + below(2000), 16)
+                .unwrap();
+        } else {
+            builder.push(Operation::Free, block, 0, 0).unwrap();
+            live.retain(|&own| own != block);
+        }
+    }
+    builder.finish()
+}
+
+#[test]
+fn the_bound_holds_while_a_heap_is_replayed() {
+    let hierarchy = Hierarchy::spec("near=4KiB..128KiB,main=256KiB..8MiB").unwrap();
+    for seed in 1..=4 {
+        let events = busy(seed * 0x9E37_79B9);
+        let heap = two_pools();
+        let mut options = Options::default();
+        options.arena.levels = hierarchy.sizes();
+        let pricer = hierarchy
+            .pricer(&heap, &[None; LEVELS], events.access_word())
+            .unwrap();
+        let work = Work::of(&events, &options.cost);
+        let mut bounds = Vec::new();
+        let measured = Replayer::new().totals(&heap, &events, &options, &mut |totals| {
+            bounds.push(pricer.least(&totals.levels, &work, 0, 0));
+            true
+        });
+        assert_eq!(measured.totals.failed, 0);
+        let price = pricer.price(&measured.totals.levels, &work).unwrap();
+        assert!(bounds.len() >= 6, "several looks: {}", bounds.len());
+        for pair in bounds.windows(2) {
+            assert!(pair[0].energy_fj <= pair[1].energy_fj && pair[0].time_ps <= pair[1].time_ps);
+        }
+        // All counted and no size still open but larger, dearer ones: exact.
+        let last = bounds[bounds.len() - 1];
+        assert_eq!(
+            (last.energy_fj, last.leakage_fj, last.time_ps),
+            (price.energy_fj, price.leakage_fj, price.time_ps)
+        );
+        // And of use from the beginning: the program's accesses are known.
+        assert!(
+            bounds[0].time_ps > price.time_ps / 3,
+            "{:?} {price:?}",
+            bounds[0]
+        );
+        assert!(price.levels[0].reads > 0 && price.levels[1].reads > 0);
+    }
 }
 
 /// Any hierarchy of one or two levels, with figures that need not rise with size.

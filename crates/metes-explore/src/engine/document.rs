@@ -12,6 +12,7 @@ use super::folder::Manifest;
 use super::hypervolume::Scale;
 use super::results::Summary;
 use super::row::{Metrics, Row, Status};
+use crate::energy::PriceReport;
 use crate::hierarchy::Counts;
 use crate::replay::Replayer;
 use crate::space::Parameters;
@@ -93,6 +94,11 @@ pub struct Detail {
     pub memory: Vec<(u64, u64, u64)>,
     /// What was counted in each memory level.
     pub levels: Vec<Counts>,
+    /// Accesses by pool and cause, and what each pool's memory is taken for.
+    pub parts: Vec<crate::Part>,
+    /// Energy by level as counts times figures, with leakage a line of its own;
+    /// none without memory levels that have prices.
+    pub price: Option<PriceReport>,
 }
 
 fn heap(evaluator: &Evaluator<'_>, row: &Row) -> Option<Heap> {
@@ -119,12 +125,11 @@ pub fn describe_front(evaluator: &Evaluator<'_>, summary: &Summary) -> Vec<Confi
 
 fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
     let config = evaluator.space().describe(row.number)?;
-    let (replay, curve) = Replayer::new().replay(
-        "",
-        &config.heap,
-        evaluator.events(),
-        &evaluator.options(&config),
-    );
+    let (events, options) = (evaluator.events(), evaluator.options(&config));
+    let mut replayer = Replayer::new();
+    let (replay, curve) = replayer.replay("", &config.heap, events, &options);
+    let inside = replayer.inspect(&config.heap, events, &options);
+    let price = evaluator.price(&config, &replay.levels);
     let stride = curve.len().div_ceil(POINTS).max(1);
     let last = curve.len().saturating_sub(1);
     let kept = curve.iter().enumerate();
@@ -132,7 +137,9 @@ fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
     Some(Detail {
         number: row.number,
         memory: kept.map(|(_, point)| *point).collect(),
+        parts: inside.parts,
         levels: replay.levels[..config.levels.len().max(1)].to_vec(),
+        price,
     })
 }
 

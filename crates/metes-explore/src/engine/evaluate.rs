@@ -3,17 +3,21 @@
 //! Invariant: a replay is ended only when a point of the front dominates what
 //! the configuration needs at least: footprint so far and never less than the
 //! peak of live bytes, record accesses so far and the least that the rest takes,
-//! the application's own accesses. So a configuration that belongs to the front
+//! the application's own accesses, energy and time charged so far and the least
+//! for what remains ([`Pricer::least`]). So a configuration that belongs to the front
 //! is never ended, nor one that equals a point of it.
 
 use std::cell::RefCell;
 
 use metes_config::Config;
+use metes_heap::description::LEVELS;
 
 use super::front::Front;
 use super::objective::ObjectiveSet;
 use super::row::{Metrics, Row, Status};
+use crate::energy::{EnergyError, PriceReport, Pricer, Work};
 use crate::events::Events;
+use crate::hierarchy::{Counts, Hierarchy};
 use crate::least::least_rest;
 use crate::outcome::most;
 use crate::replay::{Options, Replayer};
@@ -27,8 +31,12 @@ pub struct Evaluator<'e> {
     events: &'e Events,
     options: Options,
     objectives: ObjectiveSet,
-    /// Least record accesses and cycles of the rest after each check.
-    least_accesses: Vec<u64>,
+    hierarchy: Option<&'e Hierarchy>,
+    work: Work,
+    /// Least record words read and written, and cycles, of the rest after each
+    /// check.
+    least_reads: Vec<u64>,
+    least_writes: Vec<u64>,
     least_cycles: Vec<u64>,
 }
 
@@ -45,7 +53,10 @@ impl<'e> Evaluator<'e> {
         objectives: ObjectiveSet,
     ) -> Self {
         Evaluator {
-            least_accesses: least_rest(events, options, |_, (reads, writes)| reads + writes),
+            hierarchy: None,
+            work: Work::of(events, &options.cost),
+            least_reads: least_rest(events, options, |_, (reads, _)| reads),
+            least_writes: least_rest(events, options, |_, (_, writes)| writes),
             least_cycles: least_rest(events, options, |operation, (reads, writes)| {
                 options.cost.cycles(operation, reads, writes, 0)
             }),
@@ -71,22 +82,71 @@ impl<'e> Evaluator<'e> {
         self.events
     }
 
-    /// How a configuration is replayed.
+    /// Prices replays on a hierarchy of memory levels.
+    ///
+    /// # Errors
+    /// [`EnergyError`] when heaps of the space and the hierarchy do not go
+    /// together; said of the heaps to compare with and of the first one.
+    pub fn on(mut self, hierarchy: &'e Hierarchy) -> Result<Self, EnergyError> {
+        self.hierarchy = Some(hierarchy);
+        let last = self.space.size().saturating_sub(1);
+        for number in (0..=self.space.baselines()).chain([last]) {
+            if let Some(config) = self.space.describe(number) {
+                self.pricer(&config)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// The hierarchy, if replays are priced.
+    pub fn hierarchy(&self) -> Option<&'e Hierarchy> {
+        self.hierarchy
+    }
+
+    fn pricer(&self, config: &Config) -> Result<Option<Pricer<'e>>, EnergyError> {
+        let Some(hierarchy) = self.hierarchy else {
+            return Ok(None);
+        };
+        let word = self.events.access_word();
+        let sizes = sizes_of(config);
+        hierarchy.pricer(&config.heap, &sizes, word).map(Some)
+    }
+
+    /// Energy and time of what a replay of a configuration counted, explained;
+    /// none without a hierarchy, or where pools took more than it has.
+    pub fn price(&self, config: &Config, counts: &[Counts; LEVELS]) -> Option<PriceReport> {
+        let pricer = self.pricer(config).ok()??;
+        let price = pricer.price(counts, &self.work).ok()?;
+        Some(pricer.explain(counts, &price))
+    }
+
+    /// How a configuration is replayed: with its growth, and no more in a level
+    /// than it has.
     pub fn options(&self, config: &Config) -> Options {
         let mut options = self.options;
         options.arena.increment = config.arena.increment;
+        options.arena.levels = sizes_of(config);
+        if let Some(hierarchy) = self.hierarchy {
+            for (own, most) in options.arena.levels.iter_mut().zip(hierarchy.sizes()) {
+                *own = own.or(most);
+            }
+        }
         options
     }
 
     /// Replays the configuration of a number below the space's size; a front
     /// ends it early. Numbers outside of the space fail.
     pub fn row(&self, number: u64, front: Option<&Front>) -> Row {
+        let failed = |metrics| Row {
+            number,
+            status: Status::Failed,
+            metrics,
+        };
         let Some(config) = self.space.describe(number) else {
-            return Row {
-                number,
-                status: Status::Failed,
-                metrics: Metrics::default(),
-            };
+            return failed(Metrics::default());
+        };
+        let Ok(pricer) = self.pricer(&config) else {
+            return failed(Metrics::default());
         };
         let options = self.options(&config);
         let peak = self.events.peak_live();
@@ -98,14 +158,19 @@ impl<'e> Evaluator<'e> {
             }
             let Some(front) = front else { return true };
             if totals.failed != 0 {
-                early = Some((Status::Failed, metrics(totals)));
+                early = Some((Status::Failed, self.metrics(totals)));
                 return false;
             }
             let check = totals.events.div_ceil(CHECK_EVERY).max(1) - 1;
-            let mut least = metrics(totals);
+            let mut least = self.metrics(totals);
             least.footprint = least.footprint.max(peak);
-            least.accesses += self.least_accesses[check];
+            let (reads, writes) = (self.least_reads[check], self.least_writes[check]);
+            least.accesses += reads + writes;
             least.cycles += self.least_cycles[check];
+            if let Some(pricer) = &pricer {
+                let price = pricer.least(&totals.levels, &self.work, reads, writes);
+                (least.energy_fj, least.time_ps) = (price.energy_fj, price.time_ps);
+            }
             if front.beats(&self.objectives.point(&least)) {
                 early = Some((Status::Beaten, least));
                 return false;
@@ -115,20 +180,45 @@ impl<'e> Evaluator<'e> {
         let measured = REPLAYER.with_borrow_mut(|replayer| {
             replayer.totals(&config.heap, self.events, &options, &mut watch)
         });
-        let (status, metrics) = early.unwrap_or_else(|| {
-            let metrics = metrics(&measured.totals);
-            // Nothing is replayed where not even the control structure fits.
-            match measured.complete && metrics.failed == 0 || self.events.is_empty() {
-                true => (Status::Complete, metrics),
-                false => (Status::Failed, metrics),
+        if let Some((status, metrics)) = early {
+            return Row {
+                number,
+                status,
+                metrics,
+            };
+        }
+        let mut metrics = self.metrics(&measured.totals);
+        // Nothing is replayed where not even the control structure fits.
+        let complete = measured.complete || self.events.is_empty();
+        if !complete || metrics.failed != 0 {
+            return failed(metrics);
+        }
+        if let Some(pricer) = &pricer {
+            match pricer.price(&measured.totals.levels, &self.work) {
+                Ok(price) => {
+                    (metrics.energy_fj, metrics.time_ps) = (price.energy_fj, price.time_ps);
+                }
+                Err(_) => return failed(metrics),
             }
-        });
+        }
         Row {
             number,
-            status,
+            status: Status::Complete,
             metrics,
         }
     }
+
+    fn metrics(&self, totals: &Totals) -> Metrics {
+        let application = self.events.application();
+        let mut metrics = metrics(totals);
+        metrics.accesses += application.reads + application.writes;
+        metrics
+    }
+}
+
+/// Bytes of the levels of a configuration.
+fn sizes_of(config: &Config) -> [Option<usize>; LEVELS] {
+    std::array::from_fn(|level| config.levels.get(level).and_then(|level| level.size))
 }
 
 fn metrics(totals: &Totals) -> Metrics {

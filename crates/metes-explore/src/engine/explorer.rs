@@ -18,7 +18,9 @@ use super::objective::ObjectiveSet;
 use super::row::{Row, Status};
 use super::searcher::{RandomSearch, Searcher};
 use super::seed::{self, BATCH, Seed, point_of};
+use crate::energy::EnergyError;
 use crate::events::Events;
+use crate::hierarchy::Hierarchy;
 use crate::replay::Options;
 use crate::space::Space;
 
@@ -138,6 +140,15 @@ impl<'e> Explorer<'e> {
         }
     }
 
+    /// Prices replays on a hierarchy of memory levels.
+    ///
+    /// # Errors
+    /// As [`Evaluator::on`].
+    pub fn on(mut self, hierarchy: &'e Hierarchy) -> Result<Self, EnergyError> {
+        self.evaluator = self.evaluator.on(hierarchy)?;
+        Ok(self)
+    }
+
     /// The evaluator of its configurations.
     pub fn evaluator(&self) -> &Evaluator<'e> {
         &self.evaluator
@@ -165,7 +176,10 @@ impl<'e> Explorer<'e> {
             space: space.text().to_owned(),
             size: space.size(),
             objectives: self.plan.objectives.to_string(),
-            options: format!("{options:?}"),
+            options: match self.evaluator.hierarchy() {
+                Some(hierarchy) => format!("{options:?}; {hierarchy:?}"),
+                None => format!("{options:?}"),
+            },
             search: match method {
                 Method::Exhaustive => format!("exhaustive, seed phase {seed_evaluations}"),
                 _ => format!("{}, seed {seed}, evaluations {evaluations}", method.name()),
@@ -179,7 +193,7 @@ impl<'e> Explorer<'e> {
         self.evaluator.space().size().div_ceil(UNIT)
     }
 
-    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+    pub(super) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
             Some(pool) => pool.install(work),
             None => work(),

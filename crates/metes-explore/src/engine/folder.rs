@@ -94,6 +94,8 @@ pub struct Origin {
     pub space_name: String,
     /// The text of the space.
     pub space: String,
+    /// The memory levels, if replays are priced.
+    pub levels: Option<String>,
 }
 
 /// Why units cannot be read or written.

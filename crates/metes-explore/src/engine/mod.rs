@@ -11,6 +11,7 @@
 //! many workers, in whatever order and after however many interruptions, the
 //! same bytes come out; and ending replays early changes no point of the front.
 
+pub mod contest;
 mod document;
 mod evaluate;
 mod explorer;

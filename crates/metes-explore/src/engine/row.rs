@@ -48,9 +48,9 @@ pub struct Metrics {
     pub record_reads: u64,
     /// Record words written.
     pub record_writes: u64,
-    /// Energy of all accesses and of leakage in femtojoule; 0 without levels.
+    /// Energy of all accesses, without leakage, in femtojoule; 0 without levels.
     pub energy_fj: u64,
-    /// Time of all accesses in picoseconds; 0 without levels.
+    /// Time of the whole run in picoseconds; 0 without levels.
     pub time_ps: u64,
     /// Modelled cycles of all operations.
     pub cycles: u64,

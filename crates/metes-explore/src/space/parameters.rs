@@ -116,7 +116,7 @@ impl Parameters {
                 .map(|size| size as u64),
             min_split: down_to.filter(|&size| size != 0).map(|size| size as u64),
             scratchpad: match config.levels.len() > 1 && near {
-                true => config.levels[0].size as u64,
+                true => config.levels[0].size.map_or(0, |size| size as u64),
                 false => 0,
             },
         }

@@ -95,7 +95,7 @@ impl Structure {
 fn named_levels<'n>(levels: impl Iterator<Item = (&'n String, usize)>) -> Vec<Level> {
     let level = |(name, size): (&'n String, usize)| Level {
         name: name.clone(),
-        size,
+        size: Some(size),
         read_energy: None,
         write_energy: None,
         latency: None,

@@ -7,7 +7,7 @@ use crate::support::{build_driver, drive, emitted};
 use crate::{reference, support};
 
 /// Descriptions drawn at random beside the named ones; more by environment.
-fn drawn() -> u64 {
+pub(crate) fn drawn() -> u64 {
     match std::env::var("METES_EMIT_CASES") {
         Ok(text) => text.parse().expect("METES_EMIT_CASES is a number"),
         Err(_) => 5,

@@ -3,7 +3,8 @@
  * Standard input, a line an operation: `a ID SIZE ALIGN`, `f ID`,
  * `r ID SIZE ALIGN`. Standard output: a line an operation with the offset of
  * the block (`-` when refused) and the footprint, and at the end the
- * statistics. Every block is filled with a pattern of its own that is verified
+ * statistics, and with HEAP_COUNT a line a memory level: its footprint, words of
+ * records read and written. Every block is filled with a pattern of its own that is verified
  * before it is freed and after it is resized: exit status 1 and a message when
  * it was overwritten, or when heap_check finds a fault.
  */
@@ -15,7 +16,6 @@
 #include <string.h>
 
 #define SPAN ((size_t)1 << 36)
-#define INCREMENT ((size_t)4096)
 #define ARENA_ALIGNMENT ((size_t)1 << 21)
 /* Small enough that sequences run out of memory now and then. */
 #define ARENA ((size_t)DRIVER_ARENA)
@@ -27,10 +27,24 @@ static size_t lengths[HEAP_POOLS];
 static void *places[MOST];
 static size_t sizes[MOST];
 
+/* Bytes taken from each memory level, and how many there are. */
+static const size_t level_sizes[HEAP_LEVELS] = HEAP_LEVEL_SIZES;
+static const unsigned char pool_levels[HEAP_POOLS] = HEAP_POOL_LEVELS;
+static size_t taken[HEAP_LEVELS];
+
+static bool take(unsigned level, size_t bytes)
+{
+    if (bytes > level_sizes[level] - taken[level]) {
+        return false;
+    }
+    taken[level] += bytes;
+    return true;
+}
+
 static bool grow(void *context, unsigned pool, size_t bytes)
 {
     (void)context;
-    if (bytes > ARENA - lengths[pool]) {
+    if (bytes > ARENA - lengths[pool] || !take(pool_levels[pool], bytes)) {
         return false;
     }
     lengths[pool] += bytes;
@@ -44,15 +58,15 @@ static size_t slabs_length;
 static bool grow_slabs(void *context, size_t bytes)
 {
     (void)context;
-    if (bytes > ARENA - slabs_length) {
+    if (bytes > ARENA - slabs_length || !take(HEAP_OBJECT_LEVEL, bytes + sizeof(heap_slab_t))) {
         return false;
     }
     slabs_length += bytes;
     return true;
 }
-static const heap_source_t source = {NULL, INCREMENT, grow, grow_slabs};
+static const heap_source_t source = {NULL, HEAP_INCREMENT, grow, grow_slabs};
 #else
-static const heap_source_t source = {NULL, INCREMENT, grow};
+static const heap_source_t source = {NULL, HEAP_INCREMENT, grow};
 #endif
 
 static void fail(const char *what, size_t line)
@@ -111,9 +125,10 @@ static void prepare(void)
     heap_prepare(&heap, SPAN, &source);
     for (unsigned pool = 0; pool < HEAP_POOLS; pool += 1U) {
         const size_t smallest = heap_smallest_region(&heap, pool);
-        lengths[pool] = (smallest + INCREMENT - 1U) / INCREMENT * INCREMENT;
+        lengths[pool] = (smallest + HEAP_INCREMENT - 1U) / HEAP_INCREMENT * HEAP_INCREMENT;
         bases[pool] = memory_of(ARENA);
-        if (heap_add_region(&heap, pool, bases[pool], lengths[pool]) != HEAP_OK) {
+        if (!take(pool_levels[pool], lengths[pool])
+            || heap_add_region(&heap, pool, bases[pool], lengths[pool]) != HEAP_OK) {
             fail("the first region was refused", 0);
         }
     }
@@ -122,6 +137,9 @@ static void prepare(void)
     slabs = memory_of(ARENA);
     heap_add_slabs(&heap, slabs, malloc(capacity * sizeof(heap_slab_t)),
                    malloc(capacity * HEAP_SLOTS * sizeof(uint16_t)), capacity);
+#endif
+#ifdef HEAP_COUNT
+    memset(heap_counts, 0, sizeof(heap_counts));
 #endif
 }
 
@@ -186,5 +204,11 @@ int main(void)
            " %zu %zu %zu %zu %zu\n",
            s.live, s.peak_live, s.blocks, s.peak_blocks, s.allocations, s.frees, s.resizes,
            s.failures, s.largest_free, s.free_blocks, s.free_bytes, s.footprint, s.record_bytes);
+#ifdef HEAP_COUNT
+    for (unsigned level = 0; level < HEAP_LEVELS; level += 1U) {
+        printf("level %zu %" PRIu64 " %" PRIu64 "\n", heap_level_footprint(&heap, level),
+               heap_counts[level].record_reads, heap_counts[level].record_writes);
+    }
+#endif
     return 0;
 }

@@ -4,6 +4,7 @@
 //! and `python3`. `METES_EMIT_CASES=N` draws more descriptions.
 
 mod code;
+mod counts;
 mod crates;
 mod decisions;
 mod narrow;

@@ -18,7 +18,7 @@ fn fold(hash: u64, word: u64) -> u64 {
 
 /// Operations that fit into the memory of the reference and that `malloc` and
 /// its family know how to ask for.
-fn operations(seed: u64) -> Vec<Operation> {
+pub(crate) fn operations(seed: u64) -> Vec<Operation> {
     let served = |size: usize| if size > 7_000 { 77 } else { size.max(1) };
     let tame = |operation| match operation {
         Operation::Allocate { id, size, align } => Operation::Allocate {
@@ -41,7 +41,7 @@ fn operations(seed: u64) -> Vec<Operation> {
         .collect()
 }
 
-fn words(operations: &[Operation]) -> Vec<u8> {
+pub(crate) fn words(operations: &[Operation]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (number, &operation) in operations.iter().enumerate() {
         let words = match operation {
@@ -79,7 +79,7 @@ fn hashes(operations: &[Operation], decisions: &[Decision]) -> (u64, u64, u64) {
     (placements, requests, operations.len() as u64)
 }
 
-fn build_asker(directory: &Path) -> std::path::PathBuf {
+pub(crate) fn build_asker(directory: &Path) -> std::path::PathBuf {
     let program = directory.join("asker");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/emit/asker.c");
     succeed(

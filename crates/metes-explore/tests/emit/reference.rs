@@ -6,34 +6,35 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use metes_heap::description::Description;
+use metes_heap::description::{Description, LEVELS};
 use metes_heap::heap::Length;
 use metes_heap::store::Geometry;
 use metes_heap::{
-    AnyPool, ByHandle, Composite, Ledger, Memory, ObjectPools, Record, Slab, Sources, Spot, Store,
-    Tagged,
+    AnyPool, ByHandle, Composite, Counted, Ledger, Levels, Memory, ObjectPools, Record, Slab,
+    Sources, Spot, Store, Tagged,
 };
 
 use crate::sample::Operation;
 use crate::support::ARENA;
 
-const INCREMENT: usize = 4096;
 const ARENA_ALIGNMENT: usize = 1 << 21;
 
 struct Grown {
     lengths: Vec<usize>,
     slabs: usize,
+    increment: usize,
+    levels: Levels,
 }
 
 // SAFETY: `grow` accounts for memory that `tagged` has reserved behind each
 // region (and that a ledger does not touch), up to the limit.
 unsafe impl Sources for Grown {
     fn increment(&self) -> usize {
-        INCREMENT
+        self.increment
     }
 
     fn grow(&mut self, pool: usize, bytes: usize) -> bool {
-        let fits = bytes <= ARENA - self.lengths[pool];
+        let fits = bytes <= ARENA - self.lengths[pool] && self.levels.take(pool, bytes);
         if fits {
             self.lengths[pool] += bytes;
         }
@@ -41,7 +42,7 @@ unsafe impl Sources for Grown {
     }
 
     fn grow_slabs(&mut self, bytes: usize) -> bool {
-        let fits = bytes <= ARENA - self.slabs;
+        let fits = bytes <= ARENA - self.slabs && self.levels.take_slab(bytes);
         if fits {
             self.slabs += bytes;
         }
@@ -65,6 +66,29 @@ pub(crate) struct Decision {
 pub(crate) struct Decisions {
     pub(crate) decisions: Vec<Decision>,
     pub(crate) statistics: metes_heap::Statistics,
+    /// Record words read and written in the general pools of each level, where
+    /// the store counts them.
+    pub(crate) touched: [(u64, u64); LEVELS],
+    pub(crate) spilled: u64,
+}
+
+/// A heap, and the memory around it.
+#[derive(Clone, Copy)]
+pub(crate) struct Placed<'d> {
+    pub(crate) description: &'d Description,
+    pub(crate) sizes: [Option<usize>; LEVELS],
+    pub(crate) increment: usize,
+}
+
+impl<'d> Placed<'d> {
+    /// Levels without limit, and pages.
+    pub(crate) fn of(description: &'d Description) -> Self {
+        Placed {
+            description,
+            sizes: [None; LEVELS],
+            increment: 4096,
+        }
+    }
 }
 
 impl Decisions {
@@ -82,6 +106,12 @@ impl Decisions {
 
 /// The decisions over boundary tags, in real memory.
 pub(crate) fn tagged(description: &Description, operations: &[Operation]) -> Decisions {
+    tagged_in(Placed::of(description), operations)
+}
+
+/// The same, in memory levels.
+pub(crate) fn tagged_in(place: Placed<'_>, operations: &[Operation]) -> Decisions {
+    let description = place.description;
     let layout = Layout::from_size_align(ARENA, ARENA_ALIGNMENT).unwrap();
     let memories: Vec<NonNull<u8>> = description
         .general
@@ -91,10 +121,17 @@ pub(crate) fn tagged(description: &Description, operations: &[Operation]) -> Dec
         .collect();
     let decisions = with_objects(description, |objects| {
         let composite = Composite::describe(description, |_| <Tagged>::new(), objects);
-        run(composite, SPAN, operations, |pool, bytes| {
-            // SAFETY: `ARENA` bytes lie there until the composite is dropped.
-            unsafe { Memory::from_raw(memories[pool], bytes) }
-        })
+        run(
+            composite,
+            place,
+            SPAN,
+            |_| (0, 0),
+            operations,
+            |pool, bytes| {
+                // SAFETY: `ARENA` bytes lie there until the composite is dropped.
+                unsafe { Memory::from_raw(memories[pool], bytes) }
+            },
+        )
     });
     for memory in memories {
         // SAFETY: allocated above with this layout; the heap in it is gone.
@@ -108,6 +145,11 @@ pub(crate) fn ledger(description: &Description, operations: &[Operation]) -> Dec
     ledger_of(description, operations, 8, SPAN)
 }
 
+/// The same, in memory levels.
+pub(crate) fn ledger_in(place: Placed<'_>, operations: &[Operation]) -> Decisions {
+    counted(place, operations, 8, SPAN)
+}
+
 /// The decisions for words of so many bytes and indexes of such a span.
 pub(crate) fn ledger_of(
     description: &Description,
@@ -115,6 +157,11 @@ pub(crate) fn ledger_of(
     word: usize,
     span: usize,
 ) -> Decisions {
+    counted(Placed::of(description), operations, word, span)
+}
+
+fn counted(place: Placed<'_>, operations: &[Operation], word: usize, span: usize) -> Decisions {
+    let description = place.description;
     let mut tables: Vec<Vec<Record>> = description
         .general
         .iter()
@@ -122,9 +169,13 @@ pub(crate) fn ledger_of(
         .collect();
     let mut tables = tables.iter_mut();
     with_objects(description, |objects| {
-        let store = |_| Ledger::new(tables.next().unwrap(), ByHandle, Geometry::tagged(word));
+        let store = |_| {
+            let ledger = Ledger::new(tables.next().unwrap(), ByHandle, Geometry::tagged(word));
+            Counted::new(ledger)
+        };
         let composite = Composite::describe(description, store, objects);
-        run(composite, span, operations, |_, bytes| bytes)
+        let count = |store: &Counted<_>| (store.reads(), store.writes());
+        run(composite, place, span, count, operations, |_, bytes| bytes)
     })
 }
 
@@ -145,31 +196,46 @@ fn with_objects(
 
 fn run<S: Store>(
     mut heap: Composite<'_, AnyPool<S::Block>, S>,
+    place: Placed<'_>,
     span: usize,
+    count: impl Fn(&S) -> (u64, u64),
     operations: &[Operation],
     region: impl Fn(usize, usize) -> S::Region,
 ) -> Decisions
 where
     S::Region: Length,
 {
+    let counts = |heap: &Composite<'_, AnyPool<S::Block>, S>| -> Vec<(u64, u64)> {
+        heap.pools().map(|pool| count(pool.store())).collect()
+    };
     let mut grown = Grown {
         lengths: Vec::new(),
         slabs: 0,
+        increment: place.increment,
+        levels: Levels::of(place.description, place.sizes),
     };
     for pool in 0..heap.pools().count() {
         let general = heap.general(pool).unwrap();
-        general.reserve_span(span);
-        let bytes = general.smallest_region().next_multiple_of(INCREMENT);
+        general.reserve_span(grown.levels.span(pool, span));
+        let bytes = general.smallest_region().next_multiple_of(place.increment);
+        assert!(grown.levels.take(pool, bytes), "the level holds its pools");
         general.add_region(region(pool, bytes)).unwrap();
         grown.lengths.push(bytes);
     }
+    let mut touched = [(0, 0); LEVELS];
     let mut places: Vec<Option<Spot<S::Place>>> = vec![None; operations.len()];
     let mut decisions = Vec::new();
     for (number, &operation) in operations.iter().enumerate() {
         if number % 97 == 0 {
             assert_eq!(heap.check(), Ok(()), "before operation {number}");
         }
+        // What a check reads is not counted.
+        let before = counts(&heap);
         let spot = operate(&mut heap, &mut grown, &mut places, operation);
+        for (number, (now, before)) in counts(&heap).into_iter().zip(before).enumerate() {
+            let level = &mut touched[grown.levels.of_general(number)];
+            *level = (level.0 + now.0 - before.0, level.1 + now.1 - before.1);
+        }
         decisions.push(Decision {
             offset: spot.map(|spot| offset(&heap, spot)),
             footprint: heap.footprint(),
@@ -180,6 +246,8 @@ where
     Decisions {
         decisions,
         statistics: heap.statistics(),
+        touched,
+        spilled: heap.spilled(),
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a seed determines what is drawn, on every machine.
 
-use metes_heap::description::{DedicatedPool, Description, General, IndexKind, ObjectPoolKind};
+use metes_heap::description::{
+    DedicatedPool, Description, General, IndexKind, LEVELS, ObjectPoolKind,
+};
 use metes_heap::{Fit, Limits, Links, Order, SizeTable};
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
@@ -273,5 +275,159 @@ fn index(random: &mut Random) -> IndexKind {
         _ => IndexKind::Buddy {
             lowest: random.below(2) == 0,
         },
+    }
+}
+
+/// A heap in memory levels: the sizes of the levels that have one, and what
+/// memory comes in multiples of.
+pub(crate) struct Level {
+    pub(crate) name: String,
+    pub(crate) description: Description,
+    pub(crate) sizes: [Option<usize>; LEVELS],
+    pub(crate) increment: usize,
+}
+
+/// Each way to place pools in levels.
+pub(crate) fn placed() -> Vec<Level> {
+    let any = General::of;
+    let near = |from, up_to, index| General {
+        from,
+        up_to,
+        ..any(index)
+    };
+    let far = |index, level| General {
+        level,
+        ..any(index)
+    };
+    let exact = |from, up_to, order| General {
+        limits: Limits {
+            coalesce_up_to: 0,
+            split_down_to: 0,
+        },
+        ..near(from, up_to, IndexKind::list(Fit::Exact, order))
+    };
+    let list = metes_heap::description::List::from_slice;
+    let of = |name: &str, general: &[General], sizes, increment| Level {
+        name: name.to_string(),
+        description: Description {
+            general: list(general),
+            ..Description::of(IndexKind::Kingsley)
+        },
+        sizes,
+        increment,
+    };
+    let best = IndexKind::list(Fit::Best, Order::Address);
+    let mut kept = of(
+        "kept in both levels",
+        &[near(0, 700, IndexKind::tlsf(4)), far(best, 1)],
+        [Some(16 << 10), None, None, None],
+        256,
+    );
+    for size in [24, 500] {
+        kept.description.dedicated.push(DedicatedPool::new(size, 0));
+    }
+    kept.description
+        .dedicated
+        .push(DedicatedPool::new(2_000, 1));
+    let mut slabs = of(
+        "slabs in the scratchpad",
+        &[
+            near(0, 300, IndexKind::Kingsley),
+            far(IndexKind::tlsf(8), 1),
+        ],
+        [Some(20 << 10), None, None, None],
+        64,
+    );
+    for size in [32, 128] {
+        slabs.description.objects.push(ObjectPoolKind {
+            size,
+            slab: 2_048,
+            level: 0,
+        });
+    }
+    vec![
+        of(
+            "two sizes in a scratchpad",
+            &[
+                exact(73, 88, Order::Lifo),
+                exact(185, 200, Order::Fifo),
+                far(IndexKind::tlsf(16), 1),
+            ],
+            [Some(4 << 10), None, None, None],
+            64,
+        ),
+        of(
+            "three levels for everything",
+            &[
+                any(IndexKind::tlsf(2)),
+                far(best, 1),
+                far(IndexKind::Buddy { lowest: false }, 2),
+            ],
+            [Some(8 << 10), Some(64 << 10), None, None],
+            64,
+        ),
+        of(
+            "overlapping ranges",
+            &[
+                near(40, 100, best),
+                near(0, 100, IndexKind::Kingsley),
+                General {
+                    level: 1,
+                    ..near(60, 4_000, IndexKind::Buddy { lowest: true })
+                },
+                far(IndexKind::list(Fit::Next, Order::Lifo), 2),
+            ],
+            [Some(6_000), Some(20_000), None, None],
+            16,
+        ),
+        kept,
+        slabs,
+    ]
+}
+
+/// A heap in levels drawn from a seed, valid.
+pub(crate) fn level(seed: u64) -> Level {
+    let mut random = Random::new(seed);
+    loop {
+        let mut drawn = draw(&mut random);
+        // One more pool in front of them, in a scratchpad of its own.
+        let from = random.one_of(&[0, 0, 33, 100]);
+        let mut general = vec![General {
+            from,
+            up_to: from + 1 + random.below(600),
+            ..General::of(index(&mut random))
+        }];
+        general.extend(
+            drawn
+                .general
+                .iter()
+                .map(|pool| General { level: 1, ..pool }),
+        );
+        general.sort_by_key(|pool| pool.up_to);
+        drawn.general = metes_heap::description::List::from_slice(&general);
+        let dedicated: Vec<DedicatedPool> = drawn.dedicated.iter().collect();
+        drawn.dedicated = metes_heap::description::List::EMPTY;
+        for pool in dedicated {
+            let level = drawn.route(pool.size).map_or(1, |general| general.level);
+            drawn.dedicated.push(DedicatedPool { level, ..pool });
+        }
+        let objects: Vec<ObjectPoolKind> = drawn.objects.iter().collect();
+        let level = random.below(2) as u8;
+        drawn.objects = metes_heap::description::List::EMPTY;
+        for pool in objects {
+            drawn.objects.push(ObjectPoolKind { level, ..pool });
+        }
+        // The size holds the first region of any index: lists of 32 classes a
+        // power of two take a few KiB.
+        let size = random.one_of(&[12 << 10, 20 << 10, 48 << 10]);
+        let increment = random.one_of(&[16, 64, 256, 4_096]);
+        if drawn.validate(16, 8).is_ok() {
+            return Level {
+                name: format!("{drawn:?}, {size} near, by {increment}"),
+                description: drawn,
+                sizes: [Some(size), None, None, None],
+                increment,
+            };
+        }
     }
 }

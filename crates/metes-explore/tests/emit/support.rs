@@ -11,6 +11,7 @@ use metes_explore::emit::{self, Options};
 use metes_heap::description::Description;
 use tempfile::TempDir;
 
+use crate::reference::Placed;
 use crate::sample::Operation;
 
 /// Most bytes of each range of memory: small, so that some requests fail.
@@ -21,13 +22,20 @@ pub(crate) const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedanti
 
 /// The emission of a heap, in a directory that is removed with it.
 pub(crate) fn emitted(description: &Description) -> TempDir {
+    emitted_in(Placed::of(description))
+}
+
+/// The same, in memory levels.
+pub(crate) fn emitted_in(place: Placed<'_>) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let metes_heap = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap");
     let options = Options {
         heap_toml: "# The description as the caller gave it.\n".to_string(),
         metes_heap: Some(metes_heap),
+        levels: place.sizes,
+        increment: place.increment,
     };
-    let files = emit::emit(description, &options).unwrap();
+    let files = emit::emit(place.description, &options).unwrap();
     emit::write(&files, directory.path()).unwrap();
     directory
 }

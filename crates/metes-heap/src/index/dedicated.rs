@@ -165,6 +165,13 @@ where
         self.inner.halves()
     }
 
+    #[inline(always)]
+    fn reads_lists_first(&self) -> bool {
+        // Without a list of its own it reads what the inner index reads, so that
+        // counts do not depend on whether this wrapper is there.
+        self.sizes.first().is_some_and(|&size| size != 0) || self.inner.reads_lists_first()
+    }
+
     fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
         self.first_head = self.inner.heads(span, geometry)?;
         // Unused entries take no head, so that a heap with as many pools as it

@@ -41,8 +41,6 @@ pub struct AccessOptions {
     pub plugin: PathBuf,
     /// The recording library, `libmetes_record.so`.
     pub recorder: PathBuf,
-    /// The emulator; None takes the `qemu-…` of the program's machine in PATH.
-    pub qemu: Option<OsString>,
     /// Bytes of the words to count in: 4 or 8.
     pub word: u32,
     /// Keep every access, for [`Counted::write_every_access`].
@@ -88,7 +86,8 @@ pub struct Counted {
     stage: Stage,
 }
 
-/// Looks at `command`: what it runs, and in which emulator.
+/// Looks at `command`: what it runs, and in which emulator: `qemu`, or else the
+/// `qemu-…` of the program's machine in PATH.
 ///
 /// # Errors
 /// [`RecordError`]: no such program, one that cannot announce its blocks, or no

@@ -6,18 +6,21 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use metes_explore::engine::{
-    EXPLORATION, Explorer, Folder, Found, Heap, Method, ObjectiveSet, Origin, Plan, Progress,
-    RESULTS, Shard, Source, Summary, Work, finish, heap_file,
+    EXPLORATION, Explorer, Folder, Found, Heap, Method, Objective, ObjectiveSet, Origin, Plan,
+    Progress, RESULTS, Shard, Source, Summary, Work, finish, heap_file,
 };
-use metes_explore::{Events, Space};
+use metes_explore::report::ProfileFigures;
+use metes_explore::{Events, Hierarchy, Space, write_json};
 use serde_json::{Value, json};
 
 use crate::arguments::Explore;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, Table};
 use crate::quantity::{bytes, grouped, ratio};
-use crate::{interrupt, progress, space, tracefile};
+use crate::{energy, interrupt, progress, space, tracefile};
 
+/// File of what the trace asks of a heap.
+pub(in crate::verbs) const PROFILE: &str = "profile.json";
 /// Seconds, unless the command line says.
 const BUDGET: f64 = 600.0;
 
@@ -25,6 +28,7 @@ const BUDGET: f64 = 600.0;
 pub(super) fn only(arguments: &Explore) -> Option<&'static str> {
     let given = [
         (arguments.objectives.is_some(), "--objectives"),
+        (arguments.levels.is_some(), "--levels"),
         (arguments.search.is_some(), "--search"),
         (arguments.shard.is_some(), "--shard"),
         (arguments.to_the_end, "--to-the-end"),
@@ -53,16 +57,27 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let start = Instant::now();
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
+    let hierarchy = match &arguments.levels {
+        Some(levels) => {
+            energy::need_accesses(&arguments.trace, &trace.provenance.command, &events)?;
+            Some(Hierarchy::resolve(levels)?)
+        }
+        None => None,
+    };
+    let profile = ProfileFigures::of(&metes_trace::profile(&trace));
     drop(trace);
     let text = space::find(&arguments.space)?;
     let space = space::read(&text, &events)?;
     output::directory(&arguments.output)?;
     let plan = Plan {
-        objectives: arguments.objectives.unwrap_or(ObjectiveSet::DEFAULT),
+        objectives: objectives(arguments)?,
         end_early: !arguments.to_the_end,
         ..Plan::default()
     };
-    let explorer = Explorer::new(&space, &events, plan, arguments.workers.unwrap_or(0));
+    let mut explorer = Explorer::new(&space, &events, plan, arguments.workers.unwrap_or(0));
+    if let Some(hierarchy) = &hierarchy {
+        explorer = explorer.on(hierarchy)?;
+    }
     let stop = interrupt::flag()?;
     let course = Course::decide(arguments, &explorer, &stop)?;
     let folder = course.folder;
@@ -71,6 +86,7 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             trace: std::path::absolute(&arguments.trace).unwrap_or(arguments.trace.clone()),
             space_name: text.name.clone(),
             space: text.text.clone(),
+            levels: arguments.levels.clone(),
         })
         .map_err(metes_explore::engine::EngineError::from)?;
     let bar = Bar(progress::budget("exploring"));
@@ -107,6 +123,8 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         false => Source::Rows(&rows),
     };
     let (summary, found) = finish(&arguments.output, &manifest, explorer.evaluator(), source)?;
+    // What the explorer shows of the trace, which need not be there any more then.
+    write_json(&arguments.output.join(PROFILE), &profile)?;
     show(
         &Shown {
             directory: &arguments.output,
@@ -120,6 +138,24 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         },
         json,
     )
+}
+
+/// What is minimised.
+fn objectives(arguments: &Explore) -> Result<ObjectiveSet, Failure> {
+    use Objective::{Accesses, Energy, Footprint, Time};
+    let Some(objectives) = arguments.objectives else {
+        return Ok(match arguments.levels {
+            Some(_) => ObjectiveSet::of(&[Footprint, Accesses, Energy, Time]),
+            None => ObjectiveSet::DEFAULT,
+        });
+    };
+    let priced = objectives.contains(Energy) || objectives.contains(Time);
+    if priced && arguments.levels.is_none() {
+        return Err(Failure::input(
+            "energy and time are those of memory levels: add --levels, as in --levels main=4MiB",
+        ));
+    }
+    Ok(objectives)
 }
 
 fn budget(arguments: &Explore) -> f64 {

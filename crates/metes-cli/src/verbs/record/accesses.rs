@@ -38,7 +38,6 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     let options = AccessOptions {
         plugin: libraries::access_counter()?,
         recorder: libraries::recorder()?,
-        qemu: arguments.qemu.clone(),
         word: if arguments.word == "8" { 8 } else { 4 },
         every: arguments.every_access.is_some(),
         directory: None,

@@ -41,6 +41,10 @@ impl State {
         let Ok(file) = File::open(directory.join(STATE_FILE)) else {
             return Ok(None);
         };
+        // The counter makes all of it at once, or could not begin.
+        if file.metadata().map_err(|error| error.to_string())?.len() < SLOTS_OFFSET as u64 {
+            return Ok(None);
+        }
         // SAFETY: all-zero bytes are a valid header, and so are any others: it
         // has integers only.
         let header = unsafe { read_plain::<Header>(&file, 0) }?;
@@ -116,8 +120,8 @@ pub(super) fn read(
     };
     let Some(state) = State::open(directory).map_err(damaged)? else {
         return Err(cannot(format!(
-            "{} ended with status {} before the program began: it must be QEMU 7.2 or later of \
-             the program's machine, built with plug-ins",
+            "{} ended with status {} before the program began; what it said is above. It must be \
+             QEMU 7.2 or later of the program's machine, built with plug-ins",
             plan.qemu.display(),
             ending.shell_status()
         )));

@@ -1,0 +1,51 @@
+//! `metes serve`.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use metes_explore::{Space, engine};
+use metes_explorer::Folder;
+use metes_explorer::serve::{Server, interrupted};
+use serde_json::json;
+
+use crate::arguments::Serve;
+use crate::emitted;
+use crate::error::Failure;
+use crate::{output, space, tracefile};
+
+/// The space that a folder was explored in, where its trace is still there.
+fn space_of(directory: &Path) -> Result<Space, Failure> {
+    let (folder, _) = engine::Folder::read(directory)?;
+    let origin = folder.origin()?;
+    let events = tracefile::events(&tracefile::read(&origin.trace)?)?;
+    let text = space::Text {
+        name: origin.space_name,
+        text: origin.space,
+    };
+    space::read(&text, &events)
+}
+
+pub(crate) fn run(arguments: &Serve, json: bool) -> Result<u8, Failure> {
+    let folder = Folder::read(&arguments.directory)?;
+    let configurations = folder.columns.rows();
+    let emit = |toml: &str, directory: &Path| {
+        let config = metes_config::parse(toml, "heap.toml").map_err(|error| error.to_string())?;
+        emitted::write(&config, directory).map_err(|failure| failure.to_string())
+    };
+    let described = OnceLock::new();
+    let directory = arguments.directory.clone();
+    let describe = move |number| {
+        let space = described.get_or_init(|| space_of(&directory).ok());
+        Some(space.as_ref()?.describe(number)?.to_toml())
+    };
+    let server = Server::bind(folder, arguments.port, Box::new(emit), Box::new(describe))?;
+    let url = format!("http://{}/", server.address());
+    if json {
+        output::json(&json!({ "url": url, "configurations": configurations }))?;
+    } else {
+        output::text(&format!("{url}\n"))?;
+        output::note("answers until Ctrl-C");
+    }
+    server.run(interrupted())?;
+    Ok(0)
+}

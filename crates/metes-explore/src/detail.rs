@@ -1,0 +1,231 @@
+//! What happens inside one heap while a trace is replayed: who causes which
+//! accesses, and what each pool's memory is taken for.
+//!
+//! Invariant: the parts add up. The accesses of all pools and causes are those
+//! of [`Replay`](crate::Replay), and a pool's shares make up its footprint.
+
+use metes_heap::Geometry;
+use metes_heap::description::{Description, GENERAL, LEVELS};
+use serde::{Deserialize, Serialize};
+
+use crate::events::{Events, Operation};
+use crate::hierarchy::Counts;
+use crate::placement::{POOL_SHIFT, SLAB_BIT};
+use crate::pools::Pools;
+use crate::run::{Held, Totals, step};
+
+/// Number of the object pools among the parts; before it stand the general pools.
+pub(crate) const SLABS: usize = GENERAL;
+/// About as many points of a heap's curve, and of one pool's.
+const POINTS: (usize, usize) = (800, 300);
+
+/// Words read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Words {
+    /// Read.
+    pub reads: u64,
+    /// Written.
+    pub writes: u64,
+}
+
+/// One pool: a general one with the dedicated lists in front of it, or the
+/// object pools together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it serves, in words.
+    pub name: String,
+    /// Its memory level.
+    pub level: u8,
+    /// Bytes it took from the system.
+    pub footprint: u64,
+    /// Of those, bytes that the program had requested when the pool last grew.
+    pub live: u64,
+    /// Headers of the blocks in use then.
+    pub headers: u64,
+    /// Control structures.
+    pub control: u64,
+    /// The rest: blocks that were free then, and what sizes were rounded up by.
+    pub spare: u64,
+    /// Record words that allocations touched.
+    pub allocate: Words,
+    /// Record words that frees touched.
+    pub free: Words,
+    /// Record words that resizes touched.
+    pub resize: Words,
+    /// Words that the program itself touched, as far as they were recorded.
+    pub application: Words,
+    /// `[event, live, footprint]`, ascending.
+    pub curve: Vec<(u64, u64, u64)>,
+}
+
+/// The inside of one heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detail {
+    /// `[event, footprint, live]`, ascending.
+    pub curve: Vec<(u64, u64, u64)>,
+    /// The pools that the heap has.
+    pub parts: Vec<Part>,
+    /// What was counted in each memory level.
+    pub levels: Vec<Counts>,
+    /// Requests that failed.
+    pub failed: u64,
+}
+
+impl Detail {
+    /// Empty parts for the pools of a description, the object pools last.
+    pub(crate) fn of(description: &Description) -> Self {
+        let mut parts = Vec::new();
+        let general = description.general.len();
+        for (index, pool) in description.general.iter().enumerate() {
+            let name = match (pool.from, pool.up_to) {
+                _ if general == 1 => "general pool".to_owned(),
+                (0, usize::MAX) => format!("general pool {}, all sizes", index + 1),
+                (0, up_to) => format!("general pool {}, up to {up_to} B", index + 1),
+                (from, usize::MAX) => format!("general pool {}, from {from} B", index + 1),
+                (from, up_to) => format!("general pool {}, {from} to {up_to} B", index + 1),
+            };
+            let level = pool.level;
+            parts.push(Part {
+                name,
+                level,
+                ..Part::default()
+            });
+        }
+        if let Some(pool) = description.objects.iter().next() {
+            let level = pool.level;
+            parts.push(Part {
+                name: "object pools".to_owned(),
+                level,
+                ..Part::default()
+            });
+        }
+        Detail {
+            parts,
+            ..Detail::default()
+        }
+    }
+}
+
+/// State of one part while it is watched.
+#[derive(Clone, Copy, Default)]
+struct Now {
+    counts: Counts,
+    live: u64,
+    blocks: u64,
+}
+
+/// Replays `events` and fills `detail` in, whose parts are those of the heap.
+pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Detail) {
+    let general = detail
+        .parts
+        .iter()
+        .filter(|part| part.name != "object pools")
+        .count();
+    let number = |part: usize| if part < general { part } else { SLABS };
+    let place_of = |offset: u64| match offset & SLAB_BIT {
+        0 => (offset >> POOL_SHIFT) as usize,
+        _ => general,
+    };
+    let header = Geometry::tagged(8).header as u64;
+    let mut now = vec![Now::default(); detail.parts.len()];
+    for (part, state) in now.iter_mut().enumerate() {
+        // Asking for the control structures is counted as well: it comes first.
+        detail.parts[part].control = pools.part_control(number(part)) as u64;
+        state.counts = pools.part(number(part));
+    }
+    let empty = Held {
+        place: None,
+        size: 0,
+    };
+    let mut held: Vec<Held<P::Place>> = vec![empty; events.slots()];
+    let mut totals = Totals {
+        footprint: pools.footprint() as u64,
+        ..Totals::default()
+    };
+    let strides = (
+        events.len().div_ceil(POINTS.0).max(1),
+        events.len().div_ceil(POINTS.1).max(1),
+    );
+    let accesses = events.accesses();
+    for (index, event) in events.as_slice().iter().enumerate() {
+        let slot = event.slot() as usize;
+        let before = held[slot]
+            .place
+            .map(|place| (place_of(pools.offset(place)), held[slot].size));
+        let touched = accesses.get(index).copied();
+        step(*event, touched, &mut held, pools, &mut totals, false);
+        let after = held[slot]
+            .place
+            .map(|place| (place_of(pools.offset(place)), held[slot].size));
+        if let (Some((part, _)), Some(touched)) = (before, touched) {
+            detail.parts[part].application.reads += touched.reads;
+            detail.parts[part].application.writes += touched.writes;
+        }
+        if let Some((part, size)) = before {
+            now[part].live -= size;
+            now[part].blocks -= 1;
+        }
+        if let Some((part, size)) = after {
+            now[part].live += size;
+            now[part].blocks += 1;
+        }
+        let mut grown = index == 0 || index + 1 == events.len();
+        for (part, state) in now.iter_mut().enumerate() {
+            let counts = pools.part(number(part));
+            let into = &mut detail.parts[part];
+            let words = match event.operation() {
+                Operation::Allocate => &mut into.allocate,
+                Operation::Free => &mut into.free,
+                Operation::Resize => &mut into.resize,
+            };
+            words.reads += counts.record_reads - state.counts.record_reads;
+            words.writes += counts.record_writes - state.counts.record_writes;
+            let grew = counts.footprint != state.counts.footprint;
+            if grew || into.footprint == 0 {
+                into.footprint = counts.footprint;
+                if number(part) == SLABS {
+                    into.control = pools.slabs().1 as u64;
+                } else {
+                    into.headers = header * state.blocks;
+                }
+                into.live = state.live;
+            }
+            state.counts = counts;
+            grown |= grew;
+            if grew || index % strides.1 == 0 || index + 1 == events.len() {
+                into.curve
+                    .push((index as u64 + 1, state.live, counts.footprint));
+            }
+        }
+        if grown || index % strides.0 == 0 {
+            let footprint = pools.footprint() as u64;
+            detail
+                .curve
+                .push((index as u64 + 1, footprint, totals.live));
+        }
+    }
+    for &(slot, touched) in events.left() {
+        if let Some(place) = held[slot as usize].place {
+            let into = &mut detail.parts[place_of(pools.offset(place))].application;
+            into.reads += touched.reads;
+            into.writes += touched.writes;
+        }
+    }
+    for part in &mut detail.parts {
+        let named = part.live + part.headers + part.control;
+        part.spare = part.footprint.saturating_sub(named);
+    }
+    detail.failed = totals.failed;
+    let mut levels = [Counts::default(); LEVELS];
+    for part in &detail.parts {
+        let counts = &mut levels[usize::from(part.level).min(LEVELS - 1)];
+        for words in [part.allocate, part.free, part.resize] {
+            counts.record_reads += words.reads;
+            counts.record_writes += words.writes;
+        }
+        counts.application_reads += part.application.reads;
+        counts.application_writes += part.application.writes;
+        counts.footprint += part.footprint;
+    }
+    detail.levels = levels.to_vec();
+}
