@@ -111,7 +111,7 @@ function occupancy(model, { i, detail }) {
 
 // Energy: accesses of each level times the energy of one, and leakage as a line of its own.
 function energyTable(model, { detail }) {
-  const levels = list(detail.energy?.levels).filter((level) => isObject(level) && isNumber(level.read_nj));
+  const levels = list(detail.price?.levels).filter((level) => isObject(level) && isNumber(level.read_nj));
   if (!levels.length) return h("p", { class: "hint" }, "No energy: the exploration had no memory levels with an energy table.");
   const rows = [];
   let accesses = 0;
@@ -125,7 +125,7 @@ function energyTable(model, { detail }) {
     }
     if (isNumber(level.leakage)) {
       leakage += level.leakage;
-      rows.push([name, "leakage over the run", isNumber(detail.energy.time) ? seconds(detail.energy.time) : NONE, isNumber(level.leakage_mw) ? `${significant(level.leakage_mw)}\u00a0mW` : NONE, joules(level.leakage)]);
+      rows.push([name, "leakage over the run", isNumber(detail.price.time) ? seconds(detail.price.time) : NONE, isNumber(level.leakage_mw) ? `${significant(level.leakage_mw)}\u00a0mW` : NONE, joules(level.leakage)]);
     }
   }
   const sum = (label, value) => h("tr", { class: "sum" }, h("th", { scope: "row", colspan: 4 }, label), h("td", { class: "number" }, joules(value)));

@@ -42,7 +42,7 @@ pub enum EasyportError {
     Events(#[from] EventError),
     /// The space is.
     #[error(transparent)]
-    Space(#[from] SpaceError),
+    Space(Box<SpaceError>),
     /// Its text is.
     #[error(transparent)]
     Text(#[from] metes_config::Error),
@@ -50,6 +50,15 @@ pub enum EasyportError {
     #[error(transparent)]
     Energy(#[from] EnergyError),
 }
+
+impl From<SpaceError> for EasyportError {
+    fn from(error: SpaceError) -> Self {
+        EasyportError::Space(Box::new(error))
+    }
+}
+
+/// One figure of a heap.
+type Metric = fn(&Metrics) -> u64;
 
 /// Depths of exploration.
 const DEPTHS: [usize; 3] = [1_000, 10_000, 100_000];
@@ -274,7 +283,7 @@ fn defragmentation_rows(explored: &Explored, space: &Space) -> Vec<Figure> {
             .filter_map(|(own, metrics)| Some((parameter(own)?, *metrics)))
             .collect();
         let values: Vec<f64> = having.iter().map(|heap| heap.0).collect();
-        let metrics: [(&str, fn(&Metrics) -> u64); 2] = [
+        let metrics: [(&str, Metric); 2] = [
             ("footprint", |metrics| metrics.footprint),
             ("accesses of the heap", own),
         ];

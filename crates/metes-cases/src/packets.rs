@@ -103,7 +103,7 @@ pub fn packets(options: &Options) -> Vec<Packet> {
     while packets.len() < order.len() {
         let begun = now;
         let mut bytes = 0;
-        for _ in 0..random.from_to(1, LONGEST_BURST) {
+        for _ in 0..random.between(1, LONGEST_BURST) {
             let Some(&size) = order.get(packets.len()) else {
                 break;
             };
@@ -131,7 +131,7 @@ pub fn packets(options: &Options) -> Vec<Packet> {
         let load = if rush { RUSH } else { CALM };
         let period = bytes * OUT_NS_PER_BYTE * 100 / load;
         // Between half and one and a half of the mean.
-        let period = random.from_to(period / 2, period * 3 / 2);
+        let period = random.between(period / 2, period * 3 / 2);
         now = now.max(begun + period);
         if buffered.len() == MOST_BUFFERED {
             now = now.max(buffered[MOST_BUFFERED / 8]);

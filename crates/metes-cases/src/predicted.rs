@@ -22,10 +22,16 @@ pub enum PredictedError {
     Run(#[from] PredictionError),
     /// The space is refused.
     #[error(transparent)]
-    Space(#[from] SpaceError),
+    Space(Box<SpaceError>),
     /// Its text is.
     #[error(transparent)]
     Text(#[from] metes_config::Error),
+}
+
+impl From<SpaceError> for PredictedError {
+    fn from(error: SpaceError) -> Self {
+        PredictedError::Space(Box::new(error))
+    }
 }
 
 /// Runs so many heaps, spread over the space; two seconds each and core, which

@@ -19,11 +19,11 @@ impl Random {
 
     /// A number below `end`, which is not zero. Its bias is below `end` / 2⁶⁴.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(end) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
     /// A number from `first` to `last`, both included.
-    pub(crate) fn from_to(&mut self, first: u64, last: u64) -> u64 {
+    pub(crate) fn between(&mut self, first: u64, last: u64) -> u64 {
         first + self.below(last - first + 1)
     }
 

@@ -26,9 +26,9 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Output(#[from] metes_explore::OutputError),
     #[error("{0}")]
-    Space(#[from] metes_explore::SpaceError),
+    Space(Box<metes_explore::SpaceError>),
     #[error("{0}")]
-    Engine(#[from] metes_explore::engine::EngineError),
+    Engine(Box<metes_explore::engine::EngineError>),
     #[error("{0}")]
     Bound(metes_heap::bounds::BoundError),
     #[error("{0}")]
@@ -55,6 +55,19 @@ pub(crate) enum Failure {
     /// Anything else: one sentence with cause and remedy.
     #[error("{0}")]
     Input(String),
+}
+
+// Boxed, as they would make every result large.
+impl From<metes_explore::SpaceError> for Failure {
+    fn from(error: metes_explore::SpaceError) -> Self {
+        Failure::Space(Box::new(error))
+    }
+}
+
+impl From<metes_explore::engine::EngineError> for Failure {
+    fn from(error: metes_explore::engine::EngineError) -> Self {
+        Failure::Engine(Box::new(error))
+    }
 }
 
 impl Failure {

@@ -22,6 +22,8 @@ const LARGEST_LEVEL: usize = 1 << 36;
 
 type At = Range<usize>;
 type Item<'d, 'i> = (&'d DeTable<'i>, At);
+/// Sizes of levels and where the document says so.
+type Sizes = Vec<(usize, At)>;
 
 /// Reads a `heap.toml`; `name` is what errors call it.
 pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
@@ -146,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The memory levels, and where each size stands.
-    fn levels(&self, tables: &[Item<'_, '_>]) -> Result<(Vec<Level>, Vec<(usize, At)>), Error> {
+    fn levels(&self, tables: &[Item<'_, '_>]) -> Result<(Vec<Level>, Sizes), Error> {
         let mut levels: Vec<Level> = Vec::new();
         let mut places = Vec::new();
         for table in tables {

@@ -24,6 +24,7 @@ mod output;
 mod pareto;
 mod placement;
 mod pools;
+mod quick;
 mod random;
 mod replay;
 pub mod report;

@@ -13,10 +13,9 @@ use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use metes_heap::description::{Description, GENERAL, LEVELS};
 use metes_heap::index::Index;
 use metes_heap::objects::SLOTS;
-use metes_heap::store::ledger::{Handle, LedgerBlock};
+use metes_heap::store::ledger::Handle;
 use metes_heap::{
-    AnyPool, ByHandle, Composite, Counted, Heap, Ledger, Levels, Record, Source, Sources, Spot,
-    Store,
+    ByHandle, Composite, Counted, Heap, Ledger, Levels, Record, Source, Sources, Spot, Store,
 };
 
 /// The store of every replay.
@@ -330,16 +329,16 @@ impl Meter {
 }
 
 /// A heap of several pools.
-pub(crate) struct Many<'a> {
-    composite: Composite<'a, AnyPool<LedgerBlock>, Counting<'a>>,
+pub(crate) struct Many<'a, I> {
+    composite: Composite<'a, I, Counting<'a>>,
     supply: Supply,
     slab: usize,
     meter: Meter,
 }
 
-impl<'a> Many<'a> {
+impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
     pub(crate) fn new(
-        mut composite: Composite<'a, AnyPool<LedgerBlock>, Counting<'a>>,
+        mut composite: Composite<'a, I, Counting<'a>>,
         arena: Arena,
         description: &Description,
     ) -> Option<Self> {
@@ -380,7 +379,7 @@ impl<'a> Many<'a> {
     }
 }
 
-impl Pools for Many<'_> {
+impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
     type Place = Spot<Handle>;
 
     #[inline(always)]

@@ -11,9 +11,10 @@
 use std::time::Instant;
 
 use metes_heap::description::{IndexKind, LEVELS};
-use metes_heap::index::Index;
+use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
-use metes_heap::index::list::{ChosenList, ListFit};
+use metes_heap::index::list::ChosenList;
+use metes_heap::index::{Index, Limits};
 use metes_heap::objects::SLOTS;
 use metes_heap::{
     Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, Lea, ObjectPools,
@@ -26,6 +27,7 @@ use crate::detail::{self, Detail};
 use crate::events::Events;
 use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
+use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
 
 /// Records that list heads and pseudo-blocks may take in one pool.
@@ -150,12 +152,22 @@ pub struct Replayer {
     records: Vec<Record>,
     slabs: Vec<Slab>,
     slack: Vec<u16>,
+    walks: bool,
 }
 
 impl Replayer {
     /// No arrays yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Replays on the library's own indexes, which walk their lists link by link. Every
+    /// figure is the same and takes longer: for tests, and to measure how much longer.
+    pub fn walking() -> Self {
+        Replayer {
+            walks: true,
+            ..Self::default()
+        }
     }
 
     /// Replays a trace with all there is to know about it.
@@ -271,6 +283,7 @@ impl Replayer {
                 records: &mut self.records[..records * pools],
                 slabs: &mut self.slabs[..slabs],
                 slack: &mut self.slack[..slabs * SLOTS],
+                walks: self.walks || !quick::serves(&options.arena, events.len()),
             };
             let measured = setup.build(description, go);
             let exhausted = self.records[..records * pools]
@@ -365,6 +378,7 @@ struct Setup<'s, 'e> {
     records: &'s mut [Record],
     slabs: &'s mut [Slab],
     slack: &'s mut [u16],
+    walks: bool,
 }
 
 type Go<'g> = dyn FnMut(&mut dyn Run) -> (Totals, bool) + 'g;
@@ -378,44 +392,48 @@ impl Setup<'_, '_> {
         if !description.objects.is_empty() {
             return self.many(description, go);
         }
+        let limits = pool.limits;
         match pool.index {
+            kind if self.walks => self.single(description, AnyIndex::new(kind, limits), go),
             IndexKind::List {
                 fit,
                 order,
                 depth_percent,
                 max_fit_percent,
                 links,
-            } => self.single(
-                description,
-                ListFit::with(ChosenList {
+            } => {
+                let parameters = ChosenList {
                     fit,
                     order,
                     depth_percent,
                     max_fit_percent,
                     links,
-                    limits: pool.limits,
-                }),
-                go,
-            ),
+                    limits,
+                };
+                self.single(description, QuickList::with(parameters), go)
+            }
             IndexKind::Classes {
                 second_level,
                 probes,
-            } => self.single(
-                description,
-                SizeClasses::with(ChosenClasses {
+            } => {
+                let parameters = ChosenClasses {
                     second_level_log2: second_level.trailing_zeros(),
                     probes,
-                    limits: pool.limits,
-                }),
-                go,
-            ),
+                    limits,
+                };
+                if probes >= MANY_PROBES {
+                    self.single(description, QuickClasses::with(parameters), go)
+                } else {
+                    self.single(description, SizeClasses::with(parameters), go)
+                }
+            }
             IndexKind::Kingsley => self.single(description, Kingsley::new(), go),
             IndexKind::Lea { keep_up_to } => self.single(description, Lea::new(keep_up_to), go),
             IndexKind::FixedSizes { sizes } => self.single(description, FixedSizes::new(sizes), go),
             IndexKind::Buddy { lowest: false } => {
                 self.single(description, Buddy::<false>::new(), go)
             }
-            IndexKind::Buddy { lowest: true } => self.single(description, Buddy::<true>::new(), go),
+            IndexKind::Buddy { lowest: true } => self.single(description, QuickBuddy::new(), go),
         }
     }
 
@@ -442,11 +460,28 @@ impl Setup<'_, '_> {
     }
 
     fn many(&mut self, description: &Description, go: &mut Go<'_>) -> Measured {
+        if self.walks {
+            self.composite(description, AnyIndex::new, go)
+        } else {
+            self.composite(description, QuickAny::new, go)
+        }
+    }
+
+    fn composite<I>(
+        &mut self,
+        description: &Description,
+        index: fn(IndexKind, Limits) -> I,
+        go: &mut Go<'_>,
+    ) -> Measured
+    where
+        I: for<'a> Index<Counting<'a>>,
+    {
         let length = self.records.len() / description.general.len().max(1);
         let mut parts = self.records.chunks_mut(length.max(1));
         let objects = ObjectPools::new(&description.objects, self.slabs, self.slack);
-        let composite = Composite::describe(
+        let composite = Composite::describe_with(
             description,
+            index,
             |_| store(parts.next().unwrap_or_default()),
             objects,
         );

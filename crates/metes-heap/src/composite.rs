@@ -10,11 +10,11 @@
 //!
 //! Invariant: a place is freed and resized in the pool that gave it.
 
-use crate::description::{DEDICATED, Description, GENERAL};
+use crate::description::{DEDICATED, Description, GENERAL, IndexKind};
 use crate::heap::{Corruption, Heap, Source};
-use crate::index::Index;
 use crate::index::any::AnyIndex;
 use crate::index::dedicated::{ChosenKeeping, Dedicated};
+use crate::index::{Index, Limits};
 use crate::objects::ObjectPools;
 use crate::statistics::{Counters, Statistics};
 use crate::store::{BadFree, Store};
@@ -123,6 +123,20 @@ impl<'a, S: Store> Composite<'a, AnyPool<S::Block>, S> {
     /// pool. Regions are added by [`general`](Self::general).
     pub fn describe(
         description: &Description,
+        store: impl FnMut(usize) -> S,
+        objects: ObjectPools<'a>,
+    ) -> Self {
+        Self::describe_with(description, AnyIndex::new, store, objects)
+    }
+}
+
+impl<'a, I: Index<S>, S: Store>
+    Composite<'a, Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>>, S>
+{
+    /// The same on other indexes: `index` makes the index of each general pool.
+    pub fn describe_with(
+        description: &Description,
+        mut index: impl FnMut(IndexKind, Limits) -> I,
         mut store: impl FnMut(usize) -> S,
         objects: ObjectPools<'a>,
     ) -> Self {
@@ -130,7 +144,7 @@ impl<'a, S: Store> Composite<'a, AnyPool<S::Block>, S> {
         let mut ranges = [Sizes::ALL; GENERAL];
         for (number, pool) in description.general.iter().enumerate() {
             let store = store(number);
-            let index = AnyIndex::new(pool.index, pool.limits);
+            let index = index(pool.index, pool.limits);
             let own = description.dedicated_of(&pool);
             let dedicated = Dedicated::describe::<S>(own, store.geometry(), index);
             general[number] = Some(Heap::new(dedicated, store));

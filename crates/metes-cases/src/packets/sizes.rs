@@ -73,7 +73,7 @@ pub(super) fn in_order(packets: usize, random: &mut Random) -> Vec<u32> {
     for (size, mut left) in sizes(packets) {
         while left > 0 {
             let longest = if size > FULL { 1 } else { LONGEST_RUN };
-            let run = left.min(random.from_to(1, longest) as usize);
+            let run = left.min(random.between(1, longest) as usize);
             runs.push((size, run));
             left -= run;
         }

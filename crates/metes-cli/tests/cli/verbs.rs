@@ -272,6 +272,77 @@ fn explore_among_named_heaps_and_among_constant_time_heaps() {
     }
 }
 
+const SPACE: &str = "[general]
+count = [1, 2]
+split = [64]
+[list]
+fit = [\"first\", \"best\"]
+order = [\"lifo\", \"fifo\", \"address\"]
+max_fit = [\"any\", 120]
+depth = { from = 20, to = 100, step = 20 }
+[dedicated]
+count = [0, 2]
+[coalescing]
+pools = [0, 2]
+up_to = [512, \"any\"]
+[splitting]
+pools = [0, 2]
+down_to = [32, 256]
+";
+
+#[test]
+fn parts_of_a_described_space_merge_to_the_results_of_one_run() {
+    let place = recorded();
+    std::fs::write(place.path("s.toml"), SPACE).expect("a space");
+    let explore = |more: &[&str]| {
+        let mut arguments = vec!["explore", "t.trace.parquet", "--space", "s.toml"];
+        arguments.extend(more);
+        place.json(&arguments)
+    };
+    let (code, whole) = explore(&["-o", "whole"]);
+    assert_eq!((code, &whole["interrupted"]), (0, &Value::from(false)));
+    assert_eq!(whole["configurations"], whole["space"]);
+    assert!(!whole["pareto"].as_array().expect("a list").is_empty());
+    let (_, again) = explore(&["-o", "whole"]);
+    assert_eq!(again["replayed"], 0, "{again}");
+    for part in ["1/2", "2/2"] {
+        let (code, _) = explore(&["--shard", part, "-o", &part[..1]]);
+        assert_eq!(code, 0);
+    }
+    let (code, merged) = place.json(&["merge", "1", "2", "-o", "merged"]);
+    assert_eq!(
+        (code, &merged["pareto"][0]["number"]),
+        (0, &whole["pareto"][0]["number"])
+    );
+    let bytes = |file: &str| std::fs::read(place.path(file)).expect("results");
+    assert_eq!(
+        bytes("merged/results.parquet"),
+        bytes("whole/results.parquet")
+    );
+    assert_eq!(
+        bytes("merged/exploration.json"),
+        bytes("whole/exploration.json")
+    );
+
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = place.metes(arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(expected), "{text}");
+    };
+    refused(&["merge", "1", "-o", "half"], "units are missing");
+    refused(&["merge", "nowhere", "-o", "half"], "holds no units");
+    let explore = ["explore", "t.trace.parquet", "--space"];
+    let with = |more: &[&'static str]| [&explore[..], more].concat();
+    refused(&with(&["paper", "-o", "whole"]), "(space differs)");
+    refused(&with(&["papre"]), "did you mean `paper`");
+    refused(&with(&["s.toml", "--objectives", "energy"]), "add --levels");
+    refused(
+        &with(&["all", "--shard", "1/2"]),
+        "--shard is for described spaces",
+    );
+}
+
 #[test]
 fn an_interrupted_exploration_keeps_what_it_found() {
     let place = recorded();

@@ -155,9 +155,6 @@ pub enum EngineError {
         /// Why.
         message: String,
     },
-    /// Results without a front or with a broken description.
-    #[error("{0}")]
-    Input(String),
 }
 
 /// A directory with units.

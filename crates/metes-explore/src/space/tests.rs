@@ -56,10 +56,10 @@ up_to = ["any", "2 KiB"]
 pools = [0, 2]
 down_to = [64]
 [arena]
-increment = [8192]
+increment = [4096]
 [[level]]
 name = "near"
-size = ["8 KiB", "16 KiB"]
+size = ["64 KiB", "128 KiB"]
 [[level]]
 name = "main"
 size = "4 MiB"

@@ -18,6 +18,13 @@ pub struct LedgerBlock(u32);
 impl LedgerBlock {
     const NONE: u32 = u32::MAX;
 
+    /// The position of the block's record in the array. While a block is not merged, cut
+    /// off or given out, no other has this position.
+    #[inline(always)]
+    pub const fn record(self) -> usize {
+        self.0 as usize
+    }
+
     #[inline(always)]
     fn index(self) -> usize {
         self.0 as usize

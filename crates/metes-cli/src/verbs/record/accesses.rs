@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     let run = || count_accesses(&plan, &options);
     let (counted, _) = capture::capture(pass, || input.give(light.is_none(), run))?;
     let counted = counted??;
-    let light = light.as_ref().map(|light| lightly(light)).transpose()?;
+    let light = light.as_ref().map(lightly).transpose()?;
     let result = Outcome::new(counted, light);
     write_parquet(&result.trace, &arguments.output)?;
     let every = match &arguments.every_access {
