@@ -191,9 +191,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             let header = self.store.header(block).without(Header::RETAINED);
             return Some(self.store.occupy(block, header, size));
         }
-        if self.index.gathers(&self.store, need) {
-            self.gather();
-        }
+        self.gather_for(need);
         let (block, found) = match self.take(need) {
             Some(taken) => taken,
             None => self.take_grown(need, source)?,
@@ -278,9 +276,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if !self.store.has_room() {
             return None;
         }
-        if self.index.gathers(&self.store, wide) {
-            self.gather();
-        }
+        self.gather_for(wide);
         let (mut block, mut found) = match self.take(wide) {
             Some(taken) => taken,
             None => self.take_grown(wide, source)?,
@@ -410,6 +406,16 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             self.store.set_header(block, header.with(Header::RETAINED));
         } else {
             self.release(block, header);
+        }
+    }
+
+    /// Merges the kept blocks if the index wants that before it looks for `need`.
+    /// What no region can hold merges nothing: such a request fails, and on
+    /// targets of narrower words it fails before it reaches the index.
+    #[inline(always)]
+    fn gather_for(&mut self, need: usize) {
+        if need <= self.span && self.index.gathers(&self.store, need) {
+            self.gather();
         }
     }
 
