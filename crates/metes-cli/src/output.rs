@@ -59,7 +59,8 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(stderr, "{DIM}metes:{DIM:#} {text}");
 }
 
-/// A table with aligned columns: the first to the left, all others to the right.
+/// A table with aligned columns: the first to the left, all others to the right,
+/// but for a last one without a heading, which holds remarks.
 pub(crate) struct Table {
     rows: Vec<(Style, Vec<String>)>,
 }
@@ -90,12 +91,15 @@ impl std::fmt::Display for Table {
             lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
+        let head = self.rows.first().map_or(&[][..], |(_, cells)| cells);
+        let remarks = head.iter().position(|heading| heading.is_empty());
         for (style, cells) in &self.rows {
             let mut line = String::new();
             for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
                 let width = *width;
                 line += &match column {
                     0 => format!("  {cell:<width$}"),
+                    _ if Some(column) == remarks => format!("  {cell}"),
                     _ => format!("  {cell:>width$}"),
                 };
             }

@@ -28,7 +28,7 @@ pub(super) struct Explored {
     pub(super) seconds: f64,
     /// Wall time of the front alone, where it was explored so.
     pub(super) front_seconds: Option<f64>,
-    /// Whether both ways gave the same front.
+    /// Whether both ways gave the same front, with the heaps to compare with.
     pub(super) same_front: Option<bool>,
     /// Threads.
     pub(super) workers: usize,
@@ -59,7 +59,7 @@ pub(super) fn explore(
             let fronts: Vec<Front> = (0..early.units())
                 .into_par_iter()
                 .filter_map(|unit| early.unit(&seed, unit, &never))
-                .map(|rows| front(&early, space, &rows))
+                .map(|rows| front(&early, &rows))
                 .collect();
             let mut whole = Front::new();
             for (point, number) in fronts.iter().flat_map(Front::points) {
@@ -75,15 +75,18 @@ pub(super) fn explore(
         Effort::Quick => (space.baselines()..space.size())
             .step_by(STRIDE as usize)
             .collect(),
-        Effort::Whole => (space.baselines()..space.size()).collect(),
+        Effort::Whole => (0..space.size()).collect(),
     };
-    let rows: Vec<Row> = numbers
+    let mut rows: Vec<Row> = numbers
         .par_iter()
         .map(|&number| early.evaluator().row(number, None))
         .filter(|row| row.status == Status::Complete)
         .collect();
     let seconds = start.elapsed().as_secs_f64();
-    let whole = front(&early, space, &rows);
+    // What beats a heap early may be one to compare with: both ways have them.
+    let whole = front(&early, &rows);
+    rows.retain(|row| row.number >= space.baselines());
+    let own = front(&early, &rows);
     let points = |front: &Front| {
         let mut points: Vec<_> = front.points().iter().map(|own| own.0).collect();
         points.sort_unstable();
@@ -93,7 +96,7 @@ pub(super) fn explore(
         points: space.raw(),
         size: space.size() - space.baselines(),
         same_front: found.map(|found| points(&found) == points(&whole)),
-        front: rows_of(&whole.numbers(), &rows),
+        front: rows_of(&own.numbers(), &rows),
         rows,
         seconds,
         front_seconds,
@@ -101,13 +104,10 @@ pub(super) fn explore(
     }
 }
 
-/// The front of rows, without heaps to compare with.
-fn front(explorer: &Explorer<'_>, space: &Space, rows: &[Row]) -> Front {
+/// The front of rows.
+fn front(explorer: &Explorer<'_>, rows: &[Row]) -> Front {
     let mut front = Front::new();
-    let own = rows
-        .iter()
-        .filter(|row| row.status == Status::Complete && row.number >= space.baselines());
-    for row in own {
+    for row in rows.iter().filter(|row| row.status == Status::Complete) {
         let point = explorer.evaluator().objectives().point(&row.metrics);
         front.enter(point, row.number);
     }
