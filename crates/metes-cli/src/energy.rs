@@ -117,6 +117,21 @@ pub(crate) fn price(
     Ok(report)
 }
 
+/// Names of the levels: of the hierarchy, else of the heap.
+pub(crate) fn names(config: &Config, hierarchy: Option<&Hierarchy>) -> Vec<String> {
+    match hierarchy {
+        Some(hierarchy) => {
+            let levels = hierarchy.levels().iter();
+            levels.map(|level| level.name().to_owned()).collect()
+        }
+        None => config
+            .levels
+            .iter()
+            .map(|level| level.name.clone())
+            .collect(),
+    }
+}
+
 /// Says which levels are too small, and by how much.
 pub(crate) fn too_small(names: &[String], shortages: &[Shortage]) -> Vec<String> {
     shortages
@@ -192,12 +207,12 @@ pub(crate) fn show(report: &PriceReport) -> String {
 }
 
 /// Four significant digits with a unit of energy.
-fn joule(value: f64) -> String {
+pub(crate) fn joule(value: f64) -> String {
     scaled(value, "J")
 }
 
 /// Four significant digits with a unit of time.
-fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     scaled(value, "s")
 }
 

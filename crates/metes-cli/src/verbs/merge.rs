@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
         summary: &summary,
         found: &found,
         space: &space,
-        events: &events,
+        explorer: &explorer,
         why: "joined from parts",
         work: Work {
             found: summary.configurations,

@@ -1,6 +1,6 @@
 //! `metes replay`.
 
-use metes_explore::{Hierarchy, LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena};
+use metes_explore::{LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena};
 use serde_json::{Value, json};
 
 use crate::arguments::Replay;
@@ -96,28 +96,13 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     if fails {
         match lacking.is_empty() {
             true => output::note(&verdict(arguments.arena, &replay, incomplete)),
-            false => energy::too_small(&names(&config, hierarchy.as_ref()), &lacking)
+            false => energy::too_small(&energy::names(&config, hierarchy.as_ref()), &lacking)
                 .iter()
                 .for_each(|line| output::note(line)),
         }
         return Ok(DOES_NOT_HOLD);
     }
     Ok(0)
-}
-
-/// Names of the levels: those of the hierarchy, or the heap's own.
-fn names(config: &metes_config::Config, hierarchy: Option<&Hierarchy>) -> Vec<String> {
-    match hierarchy {
-        Some(hierarchy) => {
-            let levels = hierarchy.levels().iter();
-            levels.map(|level| level.name().to_owned()).collect()
-        }
-        None => config
-            .levels
-            .iter()
-            .map(|level| level.name.clone())
-            .collect(),
-    }
 }
 
 /// Replays as the heap's own arena grows.

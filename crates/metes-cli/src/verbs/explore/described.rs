@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use metes_explore::engine::{
-    EXPLORATION, Explorer, Folder, Found, Heap, Method, Objective, ObjectiveSet, Origin, Plan,
-    Progress, RESULTS, Shard, Source, Summary, Work, finish, heap_file,
+    EXPLORATION, Evaluator, Explorer, Folder, Found, Heap, Method, Objective, ObjectiveSet, Origin,
+    Plan, Progress, RESULTS, Shard, Source, Summary, Work, finish, heap_file,
 };
 use metes_explore::report::ProfileFigures;
-use metes_explore::{Events, Hierarchy, Space, write_json};
+use metes_explore::{Hierarchy, Replayer, Space, shortages, write_json};
 use serde_json::{Value, json};
 
 use crate::arguments::Explore;
@@ -131,7 +131,7 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             summary: &summary,
             found: &found,
             space: &space,
-            events: &events,
+            explorer: &explorer,
             why: &course.why,
             work,
             seconds: start.elapsed().as_secs_f64(),
@@ -282,7 +282,7 @@ pub(in crate::verbs) struct Shown<'s> {
     pub(in crate::verbs) summary: &'s Summary,
     pub(in crate::verbs) found: &'s Found,
     pub(in crate::verbs) space: &'s Space,
-    pub(in crate::verbs) events: &'s Events,
+    pub(in crate::verbs) explorer: &'s Explorer<'s>,
     pub(in crate::verbs) why: &'s str,
     pub(in crate::verbs) work: Work,
     pub(in crate::verbs) seconds: f64,
@@ -294,9 +294,10 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
         summary,
         found,
         space,
-        events,
+        explorer,
         ..
     } = *shown;
+    let evaluator = explorer.evaluator();
     if json {
         output::json(&json!({
             "configurations": summary.configurations,
@@ -331,7 +332,7 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
         );
         text += &format!(
             "{}\nresults {}\nheaps   {}\n",
-            table(&found.front, events.peak_live()),
+            table(&found.front, evaluator.events().peak_live()),
             directory.join(RESULTS).display(),
             directory.join("pareto").display()
         );
@@ -339,9 +340,27 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
     }
     if found.front.is_empty() {
         output::note("no heap serves every request of this trace");
+        too_small(evaluator);
         return Ok(DOES_NOT_HOLD);
     }
     Ok(0)
+}
+
+/// Says what the first heap's memory levels lack, if that is why it fails.
+fn too_small(evaluator: &Evaluator<'_>) {
+    let Some(config) = evaluator.space().describe(0) else {
+        return;
+    };
+    let names = energy::names(&config, evaluator.hierarchy());
+    let options = evaluator.options(&config);
+    let mut replayer = Replayer::new();
+    let lacking = shortages(&mut replayer, &config.heap, evaluator.events(), &options);
+    for line in energy::too_small(&names, &lacking) {
+        output::note(&format!(
+            "{}: {line}; give the level more, or its pools another level in the space",
+            config.name()
+        ));
+    }
 }
 
 fn pareto(directory: &Path, front: &[Heap]) -> Result<Vec<Value>, Failure> {
@@ -359,33 +378,34 @@ fn table(front: &[Heap], peak_live: u64) -> Table {
     /// Rows shown; the results have all.
     const ROWS: usize = 20;
     const NAME: usize = 56;
-    let mut table = Table::new(&[
-        "heap",
-        "file",
-        "footprint",
-        "× live",
-        "accesses",
-        "cycles",
-        "maximum",
-    ]);
+    let priced = front.iter().any(|heap| heap.metrics.energy_fj != 0);
+    let mut heads = vec!["heap", "file", "footprint", "× live", "accesses"];
+    heads.extend(match priced {
+        true => ["energy", "time"],
+        false => ["cycles", "maximum"],
+    });
+    let mut table = Table::new(&heads);
     for (index, heap) in front.iter().take(ROWS).enumerate() {
         let mut name: String = heap.heap.chars().take(NAME).collect();
         if name.len() < heap.heap.len() {
             name += "…";
         }
         let metrics = &heap.metrics;
-        table.row(
-            anstyle::Style::new(),
-            vec![
-                name,
-                format!("{:03}.toml", index + 1),
-                bytes(metrics.footprint),
-                ratio(metrics.footprint, peak_live),
-                grouped(metrics.accesses),
-                grouped(metrics.cycles),
-                grouped(metrics.cycles_max),
+        let mut cells = vec![
+            name,
+            format!("{:03}.toml", index + 1),
+            bytes(metrics.footprint),
+            ratio(metrics.footprint, peak_live),
+            grouped(metrics.accesses),
+        ];
+        cells.extend(match priced {
+            true => [
+                energy::joule(metrics.energy_fj as f64 * 1e-15),
+                energy::seconds(metrics.time_ps as f64 * 1e-12),
             ],
-        );
+            false => [grouped(metrics.cycles), grouped(metrics.cycles_max)],
+        });
+        table.row(anstyle::Style::new(), cells);
     }
     if front.len() > ROWS {
         table.row(output::DIM, vec![format!("{} more", front.len() - ROWS)]);
