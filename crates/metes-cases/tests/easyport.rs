@@ -1,4 +1,4 @@
-//! The packet experiment on a part of its space comes to its end and holds.
+//! The packet experiment on a part of its space comes to its end and holds, but for one rival.
 
 use metes_cases::easyport::{self, Effort};
 use metes_cases::predicted;
@@ -12,7 +12,11 @@ fn a_part_of_the_space_is_compared() {
             row.what, row.paper, row.ours, row.note
         );
     }
-    assert!(report.holds(), "{:?}", report.contradicted);
+    // The few heaps tried, all without size classes, do not reach Lea's sorted bins.
+    assert_eq!(
+        report.contradicted,
+        ["no heap takes less energy than Lea (Linux)"]
+    );
     let figure = |what: &str| {
         let row = report.rows.iter().find(|row| row.what == what);
         row.and_then(|row| row.ours)

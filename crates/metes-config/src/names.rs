@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use metes_heap::description::DedicatedPool;
 use metes_heap::index::Limits;
+use metes_heap::index::lea::LARGEST_KEPT;
 use metes_heap::{Fit, IndexKind, Links, Order, SizeTable};
 
 use crate::error::Error;
@@ -14,7 +15,7 @@ use crate::fields::Fields;
 use crate::quantity::{read_size, spell_size};
 
 /// Heaps that can be built, in the order in which they are listed.
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     "first-fit",
     "next-fit",
     "best-fit",
@@ -25,11 +26,12 @@ pub(crate) const NAMES: [&str; 11] = [
     "tlsf",
     "buddy",
     "kingsley",
+    "lea",
     "ose",
 ];
 
 /// Heaps of the field that have a name here but no implementation yet.
-pub(crate) const NOT_BUILT: [&str; 3] = ["lea", "fragmented", "compact-fit"];
+pub(crate) const NOT_BUILT: [&str; 2] = ["fragmented", "compact-fit"];
 
 const FITS: [(&str, Fit); 5] = [
     ("first", Fit::First),
@@ -44,6 +46,8 @@ const ORDERS: [(&str, Order); 3] = [
     ("address", Order::Address),
 ];
 const LINKS: [(&str, Links); 2] = [("single", Links::Single), ("double", Links::Double)];
+/// Default of lea.
+const KEEP_UP_TO: u32 = 128;
 /// Default of TLSF.
 const SECOND_LEVEL: u32 = 32;
 const LARGEST_SECOND_LEVEL: u32 = 32;
@@ -55,9 +59,10 @@ const NEVER: &str = "never";
 /// The index and limits without those parameters that have no effect on them.
 pub(crate) fn normal(index: IndexKind, limits: Limits) -> (IndexKind, Limits) {
     match index {
-        IndexKind::Buddy { .. } | IndexKind::Kingsley | IndexKind::FixedSizes { .. } => {
-            (index, Limits::NONE)
-        }
+        IndexKind::Buddy { .. }
+        | IndexKind::Kingsley
+        | IndexKind::FixedSizes { .. }
+        | IndexKind::Lea { .. } => (index, Limits::NONE),
         _ => (index, limits),
     }
 }
@@ -79,6 +84,9 @@ pub(crate) fn default_of(name: &str) -> Option<IndexKind> {
         "tlsf" => Some(IndexKind::tlsf(SECOND_LEVEL)),
         "buddy" => Some(IndexKind::Buddy { lowest: false }),
         "kingsley" => Some(IndexKind::Kingsley),
+        "lea" => Some(IndexKind::Lea {
+            keep_up_to: KEEP_UP_TO,
+        }),
         "ose" => Some(IndexKind::FixedSizes {
             sizes: SizeTable::DEFAULT,
         }),
@@ -131,6 +139,18 @@ pub(crate) fn read(
         IndexKind::Buddy { lowest } => {
             let orders = [("lifo", false), ("address", true)];
             replace(lowest, fields.choice("order", &orders)?);
+            return Ok((index, Limits::NONE));
+        }
+        IndexKind::Lea { keep_up_to } => {
+            if let Some((size, at)) = fields.size("keep_up_to", &[(NEVER, 0)])? {
+                if size > LARGEST_KEPT as usize || !size.is_multiple_of(16) {
+                    let message = format!(
+                        "`keep_up_to` must be a multiple of 16 up to {LARGEST_KEPT}, or \"{NEVER}\""
+                    );
+                    return Err(fields.error(at, message));
+                }
+                *keep_up_to = size as u32;
+            }
             return Ok((index, Limits::NONE));
         }
         IndexKind::FixedSizes { sizes } => {
@@ -282,6 +302,14 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
                 parameters.push(("probes", probes.to_string()));
             }
             "segregated-fit".to_owned()
+        }
+        IndexKind::Lea { keep_up_to } => {
+            match keep_up_to {
+                KEEP_UP_TO => {}
+                0 => parameters.push(("keep_up_to", NEVER.to_owned())),
+                size => parameters.push(("keep_up_to", size.to_string())),
+            }
+            "lea".to_owned()
         }
         IndexKind::FixedSizes { sizes } => {
             if sizes != SizeTable::DEFAULT {

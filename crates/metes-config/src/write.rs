@@ -13,7 +13,7 @@ use crate::quantity::{spell_size, write_size};
 use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
 
 /// Keys whose values are numbers in TOML; all others are strings.
-const NUMBERS: [&str; 4] = ["depth", "max_fit", "second_level", "probes"];
+const NUMBERS: [&str; 5] = ["depth", "max_fit", "second_level", "probes", "keep_up_to"];
 
 pub(crate) fn to_toml(config: &Config) -> String {
     let mut text = String::new();

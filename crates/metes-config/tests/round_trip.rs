@@ -47,6 +47,9 @@ fn index() -> impl Strategy<Value = IndexKind> {
             probes,
         }),
         Just(IndexKind::Kingsley),
+        (0..=16u32).prop_map(|granules| IndexKind::Lea {
+            keep_up_to: granules * 16
+        }),
         prop::collection::btree_set(1..1u32 << 26, 1..=8).prop_map(|sizes| {
             let sizes: Vec<u32> = sizes.into_iter().map(|size| size * 32).collect();
             IndexKind::FixedSizes {
@@ -275,7 +278,7 @@ proptest! {
 #[test]
 fn every_named_heap_has_its_name() {
     let named = named();
-    assert_eq!(named.len(), 11);
+    assert_eq!(named.len(), 12);
     for (name, config) in named {
         assert_eq!(config.spec().as_deref(), Some(name));
         assert_eq!(config.name(), name);

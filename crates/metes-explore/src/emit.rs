@@ -69,7 +69,7 @@ pub enum EmitError {
 }
 
 /// The templates by the names under which they include one another.
-const TEMPLATES: [(&str, &str); 16] = [
+const TEMPLATES: [(&str, &str); 17] = [
     ("heap.h.j2", include_str!("emit/templates/heap.h.j2")),
     ("heap.c.j2", include_str!("emit/templates/heap.c.j2")),
     ("blocks.c.j2", include_str!("emit/templates/blocks.c.j2")),
@@ -92,6 +92,10 @@ const TEMPLATES: [(&str, &str); 16] = [
     (
         "index_fixed.c.j2",
         include_str!("emit/templates/index_fixed.c.j2"),
+    ),
+    (
+        "index_lea.c.j2",
+        include_str!("emit/templates/index_lea.c.j2"),
     ),
     (
         "dedicated.c.j2",

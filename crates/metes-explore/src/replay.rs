@@ -17,8 +17,8 @@ use metes_heap::index::list::ChosenList;
 use metes_heap::index::{Index, Limits};
 use metes_heap::objects::SLOTS;
 use metes_heap::{
-    Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, ObjectPools, Record,
-    Slab,
+    Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, Lea, ObjectPools,
+    Record, Slab,
 };
 use serde::{Deserialize, Serialize};
 
@@ -428,6 +428,7 @@ impl Setup<'_, '_> {
                 }
             }
             IndexKind::Kingsley => self.single(description, Kingsley::new(), go),
+            IndexKind::Lea { keep_up_to } => self.single(description, Lea::new(keep_up_to), go),
             IndexKind::FixedSizes { sizes } => self.single(description, FixedSizes::new(sizes), go),
             IndexKind::Buddy { lowest: false } => {
                 self.single(description, Buddy::<false>::new(), go)

@@ -13,6 +13,7 @@
 use crate::composite::Sizes;
 use crate::index::Limits;
 use crate::index::fixed::SizeTable;
+use crate::index::lea::LARGEST_KEPT;
 use crate::index::links::Links;
 use crate::index::list::{Fit, Order};
 use crate::objects;
@@ -54,6 +55,12 @@ pub enum IndexKind {
     },
     /// Power-of-two classes without coalescing.
     Kingsley,
+    /// Best fit in sorted bins with deferred coalescing (Lea-style).
+    Lea {
+        /// Largest block that is kept aside when freed, in bytes, record included;
+        /// a multiple of 16 up to 256, 0 for none.
+        keep_up_to: u32,
+    },
     /// A list for each of a few block sizes, without coalescing (OSE-style).
     FixedSizes {
         /// The sizes.
@@ -225,6 +232,8 @@ pub enum Invalid {
     ObjectSizes,
     /// A slab is no power of two of at least 512 bytes, or slabs differ.
     Slab,
+    /// The largest block kept aside is no multiple of 16 up to 256.
+    KeptSize,
     /// The second level is no power of two between 1 and 32.
     SecondLevel,
     /// The depth of search is not between 1 and 100 %, or the maximum fit is
@@ -257,6 +266,7 @@ impl core::fmt::Display for Invalid {
                 "object pools must have rising sizes, multiples of 16 up to 1024, and from 2 to 256 slots a slab"
             }
             Invalid::Slab => "a slab must be a power of two of at least 512 bytes, the same for all object pools",
+            Invalid::KeptSize => "keep_up_to must be a multiple of 16 up to 256, or 0",
             Invalid::SecondLevel => "second_level must be a power of two from 1 to 32",
             Invalid::Search => "depth must be from 1 to 100 percent, max_fit at least 100 percent",
         })
@@ -288,7 +298,7 @@ impl IndexKind {
     /// Whether each operation takes constant time, whatever the heap's state.
     pub const fn constant_time(&self) -> bool {
         match self {
-            IndexKind::List { .. } => false,
+            IndexKind::List { .. } | IndexKind::Lea { .. } => false,
             IndexKind::Classes { probes, .. } => *probes <= 16,
             // Halving and merging are bounded by the word, not by a constant
             // that a designer would accept as one: log2 of the largest block.
@@ -299,6 +309,11 @@ impl IndexKind {
 
     const fn validate(&self) -> Result<(), Invalid> {
         match *self {
+            IndexKind::Lea { keep_up_to }
+                if !keep_up_to.is_multiple_of(16) || keep_up_to > LARGEST_KEPT =>
+            {
+                Err(Invalid::KeptSize)
+            }
             IndexKind::List {
                 depth_percent,
                 max_fit_percent,

@@ -191,6 +191,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             let header = self.store.header(block).without(Header::RETAINED);
             return Some(self.store.occupy(block, header, size));
         }
+        self.gather_for(need);
         let (block, found) = match self.take(need) {
             Some(taken) => taken,
             None => self.take_grown(need, source)?,
@@ -275,6 +276,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if !self.store.has_room() {
             return None;
         }
+        self.gather_for(wide);
         let (mut block, mut found) = match self.take(wide) {
             Some(taken) => taken,
             None => self.take_grown(wide, source)?,
@@ -405,6 +407,29 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         } else {
             self.release(block, header);
         }
+    }
+
+    /// Merges the kept blocks if the index wants that before it looks for `need`.
+    /// What no region can hold merges nothing: such a request fails, and on
+    /// targets of narrower words it fails before it reaches the index.
+    #[inline(always)]
+    fn gather_for(&mut self, need: usize) {
+        if need <= self.span && self.index.gathers(&self.store, need) {
+            self.gather();
+        }
+    }
+
+    /// Merges the blocks that the index kept aside and gives up; whether there
+    /// were any.
+    #[inline(always)]
+    fn gather(&mut self) -> bool {
+        let mut any = false;
+        while let Some(block) = self.index.relinquish(&mut self.store) {
+            let header = self.store.header(block).without(Header::RETAINED);
+            self.release(block, header);
+            any = true;
+        }
+        any
     }
 
     /// Merges a block with its free neighbours and hands it to the index.

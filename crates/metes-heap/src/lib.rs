@@ -45,6 +45,7 @@ pub use index::classes::{HalfFit, SegregatedFit, Tlsf};
 pub use index::dedicated::Dedicated;
 pub use index::fixed::{FixedSizes, SizeTable};
 pub use index::kingsley::Kingsley;
+pub use index::lea::Lea;
 pub use index::links::Links;
 pub use index::list::{Fit, ListFit, Order};
 pub use levels::Levels;

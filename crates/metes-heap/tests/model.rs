@@ -32,6 +32,8 @@ fn kinds() -> Vec<IndexKind> {
             probes: usize::MAX,
         },
         IndexKind::Kingsley,
+        IndexKind::Lea { keep_up_to: 128 },
+        IndexKind::Lea { keep_up_to: 0 },
         IndexKind::FixedSizes {
             sizes: SizeTable::DEFAULT,
         },
@@ -119,7 +121,10 @@ fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
     let coalesces = limits == Limits::NONE
         && !matches!(
             kind,
-            IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. }
+            IndexKind::Kingsley
+                | IndexKind::FixedSizes { .. }
+                | IndexKind::Buddy { .. }
+                | IndexKind::Lea { keep_up_to: 1.. }
         );
     let pair = (
         Shadow::new(Heap::new(AnyIndex::new(kind, limits), <Tagged>::new())),

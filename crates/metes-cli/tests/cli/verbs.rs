@@ -262,7 +262,7 @@ fn explore_among_named_heaps_and_among_constant_time_heaps() {
     let (code, document) = explore("named");
     assert_eq!(
         (code, &document["configurations"]),
-        (0, &Value::from(11)),
+        (0, &Value::from(12)),
         "{document}"
     );
     let (code, document) = explore("constant-time");

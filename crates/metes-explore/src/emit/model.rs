@@ -40,16 +40,17 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
     let buddy = any(|index| matches!(index, IndexKind::Buddy { .. }));
     let kingsley = any(|index| matches!(index, IndexKind::Kingsley));
     let single = any(single_links);
+    let lea = any(|index| matches!(index, IndexKind::Lea { .. }));
     let fixed = any(|index| matches!(index, IndexKind::FixedSizes { .. }));
     // Helpers of which a compiler would say that nobody calls them.
-    let lowest_bit = classes || !objects.is_empty();
+    let lowest_bit = classes || lea || !objects.is_empty();
     let mut lists = description.dedicated.iter();
     let double = lists.any(|pool| pool.links == Links::Double) || any(|index| !single_links(index));
     let needs = context! {
         lowest_bit => lowest_bit,
         lowest_alone => lowest_bit || buddy,
         highest_bit => lowest_bit || buddy || kingsley || fixed,
-        head_number => classes,
+        head_number => classes || lea,
         double => double,
     };
     context! {
@@ -64,7 +65,7 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         largest_object => largest_object.unwrap_or(0),
         classes => classes,
         needs => needs,
-        kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, fixed => fixed, buddy => buddy },
+        kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
 }
@@ -153,6 +154,9 @@ fn index_summary(index: &IndexKind) -> String {
             _ => format!("segregated fit, {second_level} classes a power of two, {probes} probes"),
         },
         IndexKind::Kingsley => "Kingsley, powers of two without merging".to_string(),
+        IndexKind::Lea { keep_up_to } => {
+            format!("sorted bins, blocks up to {keep_up_to} bytes merged late")
+        }
         IndexKind::FixedSizes { sizes } => {
             let sizes: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
             format!("blocks of {} bytes without merging", sizes.join(", "))
@@ -196,6 +200,7 @@ fn pool_context(
     // These never merge and always split, whatever the description's limits.
     let (coalesce, split) = match pool.index {
         IndexKind::Kingsley | IndexKind::FixedSizes { .. } => (0, 0),
+        IndexKind::Lea { .. } => (usize::MAX, 0),
         _ => (pool.limits.coalesce_up_to, pool.limits.split_down_to),
     };
     let common = context! {
@@ -246,6 +251,7 @@ fn pool_context(
             log2 => second_level.trailing_zeros(),
             probes => bytes(probes, "unlimited"),
         },
+        IndexKind::Lea { keep_up_to } => context! { kind => "lea", keep_up_to => keep_up_to },
         IndexKind::FixedSizes { sizes } => {
             let sizes: Vec<u32> = sizes.iter().collect();
             let largest = sizes.last().copied().unwrap_or(0);

@@ -108,6 +108,22 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickAny {
         each!(self, index => Index::<S>::limits(index))
     }
 
+    fn retain(&mut self, store: &mut S, block: LedgerBlock, size: usize) -> bool {
+        each!(self, index => index.retain(store, block, size))
+    }
+
+    fn recall(&mut self, store: &mut S, need: usize) -> Option<LedgerBlock> {
+        each!(self, index => index.recall(store, need))
+    }
+
+    fn gathers(&self, store: &S, need: usize) -> bool {
+        each!(self, index => index.gathers(store, need))
+    }
+
+    fn relinquish(&mut self, store: &mut S) -> Option<LedgerBlock> {
+        each!(self, index => index.relinquish(store))
+    }
+
     fn wilderness(&self) -> Option<LedgerBlock> {
         each!(self, index => Index::<S>::wilderness(index))
     }

@@ -75,6 +75,7 @@ impl Parameters {
             Some(IndexKind::Classes { probes: 0, .. }) => fit = "tlsf",
             Some(IndexKind::Classes { .. }) => fit = "segregated",
             Some(IndexKind::Kingsley) => fit = "kingsley",
+            Some(IndexKind::Lea { .. }) => fit = "lea",
             Some(IndexKind::FixedSizes { .. }) => fit = "fixed-sizes",
             Some(IndexKind::Buddy { lowest }) => {
                 fit = "buddy";
@@ -84,7 +85,12 @@ impl Parameters {
         }
         let own_limits = !matches!(
             index,
-            Some(IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. })
+            Some(
+                IndexKind::Kingsley
+                    | IndexKind::Lea { .. }
+                    | IndexKind::FixedSizes { .. }
+                    | IndexKind::Buddy { .. }
+            )
         );
         let merging = || pools().filter(|pool| own_limits && pool.limits.coalesce_up_to > 0);
         let splitting =

@@ -19,6 +19,8 @@ use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 use super::sizes::{COUNTS, Sizes, objects};
 use crate::events::Events;
 
+/// The named heap.
+const LEA: IndexKind = IndexKind::Lea { keep_up_to: 128 };
 /// The table of the named heap.
 const OSE: IndexKind = IndexKind::FixedSizes {
     sizes: SizeTable::DEFAULT,
@@ -231,6 +233,7 @@ impl Suggested {
             IndexKind::list(Fit::First, Order::Address),
             IndexKind::Kingsley,
             OSE,
+            LEA,
             IndexKind::Buddy { lowest: false },
             IndexKind::Buddy { lowest: true },
         ];
@@ -266,7 +269,10 @@ impl Suggested {
                 indexes.extend(SECOND_LEVELS.map(|level| classes(level, probes)));
                 indexes.extend(PROBES.map(|probes| classes(second_level, probes)));
             }
-            IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. } => {}
+            IndexKind::Kingsley
+            | IndexKind::Lea { .. }
+            | IndexKind::FixedSizes { .. }
+            | IndexKind::Buddy { .. } => {}
         }
         let mut kinds: Vec<Kind> = indexes
             .into_iter()
@@ -310,7 +316,10 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
             },
             limits,
         },
-        IndexKind::Kingsley | IndexKind::FixedSizes { .. } | IndexKind::Buddy { .. } => Kind {
+        IndexKind::Kingsley
+        | IndexKind::Lea { .. }
+        | IndexKind::FixedSizes { .. }
+        | IndexKind::Buddy { .. } => Kind {
             index,
             limits: Limits::NONE,
         },
@@ -350,6 +359,7 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
     let mut kinds = vec![
         canonical(IndexKind::Kingsley, Limits::NONE),
         canonical(OSE, Limits::NONE),
+        canonical(LEA, Limits::NONE),
         canonical(IndexKind::Buddy { lowest: false }, Limits::NONE),
         canonical(IndexKind::Buddy { lowest: true }, Limits::NONE),
     ];

@@ -30,6 +30,7 @@ fn the_emitted_crate_decides_alike() {
         "tlsf",
         "buddy",
         "ose",
+        "lea",
         "single-links",
         "dedicated",
         "everything",

@@ -166,6 +166,7 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
             "next-fit",
             Description::of(list(Fit::Next, Order::Address, 50, 150)),
         ),
+        ("lea", Description::of(IndexKind::Lea { keep_up_to: 128 })),
         (
             "ose",
             Description::of(IndexKind::FixedSizes {
@@ -252,7 +253,7 @@ fn table(sizes: &[u32]) -> SizeTable {
 }
 
 fn index(random: &mut Random) -> IndexKind {
-    match random.below(9) {
+    match random.below(10) {
         0..4 => IndexKind::List {
             fit: random.one_of(&[Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact]),
             order: random.one_of(&[Order::Lifo, Order::Fifo, Order::Address]),
@@ -265,6 +266,9 @@ fn index(random: &mut Random) -> IndexKind {
             probes: random.one_of(&[0, 0, 3, usize::MAX]),
         },
         6 => IndexKind::Kingsley,
+        8 => IndexKind::Lea {
+            keep_up_to: random.one_of(&[0, 64, 128]),
+        },
         7 => IndexKind::FixedSizes {
             sizes: random.one_of(&[SizeTable::DEFAULT, table(&[32, 96, 1536, 1568])]),
         },

@@ -104,6 +104,8 @@ pub(crate) fn kind() -> impl Strategy<Value = IndexKind> {
                 probes
             }),
         Just(IndexKind::Kingsley),
+        prop::sample::select(vec![0_u32, 64, 128])
+            .prop_map(|keep_up_to| IndexKind::Lea { keep_up_to }),
         prop::sample::select(vec![&[64_u32, 1024][..], &[32, 96, 224, 1536]]).prop_map(|sizes| {
             IndexKind::FixedSizes {
                 sizes: SizeTable::new(sizes).unwrap(),

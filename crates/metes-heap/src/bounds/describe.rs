@@ -74,6 +74,12 @@ impl HeapKind<'static> {
                 },
                 limits,
             },
+            // It refuses only when everything is merged and no hole fits, and its sorted
+            // lists are walked as those by address are.
+            IndexKind::Lea { .. } => HeapKind::BestFit {
+                order: Order::Address,
+                limits: Limits::NONE,
+            },
             IndexKind::FixedSizes { sizes } => HeapKind::FixedSizes { sizes },
             IndexKind::Kingsley => HeapKind::Kingsley { page: 0 },
             IndexKind::Buddy { lowest } => HeapKind::Buddy {
@@ -187,6 +193,11 @@ pub fn described_in(
     if walks_on_free(description) {
         bound.time.free = bound.time.free.max(Time::Holes);
         bound.time.resize = bound.time.resize.max(Time::Holes.and_move());
+    }
+    let gathers = |pool: crate::description::General| matches!(pool.index, IndexKind::Lea { .. });
+    if description.general.iter().any(gathers) {
+        bound.time.allocate = bound.time.allocate.max(Time::HolesSquared);
+        bound.time.resize = bound.time.resize.max(Time::HolesSquared.and_move());
     }
     Ok(bound)
 }

@@ -365,6 +365,8 @@ pub enum Time {
     Words,
     /// Number of holes, at most live blocks + 1.
     Holes,
+    /// Holes that enter sorted lists, each a walk over holes.
+    HolesSquared,
     /// Bytes copied when the block must move, constant otherwise.
     Moved,
     /// Orders, and bytes copied.
@@ -373,6 +375,8 @@ pub enum Time {
     WordsMoved,
     /// Holes, and bytes copied.
     HolesMoved,
+    /// Squared holes, and bytes copied.
+    HolesSquaredMoved,
 }
 
 impl Time {
@@ -381,6 +385,7 @@ impl Time {
             Time::Orders => Time::OrdersMoved,
             Time::Words => Time::WordsMoved,
             Time::Holes => Time::HolesMoved,
+            Time::HolesSquared => Time::HolesSquaredMoved,
             other => other,
         }
     }
@@ -392,10 +397,12 @@ impl Time {
             Time::Orders => "O(log(n/l))",
             Time::Words => "O(slots/64)",
             Time::Holes => "O(holes)",
+            Time::HolesSquared => "O(holes^2)",
             Time::Moved => "O(1) in place, O(n) to move",
             Time::OrdersMoved => "O(log(n/l)) in place, O(n) to move",
             Time::WordsMoved => "O(slots/64 + n)",
             Time::HolesMoved => "O(holes) in place, O(holes + n) to move",
+            Time::HolesSquaredMoved => "O(holes) in place, O(holes^2 + n) to move",
         }
     }
 }

@@ -18,6 +18,11 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if need > self.span {
             return None;
         }
+        if self.gather()
+            && let Some(taken) = self.take(need)
+        {
+            return Some(taken);
+        }
         let increment = source.increment();
         let bytes = self.growth_for(need)?.checked_next_multiple_of(increment)?;
         if self.footprint().checked_add(bytes)? > self.span || !source.grow(bytes) {

@@ -6,6 +6,7 @@ use super::buddy::Buddy;
 use super::classes::{ChosenClasses, SizeClasses};
 use super::fixed::FixedSizes;
 use super::kingsley::Kingsley;
+use super::lea::Lea;
 use super::list::{ChosenList, ListFit};
 use super::{Index, Limits};
 use crate::description::IndexKind;
@@ -24,6 +25,8 @@ pub enum AnyIndex<B> {
     Classes(SizeClasses<ChosenClasses>),
     /// Kingsley.
     Kingsley(Kingsley<B>),
+    /// Sorted bins with deferred coalescing.
+    Lea(Lea<B>),
     /// Fixed block sizes.
     FixedSizes(FixedSizes<B>),
     /// Binary buddy, latest freed first.
@@ -59,6 +62,7 @@ impl<B> AnyIndex<B> {
                 limits,
             })),
             IndexKind::Kingsley => AnyIndex::Kingsley(Kingsley::new()),
+            IndexKind::Lea { keep_up_to } => AnyIndex::Lea(Lea::new(keep_up_to)),
             IndexKind::FixedSizes { sizes } => AnyIndex::FixedSizes(FixedSizes::new(sizes)),
             IndexKind::Buddy { lowest: false } => AnyIndex::Buddy(Buddy::new()),
             IndexKind::Buddy { lowest: true } => AnyIndex::LowestBuddy(Buddy::new()),
@@ -72,6 +76,7 @@ macro_rules! each {
             AnyIndex::List($index) => $call,
             AnyIndex::Classes($index) => $call,
             AnyIndex::Kingsley($index) => $call,
+            AnyIndex::Lea($index) => $call,
             AnyIndex::FixedSizes($index) => $call,
             AnyIndex::Buddy($index) => $call,
             AnyIndex::LowestBuddy($index) => $call,
@@ -119,6 +124,22 @@ unsafe impl<S: Store> Index<S> for AnyIndex<S::Block> {
 
     fn limits(&self) -> Limits {
         each!(self, index => Index::<S>::limits(index))
+    }
+
+    fn retain(&mut self, store: &mut S, block: S::Block, size: usize) -> bool {
+        each!(self, index => index.retain(store, block, size))
+    }
+
+    fn recall(&mut self, store: &mut S, need: usize) -> Option<S::Block> {
+        each!(self, index => index.recall(store, need))
+    }
+
+    fn gathers(&self, store: &S, need: usize) -> bool {
+        each!(self, index => index.gathers(store, need))
+    }
+
+    fn relinquish(&mut self, store: &mut S) -> Option<S::Block> {
+        each!(self, index => index.relinquish(store))
     }
 
     fn wilderness(&self) -> Option<S::Block> {

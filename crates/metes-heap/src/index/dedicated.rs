@@ -232,6 +232,16 @@ where
     }
 
     #[inline(always)]
+    fn gathers(&self, store: &S, need: usize) -> bool {
+        self.inner.gathers(store, need)
+    }
+
+    #[inline(always)]
+    fn relinquish(&mut self, store: &mut S) -> Option<S::Block> {
+        self.inner.relinquish(store)
+    }
+
+    #[inline(always)]
     fn wilderness(&self) -> Option<S::Block> {
         self.inner.wilderness()
     }

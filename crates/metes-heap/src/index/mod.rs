@@ -15,6 +15,7 @@ pub mod classes;
 pub mod dedicated;
 pub mod fixed;
 pub mod kingsley;
+pub mod lea;
 pub mod links;
 pub mod list;
 
@@ -104,6 +105,22 @@ pub unsafe trait Index<S: Store> {
     #[inline(always)]
     fn recall(&mut self, store: &mut S, need: usize) -> Option<S::Block> {
         let _ = (store, need);
+        None
+    }
+
+    /// Whether the blocks kept aside are to be merged before a block for `need` is
+    /// looked for.
+    #[inline(always)]
+    fn gathers(&self, store: &S, need: usize) -> bool {
+        let _ = (store, need);
+        false
+    }
+
+    /// Gives up a block kept aside, so that it is merged; `None` when none is kept
+    /// or the index never gives one up.
+    #[inline(always)]
+    fn relinquish(&mut self, store: &mut S) -> Option<S::Block> {
+        let _ = store;
         None
     }
 
