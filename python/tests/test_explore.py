@@ -57,7 +57,8 @@ def single(trace, tmp_path_factory):
 
 def test_processes_give_the_bytes_of_one(trace, single, tmp_path):
     found = metes.explore(trace, SPACE, output=tmp_path)
-    assert found["configurations"] == 3466
+    # The grid without dead parameters, and the heaps to compare with.
+    assert found["configurations"] == found["space"] > 3000
     assert results(tmp_path) == single
 
 
