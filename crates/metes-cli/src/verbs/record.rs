@@ -57,6 +57,14 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
                 bytes(file["peak_live"].as_u64().unwrap_or(0)),
                 text("command"),
             ));
+            let lost = file["lost_events"].as_u64().unwrap_or(0);
+            if lost > 0 {
+                output::note(&format!(
+                    "{} events could not be written and are missing: free some disk space, or keep \
+                     the program from giving up its rights to the temporary directory",
+                    grouped(lost)
+                ));
+            }
         }
         if recording.ending != Ending::Exit(0) {
             output::note(&format!(
@@ -131,6 +139,7 @@ fn facts(trace: &Trace, path: &Path) -> Value {
         "events": trace.len(),
         "peak_live": profile.peak_live,
         "threads": profile.threads,
+        "lost_events": trace.provenance.lost_events,
     })
 }
 
