@@ -415,7 +415,7 @@ fn refused_requests_spill_and_come_back() {
     let (which, size) = (last(&heap), 39);
     assert_eq!(heap.step(Step::Resize { which, size }).unwrap().0, 1);
     assert_eq!(heap.heap.spilled(), 2);
-    heap.step(Step::Free { which: 0 }).unwrap();
+    heap.step(Step::Free { which: 1 }).unwrap();
     assert_eq!(heap.order.len(), 5);
     let which = heap.order.iter().position(|key| key.0 == 1).unwrap();
     assert_eq!(heap.step(Step::Resize { which, size: 38 }).unwrap().0, 0);
