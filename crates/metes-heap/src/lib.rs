@@ -24,6 +24,7 @@
 extern crate std;
 
 pub mod bounds;
+pub mod compact;
 pub mod composite;
 pub mod description;
 pub mod global;

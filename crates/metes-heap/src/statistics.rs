@@ -83,6 +83,10 @@ impl Counters {
         self.failures += 1;
     }
 
+    pub(crate) fn live(&self) -> usize {
+        self.live
+    }
+
     pub(crate) fn peak_live(&self) -> usize {
         self.peak_live
     }

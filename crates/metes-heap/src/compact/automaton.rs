@@ -1,0 +1,478 @@
+//! The size-class automaton: which page-block is taken, freed or moved.
+//!
+//! Kirsch and Sokolova's slides model a size class as a finite state machine whose
+//! transitions are atomic. Its state is h, the allocated page-blocks of the class; n, the
+//! not-full pages; and u, the used page-blocks of each not-full page. Here π is the
+//! page-blocks of a page and κ the bound on n.
+//!
+//! ```text
+//!             │ guard                              │ transition │ state after
+//!   ──────────┼────────────────────────────────────┼────────────┼─────────────────────────
+//!   allocate  │ no page has room                   │ Opens      │ n + 1, u = 1 (π = 1: n)
+//!             │ a page has room, u + 1 < π         │ Fills      │ u + 1
+//!             │ a page has room, u + 1 = π         │ Completes  │ n − 1: the page is full
+//!   free      │ page not full, u > 1               │ Drains     │ u − 1
+//!             │ u = 1                              │ Empties    │ n − 1: the page is given back
+//!             │ page full, n < κ                   │ Reopens    │ n + 1, u = π − 1
+//!             │ page full, n = κ                   │ Compacts   │ of another page: u − 1
+//! ```
+//!
+//! h changes by one with each. A move that is made in increments adds *sources*: page-blocks
+//! that are left but whose bytes are still needed. The target counts as used from the start,
+//! the source no more; a page with sources is a source page, and goes back to the supply with
+//! its last source. While a move is under way a page may have neither room nor be full; a
+//! request that finds no room then takes the target of such a move, whose source stays
+//! ([`Class::recall`]): so n never exceeds κ, moves or not.
+//!
+//! A page with pinned page-blocks is not asked to give up blocks. It is *held* and does not
+//! count in n; the pages of a class are thus at most
+//! ⌊h/π⌋ + κ + source pages without used page-blocks + pages with pins.
+
+use super::table::{LISTS, List, NONE, Place, Supply, Table};
+
+/// A page-block: number of the page, and which of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// Number of the page.
+    pub page: u32,
+    /// Which page-block of the page.
+    pub block: u32,
+}
+
+/// A transition of the automaton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transition {
+    /// No page had room; an empty one was taken.
+    Opens,
+    /// A page-block of a not-full page was taken, and more are free.
+    Fills,
+    /// The last free page-block of a page was taken.
+    Completes,
+    /// No page had room, but a block was being moved: it stays, and its target was taken.
+    Recalls,
+    /// A page-block of a not-full page was freed, and others are used.
+    Drains,
+    /// The last used page-block of a page was freed.
+    Empties,
+    /// A page-block of a full page was freed; the page is not full now.
+    Reopens,
+    /// As κ pages are not full already, a page-block of one moves into the one freed.
+    Compacts,
+}
+
+/// A page-block changes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The page-block that is left.
+    pub from: Slot,
+    /// The page-block that is entered.
+    pub to: Slot,
+}
+
+/// One size class.
+#[derive(Debug)]
+pub(super) struct Class {
+    /// Bytes of a page-block, β.
+    pub(super) bytes: u32,
+    /// Page-blocks of a page, π.
+    pub(super) blocks: u32,
+    /// ⌈2³² / β⌉: finds the page-block at an offset.
+    reciprocal: u32,
+    /// κ.
+    kappa: u32,
+    /// This class's number.
+    number: u8,
+    lists: [List; LISTS],
+    /// Not-full pages, n: those in the lists of open and of blocked pages.
+    pub(super) not_full: u32,
+    /// Used page-blocks, h.
+    pub(super) used: u32,
+    /// Page-blocks that are being left.
+    pub(super) sources: u32,
+    /// Pages.
+    pub(super) pages: u32,
+}
+
+impl Class {
+    /// A class without pages: page-blocks of `bytes` in pages of `page` bytes.
+    pub(super) fn new(number: u8, bytes: usize, page: usize, kappa: u32) -> Self {
+        Class {
+            bytes: bytes as u32,
+            blocks: (page / bytes) as u32,
+            reciprocal: (1u64 << 32).div_ceil(bytes as u64) as u32,
+            kappa,
+            number,
+            lists: [List::EMPTY; LISTS],
+            not_full: 0,
+            used: 0,
+            sources: 0,
+            pages: 0,
+        }
+    }
+
+    /// The page-block that begins `offset` bytes into a page, if one does.
+    #[inline(always)]
+    pub(super) fn block_at(&self, offset: usize) -> Option<u32> {
+        // Exact for offsets and sizes of at most 2¹⁶ bytes: the reciprocal is less than
+        // 2⁻³² too large, relatively to 1/β, so the error stays below 1/β.
+        let block = ((offset as u64 * u64::from(self.reciprocal)) >> 32) as u32;
+        (block < self.blocks && block * self.bytes == offset as u32).then_some(block)
+    }
+
+    #[inline(always)]
+    fn first(&self, place: Place) -> u32 {
+        self.lists[place as usize].first
+    }
+
+    /// Whether a page has room.
+    #[inline(always)]
+    pub(super) fn has_room(&self) -> bool {
+        self.first(Place::Held) != NONE || self.first(Place::Open) != NONE
+    }
+
+    /// Takes a page-block. O(1). `None` when no page has room and the supply has none.
+    #[inline(always)]
+    pub(super) fn allocate(
+        &mut self,
+        table: &Table<'_>,
+        supply: impl FnOnce() -> Option<u32>,
+    ) -> Option<(Slot, Transition)> {
+        let mut number = self.first(Place::Held);
+        if number == NONE {
+            number = self.first(Place::Open);
+        }
+        let opens = number == NONE;
+        if opens {
+            number = self.open(table, supply()?);
+        }
+        let page = table.page(number);
+        let used = page.used.get() + 1;
+        page.used.set(used);
+        self.used += 1;
+        let block = table.bits(number).take() as u32;
+        let transition = if u32::from(used + page.sources.get()) == self.blocks {
+            self.settle(table, number);
+            Transition::Completes
+        } else {
+            Transition::Fills
+        };
+        let slot = Slot {
+            page: number,
+            block,
+        };
+        Some((slot, if opens { Transition::Opens } else { transition }))
+    }
+
+    /// Makes a page of the supply one of this class.
+    fn open(&mut self, table: &Table<'_>, number: u32) -> u32 {
+        let page = table.page(number);
+        page.used.set(0);
+        page.sources.set(0);
+        page.pins.set(0);
+        page.class.set(self.number);
+        table.bits(number).reset(self.blocks as usize);
+        self.pages += 1;
+        self.enter(table, number, Place::Open);
+        number
+    }
+
+    /// Frees a used page-block, or has another move into it: then that has begun, and
+    /// [`arrive`](Class::arrive) ends it. O(1).
+    #[inline(always)]
+    pub(super) fn free(
+        &mut self,
+        table: &Table<'_>,
+        slot: Slot,
+        give: impl FnOnce(u32),
+    ) -> (Transition, Option<Move>) {
+        let page = table.page(slot.page);
+        self.used -= 1;
+        let used = page.used.get();
+        if u32::from(used) == self.blocks
+            && used > 1
+            && page.pins.get() == 0
+            && self.not_full >= self.kappa
+            && let Some(from) = self.depart(table)
+        {
+            // The full page stays full: the target counts as used.
+            return (Transition::Compacts, Some(Move { from, to: slot }));
+        }
+        page.used.set(used - 1);
+        table.bits(slot.page).release(slot.block as usize);
+        let transition = match (used, u32::from(used) == self.blocks) {
+            (1, _) => Transition::Empties,
+            (_, true) => Transition::Reopens,
+            _ => Transition::Drains,
+        };
+        // A page that stays open stays where it is.
+        if transition != Transition::Drains
+            || page.place.get() == Place::Blocked
+            || page.place.get() == Place::Apart
+        {
+            self.settle_or_give(table, slot.page, give);
+        }
+        (transition, None)
+    }
+
+    /// A page-block of a not-full page becomes the source of a move.
+    fn depart(&mut self, table: &Table<'_>) -> Option<Slot> {
+        let mut number = self.lists[Place::Open as usize].last;
+        if number == NONE {
+            number = self.lists[Place::Blocked as usize].last;
+        }
+        if number == NONE {
+            return None;
+        }
+        let page = table.page(number);
+        let block = table.bits(number).depart() as u32;
+        page.used.set(page.used.get() - 1);
+        page.sources.set(page.sources.get() + 1);
+        self.sources += 1;
+        if page.used.get() == 0 {
+            self.settle(table, number);
+        }
+        Some(Slot {
+            page: number,
+            block,
+        })
+    }
+
+    /// Ends a move: the bytes have arrived, the source is free. O(1).
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, table: &Table<'_>, from: Slot, give: impl FnOnce(u32)) {
+        let page = table.page(from.page);
+        page.sources.set(page.sources.get() - 1);
+        self.sources -= 1;
+        table.bits(from.page).leave(from.block as usize);
+        self.settle_or_give(table, from.page, give);
+    }
+
+    /// Whether taking back the move from this page-block keeps n within κ.
+    pub(super) fn recallable(&self, table: &Table<'_>, from: Slot) -> bool {
+        self.not_full == 0 || table.page(from.page).place.get() == Place::Blocked
+    }
+
+    /// Takes back a move for a request that found no room: the source stays, and the target
+    /// is the request's. O(1).
+    pub(super) fn recall(&mut self, table: &Table<'_>, moved: Move) -> (Slot, Transition) {
+        let page = table.page(moved.from.page);
+        page.sources.set(page.sources.get() - 1);
+        page.used.set(page.used.get() + 1);
+        self.sources -= 1;
+        self.used += 1;
+        table.bits(moved.from.page).stay(moved.from.block as usize);
+        self.settle(table, moved.from.page);
+        (moved.to, Transition::Recalls)
+    }
+
+    /// A used page-block is pinned. O(1).
+    pub(super) fn pin(&mut self, table: &Table<'_>, number: u32) {
+        let page = table.page(number);
+        page.pins.set(page.pins.get() + 1);
+        if page.pins.get() == 1 {
+            self.settle(table, number);
+        }
+    }
+
+    /// A page-block is pinned no more. O(1). While [`surplus`](Class::surplus) then gives
+    /// moves, they are to be made.
+    pub(super) fn unpin(&mut self, table: &Table<'_>, number: u32) {
+        let page = table.page(number);
+        page.pins.set(page.pins.get() - 1);
+        if page.pins.get() == 0 {
+            self.settle(table, number);
+        }
+    }
+
+    /// While more than κ pages are not full, a move from one of them into another. O(1).
+    pub(super) fn surplus(&mut self, table: &Table<'_>) -> Option<Move> {
+        let open = self.lists[Place::Open as usize];
+        if self.not_full <= self.kappa || open.first == NONE {
+            return None;
+        }
+        let to = open.first;
+        let from = match open.last {
+            last if last == to => self.lists[Place::Blocked as usize].last,
+            last => last,
+        };
+        if from == NONE {
+            return None;
+        }
+        // The target first: it may fill its page, which is then no candidate for a source.
+        let page = table.page(to);
+        page.used.set(page.used.get() + 1);
+        let block = table.bits(to).take() as u32;
+        let source = table.page(from);
+        let leaving = table.bits(from).depart() as u32;
+        source.used.set(source.used.get() - 1);
+        source.sources.set(source.sources.get() + 1);
+        self.sources += 1;
+        self.settle(table, to);
+        self.settle(table, from);
+        Some(Move {
+            from: Slot {
+                page: from,
+                block: leaving,
+            },
+            to: Slot { page: to, block },
+        })
+    }
+
+    /// Where a page of this class belongs now; `None` for back to the supply.
+    #[inline(always)]
+    fn belongs(&self, table: &Table<'_>, number: u32) -> Option<Place> {
+        let page = table.page(number);
+        let (used, sources) = (u32::from(page.used.get()), u32::from(page.sources.get()));
+        let room = used + sources < self.blocks;
+        Some(match (used, page.pins.get()) {
+            (0, _) if sources == 0 => return None,
+            (0, _) => Place::Apart,
+            (_, 1..) if room => Place::Held,
+            (_, 1..) => Place::Apart,
+            _ if room => Place::Open,
+            _ if used < self.blocks => Place::Blocked,
+            _ => Place::Apart,
+        })
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, table: &Table<'_>, number: u32) {
+        let place = self.belongs(table, number);
+        debug_assert!(place.is_some());
+        self.enter(table, number, place.unwrap_or(Place::Apart));
+    }
+
+    #[inline(always)]
+    fn settle_or_give(&mut self, table: &Table<'_>, number: u32, give: impl FnOnce(u32)) {
+        match self.belongs(table, number) {
+            Some(place) => self.enter(table, number, place),
+            None => {
+                self.enter(table, number, Place::Apart);
+                self.pages -= 1;
+                give(number);
+            }
+        }
+    }
+
+    /// Puts a page into the list of a place, out of the one that it is in.
+    #[inline(always)]
+    fn enter(&mut self, table: &Table<'_>, number: u32, place: Place) {
+        let page = table.page(number);
+        let before = page.place.get();
+        if before == place {
+            return;
+        }
+        page.place.set(place);
+        if (before as usize) < LISTS {
+            self.lists[before as usize].remove(table, number);
+            self.not_full -= u32::from(before != Place::Held);
+        }
+        if (place as usize) < LISTS {
+            self.lists[place as usize].push(table, number);
+            self.not_full += u32::from(place != Place::Held);
+        }
+    }
+
+    /// The state of the automaton: h, n, and the bytes that only this state explains.
+    pub(super) fn state(&self, table: &Table<'_>) -> ClassState {
+        let (mut held, mut source_pages) = (0, 0);
+        for page in table.pages {
+            if page.class.get() == self.number && page.place.get() != Place::Unowned {
+                held += u32::from(page.pins.get() > 0);
+                source_pages += u32::from(page.used.get() == 0);
+            }
+        }
+        ClassState {
+            block: self.bytes as usize,
+            blocks: self.blocks,
+            used: self.used,
+            not_full: self.not_full,
+            pages: self.pages,
+            sources: self.sources,
+            held,
+            source_pages,
+        }
+    }
+
+    /// Verifies lists, counts and bitmaps, and that n is within κ. Linear in pages.
+    pub(super) fn check(&self, table: &Table<'_>) -> bool {
+        let mut counted = [0u32; LISTS];
+        let (mut used, mut sources, mut pages) = (0, 0, 0);
+        for (number, page) in table.pages.iter().enumerate() {
+            if page.place.get() == Place::Unowned || page.class.get() != self.number {
+                continue;
+            }
+            let Some((free, taken)) = table.bits(number as u32).counts() else {
+                return false;
+            };
+            let left = u32::from(page.sources.get());
+            if taken != usize::from(page.used.get())
+                || free as u32 + taken as u32 + left != self.blocks
+                || self.belongs(table, number as u32) != Some(page.place.get())
+            {
+                return false;
+            }
+            used += taken as u32;
+            sources += left;
+            pages += 1;
+            if let Some(count) = counted.get_mut(page.place.get() as usize) {
+                *count += 1;
+            }
+        }
+        let linked = [Place::Open, Place::Blocked, Place::Held]
+            .iter()
+            .all(|&place| self.length(table, place, pages) == Some(counted[place as usize]));
+        let not_full = counted[Place::Open as usize] + counted[Place::Blocked as usize];
+        linked
+            && not_full == self.not_full
+            && not_full <= self.kappa
+            && (used, sources, pages) == (self.used, self.sources, self.pages)
+    }
+
+    fn length(&self, table: &Table<'_>, place: Place, most: u32) -> Option<u32> {
+        let list = self.lists[place as usize];
+        let (mut number, mut before, mut count) = (list.first, NONE, 0);
+        while number != NONE {
+            let page = table.pages.get(number as usize)?;
+            if page.place.get() != place || page.previous.get() != before || count == most {
+                return None;
+            }
+            count += 1;
+            before = number;
+            number = page.next.get();
+        }
+        (list.last == before).then_some(count)
+    }
+
+    /// Pages are taken from and given back to a supply that nothing else uses meanwhile.
+    #[inline(always)]
+    pub(super) fn free_into(
+        &mut self,
+        table: &Table<'_>,
+        slot: Slot,
+        supply: &mut Supply,
+    ) -> (Transition, Option<Move>) {
+        self.free(table, slot, |number| supply.give(table, number))
+    }
+}
+
+/// The state of a size class, as the slides write it, and what explains its pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassState {
+    /// Bytes of a page-block, β.
+    pub block: usize,
+    /// Page-blocks of a page, π.
+    pub blocks: u32,
+    /// Used page-blocks, h.
+    pub used: u32,
+    /// Not-full pages, n.
+    pub not_full: u32,
+    /// Pages of the class.
+    pub pages: u32,
+    /// Page-blocks that are being left by moves.
+    pub sources: u32,
+    /// Pages with pinned page-blocks.
+    pub held: u32,
+    /// Pages in which nothing but sources is left.
+    pub source_pages: u32,
+}

@@ -1,0 +1,138 @@
+//! Where the tables of a compact-fit heap lie in the memory that it was given.
+//!
+//! ```text
+//! | classes | class by size | records of pages | bitmaps | … | page 0 | page 1 | →   ← | handle 1 | handle 0 |
+//! ```
+//!
+//! Invariant: parts do not overlap, each is aligned for what lies there, and the blocks of
+//! page 0 begin at the alignment of the layout.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::automaton::Class;
+use super::backing::RECORD;
+use super::bits;
+use super::handles::{ENTRY, Handles};
+use super::options::{Options, Unfit};
+use super::table::{Page, Table};
+use crate::store::tagged::Memory;
+
+/// Blocks are aligned to this at most, where the page is as large.
+const ALIGN: usize = 4096;
+
+/// The tables, made, and the memory that is left for pages and handles.
+pub(super) struct Tables {
+    pub(super) classes: &'static mut [Class],
+    pub(super) by_size: &'static [Cell<u8>],
+    pub(super) table: Table<'static>,
+    pub(super) handles: Handles,
+    /// Record of the first page-block; the block behind it is aligned to `align`.
+    pub(super) base: NonNull<u8>,
+    /// Bytes from `base` to the end of the handles.
+    pub(super) space: usize,
+    pub(super) align: usize,
+}
+
+/// Hands out aligned parts of a memory, front to back.
+struct Cursor {
+    at: NonNull<u8>,
+    left: usize,
+}
+
+impl Cursor {
+    fn skip(&mut self, bytes: usize) -> Result<NonNull<u8>, Unfit> {
+        if bytes > self.left {
+            return Err(Unfit::TooSmall(bytes - self.left));
+        }
+        let at = self.at;
+        // SAFETY: `bytes` more are left of the memory behind `at`.
+        self.at = unsafe { at.add(bytes) };
+        self.left -= bytes;
+        Ok(at)
+    }
+
+    /// A slice of `count` values.
+    fn slice<T>(
+        &mut self,
+        count: usize,
+        value: impl Fn(usize) -> T,
+    ) -> Result<&'static mut [T], Unfit> {
+        let padding = self.at.as_ptr().align_offset(align_of::<T>());
+        self.skip(padding)?;
+        let bytes = count
+            .checked_mul(size_of::<T>())
+            .ok_or(Unfit::TooSmall(usize::MAX))?;
+        let first = self.skip(bytes)?.cast::<T>();
+        for index in 0..count {
+            // SAFETY: within the part that was just taken, aligned for T.
+            unsafe { first.add(index).write(value(index)) };
+        }
+        // SAFETY: `count` values were written; the memory is the heap's for ever.
+        Ok(unsafe { core::slice::from_raw_parts_mut(first.as_ptr(), count) })
+    }
+}
+
+impl Tables {
+    /// Lays out the tables for pages of `behind` bytes of memory each.
+    pub(super) fn new(
+        options: &Options,
+        memory: Memory,
+        identity: u16,
+        behind: usize,
+    ) -> Result<Self, Unfit> {
+        options.validate(RECORD)?;
+        let partition = &options.partition;
+        let mut cursor = Cursor {
+            at: memory.start(),
+            left: memory.bytes(),
+        };
+        let count = partition.classes(RECORD).count();
+        let kappa = options.kappa.limit();
+        let mut sizes = [0u32; super::options::CLASSES];
+        for (size, block) in sizes.iter_mut().zip(partition.classes(RECORD)) {
+            *size = block as u32;
+        }
+        let classes = cursor.slice(count, |index| {
+            Class::new(index as u8, sizes[index] as usize, partition.page, kappa)
+        })?;
+        let granules = (partition.largest + RECORD).div_ceil(super::options::GRANULE);
+        let by_size = cursor.slice(granules + 1, |granules| {
+            let bytes = (granules * super::options::GRANULE) as u32;
+            Cell::new(sizes[..count].partition_point(|&size| size < bytes) as u8)
+        })?;
+        let most = classes.iter().map(|class| class.blocks).max().unwrap_or(1) as usize;
+        debug_assert!(most <= bits::MOST);
+        let stride = bits::words_for(most);
+        let pages = cursor.left / (behind + Table::record_bytes(stride));
+        let records = cursor.slice(pages, |_| Page::unowned())?;
+        let words = cursor.slice(pages * stride, |_| Cell::new(0usize))?;
+        // A page's worth of alignment only where it is cheap.
+        let align = match pages {
+            64.. => partition.page.min(ALIGN),
+            _ => super::options::GRANULE,
+        };
+        let padding = cursor.at.as_ptr().wrapping_add(RECORD).align_offset(align);
+        let base = cursor.skip(padding).map(|_| cursor.at)?;
+        let end = (base.as_ptr() as usize + cursor.left) & !(ENTRY - 1);
+        let space = end.saturating_sub(base.as_ptr() as usize);
+        if space < behind + ENTRY {
+            return Err(Unfit::TooSmall(behind + ENTRY - space));
+        }
+        // SAFETY: the end lies within the memory; what is before it is granted by the heap.
+        let handles = unsafe { Handles::new(base.add(space), identity) };
+        Ok(Tables {
+            classes,
+            by_size,
+            table: Table {
+                pages: records,
+                words,
+                stride,
+            },
+            handles,
+            base,
+            space,
+            align,
+        })
+    }
+}
