@@ -29,6 +29,7 @@ pub mod heap;
 mod layout;
 pub mod moving;
 pub mod options;
+pub mod plain;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -38,3 +39,4 @@ pub use handles::{BadHandle, ENTRY, Handle, MOST_HANDLES, MOST_PINS};
 pub use heap::{CompactFit, Compaction, Fragmentation, MOVES, Refused, Resize};
 pub use moving::Copying;
 pub use options::{Kappa, Options, Partition, Unfit};
+pub use plain::NonCompacting;

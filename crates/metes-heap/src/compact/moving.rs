@@ -7,7 +7,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU16, Ordering};
 
 use super::backing::{Backing, Place, RECORD, Record};
-use super::handles::{BadHandle, Handle};
+use super::handles::{BadHandle, Handle, Handles};
 use super::heap::{CompactFit, Parts};
 use super::layout::Tables;
 use super::options::{GRANULE, Options, Unfit};
@@ -142,7 +142,9 @@ impl CompactFit<Copying> {
     /// [`Unfit`] when options contradict each other, or the memory is too small.
     pub fn new(options: &Options, memory: Memory) -> Result<Self, Unfit> {
         let identity = unique_identity().ok_or(Unfit::Identities)?;
-        let tables = Tables::new(options, memory, identity, options.partition.page)?;
+        let tables = Tables::new(options, memory, RECORD, options.partition.page)?;
+        // SAFETY: the end lies within the memory, and the heap grants what is before it.
+        let handles = unsafe { Handles::new(tables.base.add(tables.space), identity) };
         let backing = Copying {
             base: tables.base,
             space: tables.space,
@@ -155,7 +157,7 @@ impl CompactFit<Copying> {
                 table: tables.table,
                 classes: tables.classes,
                 by_size: tables.by_size,
-                handles: tables.handles,
+                handles,
                 align: tables.align,
             },
         ))
