@@ -39,7 +39,7 @@ use workload::Workload;
 pub(crate) enum Error {
     #[error("no heap is named '{name}'; known are {known}")]
     UnknownHeap { name: String, known: String },
-    #[error("no workload is named '{name}'; known are mix, emb, lifo")]
+    #[error("no workload is named '{name}'; known are mix, emb, lifo, equal")]
     UnknownWorkload { name: String },
     #[error("{}, line {line}: {why}; expected op,block,size[,align[,thread]]", path.display())]
     Trace {
