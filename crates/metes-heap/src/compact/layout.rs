@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 use super::automaton::Class;
 use super::bits;
 use super::handles::ENTRY;
-use super::options::{Options, Unfit};
+use super::options::{GRANULE, Options, Unfit};
 use super::table::Table;
 use crate::store::tagged::Memory;
 
@@ -35,7 +35,8 @@ pub(super) struct Tables {
 /// The class of `bytes` of record and request, which are at most those of the largest.
 #[inline(always)]
 pub(super) fn class_by_size(by_size: &[Cell<u8>], bytes: usize) -> usize {
-    let granules = (bytes + super::options::GRANULE - 1) / super::options::GRANULE;
+    // A shift: `div_ceil` would guard against an overflow that cannot be.
+    let granules = (bytes + GRANULE - 1) >> GRANULE.trailing_zeros();
     debug_assert!(granules < by_size.len());
     // SAFETY: `Tables::new` made an entry for the granules of the largest request and below.
     usize::from(unsafe { by_size.get_unchecked(granules) }.get())
@@ -107,9 +108,9 @@ impl Tables {
         let classes = cursor.slice(count, |index| {
             Class::new(index as u8, sizes[index] as usize, partition.page, kappa)
         })?;
-        let granules = (partition.largest + record).div_ceil(super::options::GRANULE);
+        let granules = (partition.largest + record).div_ceil(GRANULE);
         let by_size = cursor.slice(granules + 1, |granules| {
-            let bytes = (granules * super::options::GRANULE) as u32;
+            let bytes = (granules * GRANULE) as u32;
             Cell::new(sizes[..count].partition_point(|&size| size < bytes) as u8)
         })?;
         let most = classes.iter().map(|class| class.blocks).max().unwrap_or(1) as usize;
@@ -123,7 +124,7 @@ impl Tables {
         // A page's worth of alignment only where it is cheap.
         let align = match pages {
             64.. => partition.page.min(ALIGN),
-            _ => super::options::GRANULE,
+            _ => GRANULE,
         };
         let padding = cursor.at.as_ptr().wrapping_add(record).align_offset(align);
         let base = cursor.skip(padding).map(|_| cursor.at)?;
