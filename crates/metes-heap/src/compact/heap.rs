@@ -71,7 +71,8 @@ pub struct Compaction {
     serial: u32,
 }
 
-/// Where the bytes of the heap go. All in bytes.
+/// Where the bytes of the heap go. All in bytes of memory: behind a block table, free
+/// page-blocks and sources of moves have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fragmentation {
     /// Requested bytes of the blocks in use.
@@ -127,9 +128,10 @@ pub(super) struct Parts<B> {
 
 impl<B: Backing> CompactFit<B> {
     pub(super) fn from_parts(options: &Options, parts: Parts<B>) -> Self {
-        let limit = parts.backing.pages_beside(0).min(parts.table.count());
+        let mut backing = parts.backing;
+        let limit = backing.pages_beside(0).min(parts.table.count());
         CompactFit {
-            backing: parts.backing,
+            backing,
             table: parts.table,
             classes: parts.classes,
             by_size: parts.by_size,
@@ -228,7 +230,7 @@ impl<B: Backing> CompactFit<B> {
 
     #[inline(always)]
     fn take(&mut self, class: usize, size: usize) -> Result<(Handle, Transition), Refused> {
-        let (backing, supply) = (&self.backing, &mut self.supply);
+        let (backing, supply) = (&mut self.backing, &mut self.supply);
         let owner = self
             .handles
             .take(|bytes| {
@@ -741,12 +743,17 @@ impl<B: Backing> CompactFit<B> {
             let (pages, blocks) = (class.pages as usize, class.blocks as usize);
             let free = pages * blocks - (class.used + class.sources) as usize;
             used += class.used as usize * class.block;
-            found.page_internal += pages * (page - blocks * class.block);
-            found.transient += class.sources as usize * class.block;
-            found.size_class += free * class.block;
+            if self.backing.spare().is_none() {
+                found.page_internal += pages * (page - blocks * class.block);
+                found.transient += class.sources as usize * class.block;
+                found.size_class += free * class.block;
+            }
         }
         found.page_block_internal = used - found.live;
-        found.spare = (self.supply.extent - self.supply.owned) as usize * page;
+        found.spare = match self.backing.spare() {
+            Some(spare) => spare,
+            None => (self.supply.extent - self.supply.owned) as usize * page,
+        };
         found
     }
 

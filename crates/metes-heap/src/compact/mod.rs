@@ -24,6 +24,7 @@
 pub mod automaton;
 pub mod backing;
 mod bits;
+pub mod block_table;
 mod handles;
 pub mod heap;
 mod layout;
@@ -35,6 +36,7 @@ mod table;
 mod tests;
 
 pub use automaton::{ClassState, Slot, Transition};
+pub use block_table::BlockTable;
 pub use handles::{BadHandle, ENTRY, Handle, MOST_HANDLES, MOST_PINS};
 pub use heap::{CompactFit, Compaction, Fragmentation, MOVES, Refused, Resize};
 pub use moving::Copying;

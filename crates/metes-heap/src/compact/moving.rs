@@ -46,7 +46,7 @@ unsafe impl Backing for Copying {
     const COPIES: bool = true;
 
     #[inline(always)]
-    fn pages_beside(&self, table: usize) -> u32 {
+    fn pages_beside(&mut self, table: usize) -> u32 {
         (self.space.saturating_sub(table) >> self.page_log2) as u32
     }
 
@@ -116,6 +116,10 @@ unsafe impl Backing for Copying {
 
     fn bytes(&self, pages: u32) -> usize {
         (pages as usize) << self.page_log2
+    }
+
+    fn spare(&self) -> Option<usize> {
+        None
     }
 
     fn record_bytes(&self, _pages: u32) -> usize {

@@ -315,6 +315,44 @@ proptest! {
         prop_assert_eq!(model.heap.check(), Ok(()));
         prop_assert_eq!(model.heap.pages().0, 0);
     }
+
+    #[test]
+    fn block_table_keeps_bytes_and_bounds(
+        steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 }),
+        kappa in 0u32..4,
+        increment in proptest::option::of(1usize..100),
+        // Few page-blocks a page make moves whose targets must leave again.
+        frame in proptest::sample::select(vec![16usize, 32, 64]),
+        smallest in proptest::sample::select(vec![32usize, 224]),
+    ) {
+        let mut options = options(1024, kappa, increment);
+        options.partition.smallest = smallest;
+        options.partition.granule = frame;
+        let heap = CompactFit::with_block_table(&options, memory(48 << 10)).unwrap();
+        let mut model = Model {
+            heap,
+            live: vec![],
+            under: vec![],
+            fill: 0,
+            kappa: options.kappa.limit(),
+        };
+        for step in &steps {
+            // Blocks are not contiguous, so there is nothing to pin.
+            model.run(step, |_, _| None);
+            model.verify()?;
+        }
+        model.heap.finish_all();
+        prop_assert_eq!(model.heap.moves(), 0);
+        model.verify()?;
+        for (handle, _, pins) in model.live.drain(..) {
+            for _ in pins {
+                model.heap.unpin(handle).unwrap();
+            }
+            model.heap.free(handle).unwrap();
+        }
+        prop_assert_eq!(model.heap.check(), Ok(()));
+        prop_assert_eq!(model.heap.pages().0, 0);
+    }
 }
 
 /// A heap with two page-blocks a page, fully compacting, in increments.
