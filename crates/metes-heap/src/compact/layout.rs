@@ -20,6 +20,38 @@ use crate::store::tagged::Memory;
 /// Blocks are aligned to this at most, where the page is as large.
 const ALIGN: usize = 4096;
 
+/// Bytes that a moving heap needs beside pages and handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Classes and the class of each size.
+    pub fixed: usize,
+    /// Record and bitmaps of a page.
+    pub page_record: usize,
+    /// Most bytes lost to alignment.
+    pub alignment: usize,
+}
+
+impl Needs {
+    /// Bytes of record in each page-block of a moving heap.
+    pub const RECORD: usize = super::backing::RECORD;
+
+    /// What a heap with these options needs on this target.
+    pub fn of(options: &Options) -> Self {
+        let partition = &options.partition;
+        let count = partition.classes(Self::RECORD).count();
+        let most = partition
+            .classes(Self::RECORD)
+            .next()
+            .map_or(1, |block| partition.page / block);
+        let granules = (partition.largest + Self::RECORD).div_ceil(GRANULE) + 1;
+        Needs {
+            fixed: count * size_of::<Class>() + granules,
+            page_record: Table::record_bytes(most),
+            alignment: partition.page.min(ALIGN) + align_of::<Class>() + 4 * ENTRY,
+        }
+    }
+}
+
 /// The tables, made, and the memory that is left for pages and handles.
 pub(super) struct Tables {
     pub(super) classes: &'static mut [Class],
