@@ -15,7 +15,7 @@ use super::row::{Metrics, Row, Status};
 use crate::energy::PriceReport;
 use crate::hierarchy::Counts;
 use crate::replay::Replayer;
-use crate::space::Parameters;
+use crate::space::{Parameters, Space};
 
 /// Most heaps that are replayed once more for their course.
 const DETAILS: usize = 50;
@@ -101,18 +101,20 @@ pub struct Detail {
     pub price: Option<PriceReport>,
 }
 
-fn heap(evaluator: &Evaluator<'_>, row: &Row) -> Option<Heap> {
-    let space = evaluator.space();
-    let config = space.describe(row.number)?;
-    Some(Heap {
-        number: row.number,
-        named: space.named(row.number).map(str::to_owned),
-        status: row.status.name(),
-        heap: config.name(),
-        parameters: Parameters::of(&config),
-        toml: config.to_toml(),
-        metrics: row.metrics,
-    })
+impl Heap {
+    /// The heap of a row; `None` where its number is not of the space.
+    pub fn of(space: &Space, row: &Row) -> Option<Heap> {
+        let config = space.describe(row.number)?;
+        Some(Heap {
+            number: row.number,
+            named: space.named(row.number).map(str::to_owned),
+            status: row.status.name(),
+            heap: config.name(),
+            parameters: Parameters::of(&config),
+            toml: config.to_toml(),
+            metrics: row.metrics,
+        })
+    }
 }
 
 /// The heaps of a front as `heap.toml` texts, in its order.
@@ -146,7 +148,8 @@ fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
 impl Found {
     /// The document; replays up to 50 heaps once more for their course.
     pub fn new(evaluator: &Evaluator<'_>, manifest: Manifest, summary: &Summary) -> Self {
-        let heaps = |rows: &[Row]| rows.iter().filter_map(|row| heap(evaluator, row)).collect();
+        let space = evaluator.space();
+        let heaps = |rows: &[Row]| rows.iter().filter_map(|row| Heap::of(space, row)).collect();
         let mut chosen: Vec<&Row> = Vec::new();
         let complete = (summary.named.iter()).filter(|row| row.status == Status::Complete);
         for row in summary.front.iter().take(DETAILS - 10).chain(complete) {

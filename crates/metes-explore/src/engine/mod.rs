@@ -12,6 +12,7 @@
 //! same bytes come out; and ending replays early changes no point of the front.
 
 pub mod contest;
+mod dialogue;
 mod document;
 mod evaluate;
 mod explorer;
@@ -27,6 +28,7 @@ mod row;
 mod searcher;
 mod seed;
 
+pub use dialogue::{Answer, Dialogue, QuestionError, SpaceAxes};
 pub use document::{Detail, Found, Heap, Volume, describe_front};
 pub use evaluate::Evaluator;
 pub use explorer::{Explorer, Method, Plan, Progress, Shard, Work};

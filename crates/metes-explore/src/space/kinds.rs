@@ -5,6 +5,7 @@
 use metes_heap::description::GENERAL;
 use metes_heap::{Fit, IndexKind, Limits, Links, Order};
 
+use super::axes::Axis;
 use super::description::{Given, SpaceDescription};
 use super::folded::Folded;
 use super::values::{Count, Depth, Family, Item, MaxFit, Probes, Size};
@@ -22,6 +23,21 @@ pub(super) fn or<T: Item>(given: &Given<T>, default: &[T]) -> Vec<T> {
         Some(values) => values.get_ref().0.clone(),
         None => default.to_vec(),
     }
+}
+
+/// A parameter of some values.
+pub(super) fn axis<T: Item>(name: &str, values: &[T]) -> Axis {
+    Axis::new(name, values.iter().map(Item::value).collect())
+}
+
+/// The families of a description as a parameter, and the parameters of each.
+pub(super) fn axes(description: &SpaceDescription) -> (Axis, Vec<Vec<Axis>>) {
+    let ranges = Ranges::of(description);
+    let families = ranges.families.iter();
+    (
+        axis("general.index", &ranges.families),
+        families.map(|&family| ranges.axes(family)).collect(),
+    )
 }
 
 /// The values that kinds are made of.
@@ -90,6 +106,33 @@ impl Ranges {
             self.down_to.len(),
         ]);
         radices
+    }
+
+    /// The parameters of a family, those of [`radices`](Self::radices), but for
+    /// limits that it does not have.
+    fn axes(&self, family: Family) -> Vec<Axis> {
+        let mut axes = match family {
+            Family::List => vec![
+                axis("list.fit", &self.fits),
+                axis("list.order", &self.orders),
+                axis("list.links", &self.links),
+                axis("list.max_fit", &self.max_fits),
+                axis("list.depth", &self.depths),
+            ],
+            Family::Classes => vec![
+                axis("classes.second_level", &self.second_levels),
+                axis("classes.probes", &self.probes),
+            ],
+            Family::Kingsley => return Vec::new(),
+            Family::Buddy => return vec![axis("buddy.order", &self.buddies)],
+        };
+        axes.extend([
+            axis("coalescing.pools", &self.coalescing),
+            axis("coalescing.up_to", &self.up_to),
+            axis("splitting.pools", &self.splitting),
+            axis("splitting.down_to", &self.down_to),
+        ]);
+        axes
     }
 
     /// The kind at a grid point, canonical for so many pools.
@@ -196,6 +239,23 @@ impl Kinds {
     pub(super) fn get(&self, kind: usize) -> Option<Kind> {
         let (family, number) = self.locate(kind)?;
         self.families[family].values().get(number).copied()
+    }
+
+    /// Family and first grid point of a kind.
+    pub(super) fn digits(&self, kind: usize) -> Option<(usize, Vec<usize>)> {
+        let (family, number) = self.locate(kind)?;
+        Some((family, self.families[family].digits(number as u32)))
+    }
+
+    /// How many parameters the grid of a family has.
+    pub(super) fn radices(&self, family: usize) -> usize {
+        self.families[family].radices()
+    }
+
+    /// The kind of a grid point of a family.
+    pub(super) fn at(&self, family: usize, digits: &[usize]) -> Option<usize> {
+        let number = self.families[family].at(digits)?;
+        Some(self.base(family) + number as usize)
     }
 
     /// Kinds one parameter away, and the plainest of every other family.

@@ -9,6 +9,7 @@
 //! Invariant: what a number names depends on the description and on the sizes
 //! that the trace requests, on nothing else.
 
+mod axes;
 mod description;
 mod error;
 mod folded;
@@ -23,12 +24,14 @@ mod values;
 
 use metes_config::{Config, Source};
 
+pub use axes::{Axis, AxisError, AxisValue, AxisValues};
 pub use description::{PAPER, PROTOTYPE, SpaceDescription};
 pub use error::SpaceError;
 pub use parameters::Parameters;
 pub use suggested::{Point, Suggested};
 
 use crate::events::Events;
+use axes::Axes;
 use folded::Folded;
 use kinds::Kinds;
 use sizes::Sizes;
@@ -48,6 +51,7 @@ pub struct Space {
     ends: Vec<u64>,
     /// Names and first sizes of the memory levels.
     levels: Vec<(String, usize)>,
+    axes: Axes,
     raw: u128,
     text: String,
 }
@@ -95,7 +99,13 @@ impl Space {
             size += kinds[structure.pools() - 1].len() as u64;
             ends.push(size);
         }
+        let (family, own) = kinds::axes(description);
         Ok(Space {
+            axes: Axes {
+                structure: plan.axes(),
+                family,
+                kinds: own,
+            },
             baselines,
             structures,
             kinds,
@@ -165,6 +175,41 @@ impl Space {
     /// What the parameters of a number are, as results show them.
     pub fn parameters(&self, number: u64) -> Option<Parameters> {
         Some(Parameters::of(&self.describe(number)?))
+    }
+
+    /// The parameters that configurations are chosen by, and their values.
+    pub fn axes(&self) -> Vec<Axis> {
+        self.axes.all()
+    }
+
+    /// The values of a number; `None` for heaps to compare with, which have
+    /// none, and outside of the space. Parameters that cannot matter have their
+    /// first value. O(log structures).
+    pub fn values(&self, number: u64) -> Option<AxisValues> {
+        let (place, kind) = self.locate(number)?;
+        let (family, digits) = self.kinds[self.pools(place) - 1].digits(kind)?;
+        let structure = self.structures.digits(place as u32);
+        Some(self.axes.values(&structure, family, &digits))
+    }
+
+    /// The number of values; what is left out has its first value.
+    ///
+    /// # Errors
+    /// [`AxisError`] for what the space does not have, and for values that
+    /// together are no heap.
+    pub fn number(&self, values: &AxisValues) -> Result<u64, AxisError> {
+        let (structure, family, mut kind) = self.axes.point(values)?;
+        let place = self.structures.at(&structure).ok_or(AxisError::NoHeap)? as usize;
+        let kinds = &self.kinds[self.pools(place) - 1];
+        // Kinds without limits of their own have dead ones in their grid.
+        kind.resize(kinds.radices(family), 0);
+        let kind = kinds.at(family, &kind).ok_or(AxisError::NoHeap)?;
+        Ok(self.base(place) + kind as u64)
+    }
+
+    /// General pools whose kind is chosen.
+    fn pools(&self, structure: usize) -> usize {
+        self.structures.values()[structure].pools()
     }
 
     /// All numbers that differ in one parameter, ascending. A heap to compare

@@ -11,9 +11,10 @@ use metes_heap::description::{
 use metes_heap::objects::{GRANULE, LARGEST};
 use metes_heap::{Description, Geometry, IndexKind, Limits, Links, Order};
 
+use super::axes::{Axis, AxisValue};
 use super::description::SpaceDescription;
 use super::folded::Folded;
-use super::kinds::{Kind, or};
+use super::kinds::{Kind, axis, or};
 use super::sizes::{Sizes, objects};
 use super::values::{Count, Set, Size, Word};
 
@@ -202,6 +203,38 @@ impl<'s> Plan<'s> {
         ];
         radices.extend(self.level_sizes.iter().map(Vec::len));
         radices
+    }
+
+    /// The parameters of structures, those of [`radices`](Self::radices).
+    pub(super) fn axes(&self) -> Vec<Axis> {
+        let name = |level: u8| {
+            let name = self.level_names.get(usize::from(level));
+            name.map(|name| AxisValue::Word(name.clone()))
+        };
+        let names = |name: &str, sets: Vec<Vec<Option<AxisValue>>>| {
+            let set =
+                |set: Vec<Option<AxisValue>>| AxisValue::of(set.into_iter().flatten().collect());
+            Axis::new(name, sets.into_iter().map(set).collect())
+        };
+        let general = self.general_levels.iter();
+        let general = general.map(|set| set.iter().map(|&level| name(level)).collect());
+        let dedicated = self.dedicated_levels.iter();
+        let dedicated = dedicated.map(|set| set.iter().map(|level| name((*level)?)).collect());
+        let mut axes = vec![
+            axis("general.count", &self.counts),
+            axis("general.split", &self.splits),
+            names("general.level", general.collect()),
+            axis("dedicated.count", &self.dedicated_counts),
+            names("dedicated.level", dedicated.collect()),
+            axis("objects.count", &self.object_counts),
+            axis("objects.slab", &self.slabs),
+            axis("arena.increment", &self.increments),
+            axis("dedicated.order", &self.dedicated_orders),
+            axis("dedicated.links", &self.dedicated_links),
+        ];
+        let levels = self.level_names.iter().zip(&self.level_sizes);
+        axes.extend(levels.map(|(name, sizes)| axis(&format!("level.{name}"), sizes)));
+        axes
     }
 
     /// Grid points.

@@ -105,6 +105,105 @@ fn what_is_described_is_written_and_read_back() {
 }
 
 #[test]
+fn values_and_numbers_name_each_other() {
+    let space = space(MIXED).unwrap();
+    for number in space.baselines()..space.size() {
+        let values = space.values(number).unwrap();
+        assert_eq!(space.number(&values), Ok(number), "{values:?}");
+    }
+    assert_eq!(space.values(0), None, "a heap to compare with has none");
+    assert_eq!(space.values(space.size()), None);
+    // What is left out has its first value.
+    let (first, none) = (space.baselines(), AxisValues::new());
+    assert_eq!(space.number(&none), Ok(first));
+}
+
+/// Values as a question has them.
+fn values(json: &str) -> AxisValues {
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn parameters_that_cannot_matter_name_the_same() {
+    let space = space(MIXED).unwrap();
+    let number = |json: &str| space.number(&values(json));
+    let never = number(r#"{"coalescing.pools": 0}"#).unwrap();
+    assert_eq!(
+        number(r#"{"coalescing.pools": 0, "coalescing.up_to": 2048}"#),
+        Ok(never)
+    );
+    assert_ne!(
+        number(r#"{"coalescing.pools": 1, "coalescing.up_to": 2048}"#),
+        Ok(never)
+    );
+    // Those of another index are none of this one's.
+    let buddy = number(r#"{"general.index": "buddy", "buddy.order": "address"}"#).unwrap();
+    let also = r#"{"general.index": "buddy", "buddy.order": "address", "list.fit": "exact"}"#;
+    assert_eq!(number(also), Ok(buddy));
+    let heap = space.describe(buddy).unwrap().heap;
+    let pool = heap.general.iter().next().unwrap();
+    assert_eq!(pool.index, metes_heap::IndexKind::Buddy { lowest: true });
+}
+
+#[test]
+fn axes_are_those_of_the_file() {
+    let space = space(MIXED).unwrap();
+    let axes = space.axes();
+    let axis = |name: &str| axes.iter().find(|axis| axis.name == name).unwrap();
+    let spelt = |name: &str| {
+        let values = axis(name).values.iter().map(ToString::to_string);
+        values.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(spelt("general.level"), "main near+main");
+    assert_eq!(spelt("coalescing.up_to"), "any 2048");
+    assert_eq!(spelt("classes.probes"), "0 all");
+    assert_eq!(spelt("level.near"), "65536 131072");
+    assert_eq!(axis("general.count").index, None);
+    let with = |name: &str| serde_json::to_string(&axis(name).index).unwrap();
+    assert_eq!(with("buddy.order"), r#"["buddy"]"#);
+    assert_eq!(with("splitting.pools"), r#"["list","classes"]"#);
+}
+
+#[test]
+fn values_that_the_space_does_not_have_are_refused() {
+    let space = space(MIXED).unwrap();
+    let wrong = |json: &str| space.number(&values(json)).unwrap_err().to_string();
+    assert_eq!(
+        wrong(r#"{"list.fti": "first"}"#),
+        "the space has no parameter `list.fti` (did you mean `list.fit`?)"
+    );
+    assert_eq!(
+        wrong(r#"{"coalescing.up_to": 77}"#),
+        "`coalescing.up_to` is not 77 in this space: its values are any, 2048"
+    );
+}
+
+#[test]
+fn values_that_are_no_heap_together_are_told_from_wrong_ones() {
+    let text = r#"
+[general]
+count = [1, 2]
+split = [75]
+level = "main"
+[dedicated]
+count = [0, 4]
+level = ["main", "near"]
+[[level]]
+name = "near"
+size = "64 KiB"
+[[level]]
+name = "main"
+size = "4 MiB"
+"#;
+    let space = space(text).unwrap();
+    let number = |json: &str| space.number(&values(json));
+    assert!(number(r#"{"dedicated.count": 4}"#).is_ok());
+    // One in another level is a general pool: five or six of at most four.
+    let far = r#"{"dedicated.count": 4, "dedicated.level": "near"}"#;
+    assert_eq!(number(far), Err(AxisError::NoHeap));
+}
+
+#[test]
 fn neighbours_are_mutual_and_reach_everything() {
     let space = space(MIXED).unwrap();
     let mut reached: HashSet<u64> = HashSet::from([space.baselines()]);

@@ -9,6 +9,8 @@ use std::marker::PhantomData;
 use metes_heap::{Fit, Links, Order};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::axes::AxisValue;
+
 /// What a value can be read from.
 pub(super) trait Item: Sized + Clone + PartialEq {
     /// What is expected, for errors.
@@ -28,9 +30,22 @@ pub(super) trait Item: Sized + Clone + PartialEq {
         Err(de::Error::custom(message))
     }
 
+    /// The value for whoever chooses one: what a space file would say.
+    fn value(&self) -> AxisValue;
+
     /// As the manifest of an exploration has it: two spellings of one value are
     /// the same there.
-    fn spelt(&self) -> String;
+    fn spelt(&self) -> String {
+        self.value().to_string()
+    }
+}
+
+fn number(number: usize) -> AxisValue {
+    AxisValue::Number(number as u64)
+}
+
+fn word(text: &str) -> AxisValue {
+    AxisValue::Word(text.to_owned())
 }
 
 /// The values of one parameter.
@@ -46,9 +61,9 @@ fn one_of<T: Item>(known: &[(&'static str, T)], text: &str) -> Result<T, String>
     })
 }
 
-fn name_of<T: PartialEq>(known: &[(&'static str, T)], value: &T) -> String {
+fn name_of<T: PartialEq>(known: &[(&'static str, T)], value: &T) -> AxisValue {
     let found = known.iter().find(|(_, own)| own == value);
-    found.map_or(String::new(), |(name, _)| (*name).to_owned())
+    word(found.map_or("", |(name, _)| name))
 }
 
 macro_rules! words {
@@ -59,7 +74,7 @@ macro_rules! words {
             fn word(text: &str) -> Result<Self, String> {
                 one_of($known, text)
             }
-            fn spelt(&self) -> String {
+            fn value(&self) -> AxisValue {
                 name_of($known, self)
             }
         }
@@ -97,8 +112,8 @@ impl Item for Count {
         })
     }
 
-    fn spelt(&self) -> String {
-        self.0.to_string()
+    fn value(&self) -> AxisValue {
+        number(self.0)
     }
 }
 
@@ -116,8 +131,8 @@ impl Item for Depth {
         }
     }
 
-    fn spelt(&self) -> String {
-        self.0.to_string()
+    fn value(&self) -> AxisValue {
+        AxisValue::Number(self.0.into())
     }
 }
 
@@ -139,10 +154,10 @@ impl Item for MaxFit {
         one_of(&[("any", MaxFit(0))], text)
     }
 
-    fn spelt(&self) -> String {
+    fn value(&self) -> AxisValue {
         match self.0 {
-            0 => "any".to_owned(),
-            percent => percent.to_string(),
+            0 => word("any"),
+            percent => AxisValue::Number(percent.into()),
         }
     }
 }
@@ -162,10 +177,10 @@ impl Item for Probes {
         one_of(&[("all", Probes(usize::MAX))], text)
     }
 
-    fn spelt(&self) -> String {
+    fn value(&self) -> AxisValue {
         match self.0 {
-            usize::MAX => "all".to_owned(),
-            number => number.to_string(),
+            usize::MAX => word("all"),
+            probes => number(probes),
         }
     }
 }
@@ -198,11 +213,8 @@ impl Item for Size {
         }
     }
 
-    fn spelt(&self) -> String {
-        match self.0 {
-            None => "any".to_owned(),
-            Some(bytes) => bytes.to_string(),
-        }
+    fn value(&self) -> AxisValue {
+        self.0.map_or_else(|| word("any"), number)
     }
 }
 
@@ -219,8 +231,8 @@ impl Item for Word {
         Ok(Word(text.to_owned()))
     }
 
-    fn spelt(&self) -> String {
-        self.0.clone()
+    fn value(&self) -> AxisValue {
+        word(&self.0)
     }
 }
 
@@ -247,9 +259,8 @@ impl<T: Item> Item for Set<T> {
         Ok(Set(values))
     }
 
-    fn spelt(&self) -> String {
-        let parts: Vec<String> = self.0.iter().map(Item::spelt).collect();
-        parts.join("+")
+    fn value(&self) -> AxisValue {
+        AxisValue::of(self.0.iter().map(Item::value).collect())
     }
 }
 
