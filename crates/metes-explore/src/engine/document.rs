@@ -12,6 +12,7 @@ use super::folder::Manifest;
 use super::hypervolume::Scale;
 use super::results::Summary;
 use super::row::{Metrics, Row, Status};
+use super::shortage::{LevelShortage, level_shortages};
 use crate::energy::PriceReport;
 use crate::hierarchy::Counts;
 use crate::replay::Replayer;
@@ -25,7 +26,7 @@ const POINTS: usize = 400;
 /// What an exploration found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// Version of this document.
+    /// Version of this document: 2 has options and levels as JSON.
     pub version: u32,
     /// What it is of.
     pub exploration: Manifest,
@@ -49,6 +50,8 @@ pub struct Found {
     pub front: Vec<Heap>,
     /// The heaps to compare with.
     pub named: Vec<Heap>,
+    /// Levels that are too small for heaps of the space.
+    pub too_small: Vec<LevelShortage>,
     /// How the dominated share of the objectives' space grew.
     pub hypervolume: Vec<Volume>,
     /// The course of the heaps of the front and of the named ones.
@@ -170,7 +173,7 @@ impl Found {
             })
         });
         Found {
-            version: 1,
+            version: 2,
             raw: evaluator.space().raw().to_string(),
             space: evaluator.space().size(),
             configurations: summary.configurations,
@@ -181,6 +184,7 @@ impl Found {
             peak_live: evaluator.events().peak_live(),
             front: heaps(&summary.front),
             named: heaps(&summary.named),
+            too_small: level_shortages(evaluator, &summary.failures),
             hypervolume: volumes.collect(),
             detail: chosen
                 .into_par_iter()

@@ -27,6 +27,7 @@ mod results;
 mod row;
 mod searcher;
 mod seed;
+mod shortage;
 
 pub use dialogue::{Answer, Dialogue, QuestionError, SpaceAxes};
 pub use document::{Detail, Found, Heap, Volume, describe_front};
@@ -42,6 +43,7 @@ pub use results::{SCHEMA_VERSION, Source, Summary, write_results};
 pub use row::{Metrics, Row, Status, decode_rows, encode_rows};
 pub use searcher::{RandomSearch, Searcher};
 pub use seed::Seed;
+pub use shortage::{LevelShortage, level_shortages};
 
 /// Consecutive numbers that are done together.
 pub const UNIT: u64 = 1024;

@@ -23,6 +23,7 @@ mod tests;
 mod values;
 
 use metes_config::{Config, Source};
+use metes_heap::SizeTable;
 
 pub use axes::{Axis, AxisError, AxisValue, AxisValues};
 pub use description::{PAPER, PROTOTYPE, SpaceDescription};
@@ -31,6 +32,7 @@ pub use parameters::Parameters;
 pub use suggested::{Point, Suggested};
 
 use crate::events::Events;
+use crate::fixed_sizes::fitted_sizes;
 use axes::Axes;
 use folded::Folded;
 use kinds::Kinds;
@@ -49,8 +51,8 @@ pub struct Space {
     kinds: Vec<Kinds>,
     /// Numbers before the end of each structure, those of baselines included.
     ends: Vec<u64>,
-    /// Names and first sizes of the memory levels.
-    levels: Vec<(String, usize)>,
+    /// Names of the memory levels.
+    levels: Vec<String>,
     axes: Axes,
     raw: u128,
     text: String,
@@ -90,8 +92,12 @@ impl Space {
         }
         let pools = structures.values().iter().map(Structure::pools);
         let most_pools = pools.max().unwrap_or(1);
+        let fitted = match description.wants_fitted_sizes() {
+            true => fitted_sizes(events),
+            false => SizeTable::DEFAULT,
+        };
         let kinds: Vec<Kinds> = (1..=most_pools)
-            .map(|pools| Kinds::new(description, pools))
+            .map(|pools| Kinds::new(description, pools, fitted))
             .collect();
         let mut size = baselines.len() as u64;
         let mut ends = Vec::with_capacity(structures.len());
@@ -110,7 +116,7 @@ impl Space {
             structures,
             kinds,
             ends,
-            levels: plan.levels(),
+            levels: plan.level_names().to_vec(),
             raw: structure_points * kind_points.iter().sum::<u128>(),
             text: description.canonical(),
         })
@@ -135,6 +141,11 @@ impl Space {
     /// file spells them.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Names of the memory levels, the nearest first; none where all memory is alike.
+    pub fn levels(&self) -> &[String] {
+        &self.levels
     }
 
     /// The name of a heap to compare with.

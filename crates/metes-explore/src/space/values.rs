@@ -6,7 +6,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use metes_heap::{Fit, Links, Order};
+use metes_heap::index::lea::LARGEST_KEPT;
+use metes_heap::{Fit, Links, Order, SizeTable};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::axes::AxisValue;
@@ -93,10 +94,92 @@ pub(super) enum Family {
     Classes,
     Kingsley,
     Buddy,
+    Lea,
+    Ose,
 }
 
 words!(Family, FAMILIES, "an index", "list" => Family::List, "classes" => Family::Classes,
-    "kingsley" => Family::Kingsley, "buddy" => Family::Buddy);
+    "kingsley" => Family::Kingsley, "buddy" => Family::Buddy, "lea" => Family::Lea,
+    "ose" => Family::Ose);
+
+/// Bytes up to which freed blocks are kept aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keep(pub(super) u32);
+
+impl Item for Keep {
+    const EXPECTED: &'static str = "a multiple of 16 up to 256 bytes, or `never`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        match u32::try_from(number) {
+            Ok(size) if size <= LARGEST_KEPT && size.is_multiple_of(16) => Ok(Keep(size)),
+            _ => Err(format!("{} is expected, not {number}", Self::EXPECTED)),
+        }
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        one_of(&[("never", Keep(0))], text)
+    }
+
+    fn value(&self) -> AxisValue {
+        match self.0 {
+            0 => word("never"),
+            size => AxisValue::Number(size.into()),
+        }
+    }
+}
+
+/// The block sizes of a heap of fixed sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// Powers of two, as the named heap has them.
+    Default,
+    /// Those that suit the trace best.
+    Fitted,
+    Sizes(SizeTable),
+}
+
+impl Table {
+    fn of(sizes: &[u64]) -> Result<Self, String> {
+        let sizes: Option<Vec<u32>> = sizes.iter().map(|&size| size.try_into().ok()).collect();
+        let table = sizes.and_then(|sizes| SizeTable::new(&sizes));
+        table.map(Table::Sizes).ok_or_else(|| {
+            "up to 8 block sizes are expected, rising multiples of 32 up to 2 GiB, as in \
+             [64, 256, 1024]"
+                .to_owned()
+        })
+    }
+}
+
+impl Item for Table {
+    const EXPECTED: &'static str = "a list of block sizes, `fitted` or `default`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        Table::of(&[number])
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        one_of(
+            &[("default", Table::Default), ("fitted", Table::Fitted)],
+            text,
+        )
+    }
+
+    fn nested<'d, A: SeqAccess<'d>>(list: &mut A) -> Result<Self, A::Error> {
+        let Set(sizes) = Set::<Size>::nested(list)?;
+        let sizes: Vec<u64> = sizes.iter().map(|size| size.bytes() as u64).collect();
+        Table::of(&sizes).map_err(de::Error::custom)
+    }
+
+    fn value(&self) -> AxisValue {
+        match self {
+            Table::Default => word("default"),
+            Table::Fitted => word("fitted"),
+            Table::Sizes(table) => {
+                AxisValue::of(table.iter().map(|size| number(size as usize)).collect())
+            }
+        }
+    }
+}
 
 /// A number of things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
