@@ -37,6 +37,7 @@ pub(crate) enum Verb {
     Profile(Profile),
     Replay(Replay),
     Explore(Explore),
+    Evaluate(Evaluate),
     Merge(Merge),
     Bounds(Bounds),
     Emit(Emit),
@@ -258,6 +259,36 @@ impl From<Search> for Method {
             Search::Random => Method::Random,
         }
     }
+}
+
+/// Replay single configurations of a described space, for searches of your own
+///
+/// Without numbers, shows the parameters of the space and their values. With
+/// --lines, each line of standard input asks for a configuration, by number (17)
+/// or by values ({"values": {"list.fit": "best"}}; what is left out has its first
+/// value), and each line of standard output answers with its values and metrics,
+/// after a first one about the space. A question without an answer gets a line
+/// with `error`, and makes the exit status 2.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes evaluate ls.trace.parquet --space paper
+  metes evaluate ls.trace.parquet --space my.toml 17 42
+  echo 17 | metes evaluate ls.trace.parquet --space my.toml --lines")]
+pub(crate) struct Evaluate {
+    /// A trace file
+    pub(crate) trace: PathBuf,
+    /// Numbers of configurations
+    #[arg(value_name = "N")]
+    pub(crate) numbers: Vec<u64>,
+    /// Which heaps: `paper`, or a space.toml
+    #[arg(long, value_name = "S")]
+    pub(crate) space: String,
+    /// Memory levels, for energy and time: NAME=SIZE, ... or a file
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) levels: Option<String>,
+    /// Answer a line of JSON for each line of standard input
+    #[arg(long, conflicts_with = "numbers")]
+    pub(crate) lines: bool,
 }
 
 /// Join the parts of an exploration that was done in shards

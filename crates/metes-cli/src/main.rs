@@ -61,6 +61,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Profile(arguments) => verbs::profile::run(&arguments, json),
         Verb::Replay(arguments) => verbs::replay::run(&arguments, json),
         Verb::Explore(arguments) => verbs::explore::run(&arguments, json),
+        Verb::Evaluate(arguments) => verbs::evaluate::run(&arguments, json),
         Verb::Merge(arguments) => verbs::merge::run(&arguments, json),
         Verb::Bounds(arguments) => verbs::bounds::run(&arguments, json),
         Verb::Emit(arguments) => verbs::emit::run(&arguments, json),

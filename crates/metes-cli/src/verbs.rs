@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod emit;
+pub(crate) mod evaluate;
 pub(crate) mod explore;
 pub(crate) mod merge;
 pub(crate) mod profile;

@@ -55,5 +55,6 @@ pub use pools::Arena;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
 pub use search::{Budget, Exploration, Observer, explore};
 pub use space::{
-    PAPER, PROTOTYPE, Parameters, Point, Space, SpaceDescription, SpaceError, Suggested,
+    Axis, AxisError, AxisValue, AxisValues, PAPER, PROTOTYPE, Parameters, Point, Space,
+    SpaceDescription, SpaceError, Suggested,
 };

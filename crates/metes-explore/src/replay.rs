@@ -34,7 +34,7 @@ use crate::run::{self, Totals};
 const HEADS: usize = 1152;
 
 /// How a trace is replayed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Options {
     /// Where arenas end.
     pub arena: Arena,
