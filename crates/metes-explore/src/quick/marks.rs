@@ -1,8 +1,9 @@
-//! Marks of sizes: a bit for each of 128, given out as sizes appear.
+//! Marks of sizes: one of 128 bits for each, given out as sizes appear.
 //!
 //! A node of a sorted list carries the marks of the sizes below it, so that a search for a
-//! range of sizes passes nodes that have none of them. Sizes from 4096 granules on share a
-//! mark with others in a sixteenth of their power of two.
+//! range of sizes passes nodes that have none of them. The first sizes of a run, mostly its
+//! most frequent ones, have a bit for themselves; later ones share what is left. Sizes from
+//! 4096 granules on are one with others in a sixteenth of their power of two.
 //!
 //! Invariant: a group has a mark once a block of it was counted, and keeps it; the counts
 //! are those of the blocks entered and not left.
@@ -17,6 +18,9 @@ const SHARE_LOG2: u32 = 4;
 /// Groups that there can be.
 const GROUPS: usize =
     EXACT as usize + (((u32::BITS - EXACT.trailing_zeros()) as usize) << SHARE_LOG2);
+
+/// Bits that only one group has; the others are given out in turns.
+const OWN: u8 = 96;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +57,10 @@ impl Marks {
         if !self.known[group] {
             self.known[group] = true;
             self.bits[group] = self.next;
-            self.next = (self.next + 1) % Mark::BITS as u8;
+            self.next += 1;
+            if u32::from(self.next) == Mark::BITS {
+                self.next = OWN;
+            }
         }
         self.counts[group] += 1;
         self.present[group / 64] |= 1 << (group % 64);

@@ -12,7 +12,7 @@ use super::lanes::{self, WIDTH};
 
 mod queues;
 
-use queues::{NONE, Queues};
+use queues::{NONE, Queue, Queues};
 
 /// Bits of a number that choose among 64.
 const BITS: usize = WIDTH.trailing_zeros() as usize;
@@ -25,7 +25,7 @@ const LEVELS: usize = 3;
 #[derive(Clone, Debug)]
 struct Leaf {
     earliest: [u32; WIDTH],
-    queues: [u32; WIDTH],
+    queues: [Queue; WIDTH],
 }
 
 /// 64 leaves, of which those exist that ever had a block.
@@ -88,7 +88,7 @@ impl<T: Copy> Sizes<T> {
         }
         let node = &mut self.leaves[self.lines[line].leaves[leaf % WIDTH] as usize];
         let queue = &mut node.queues[size % WIDTH];
-        *queue = self.queues.insert(*queue, place, record, block);
+        self.queues.insert(queue, place, record, block);
         let lower = |word: &mut u32| *word = place.min(*word);
         lower(&mut node.earliest[size % WIDTH]);
         lower(&mut self.lines[line].earliest[leaf % WIDTH]);
@@ -114,7 +114,7 @@ impl<T: Copy> Sizes<T> {
         self.lines[leaf / WIDTH].leaves[leaf % WIDTH] = self.leaves.len() as u32;
         self.leaves.push(Leaf {
             earliest: EMPTY,
-            queues: EMPTY,
+            queues: [Queue::EMPTY; WIDTH],
         });
     }
 
@@ -125,15 +125,15 @@ impl<T: Copy> Sizes<T> {
         let (leaf, line, page) = (size >> BITS, size >> (2 * BITS), size >> (3 * BITS));
         let node = &mut self.leaves[self.lines[line].leaves[leaf % WIDTH] as usize];
         let queue = &mut node.queues[size % WIDTH];
-        let old = *queue;
-        *queue = self.queues.remove(old, record);
+        let was_first = queue.first == record;
+        self.queues.remove(queue, record);
         self.length -= 1;
-        if old != record {
+        if !was_first {
             return;
         }
         let word = &mut node.earliest[size % WIDTH];
         let gone = *word;
-        *word = self.queues.place(*queue);
+        *word = self.queues.place(queue.first);
         // Whoever named the place names another one now.
         let least = |words: &[u32; WIDTH]| lanes::least_over(words, 0);
         if self.lines[line].earliest[leaf % WIDTH] == gone {
@@ -178,7 +178,7 @@ impl<T: Copy> Sizes<T> {
         First {
             size: size as u32,
             place: node.earliest[size % WIDTH],
-            block: self.queues.block(node.queues[size % WIDTH]),
+            block: self.queues.block(node.queues[size % WIDTH].first),
         }
     }
 
@@ -306,7 +306,7 @@ impl<T: Copy> Sizes<T> {
                 for (slot, &queue) in node.queues.iter().enumerate() {
                     let size = ((number * WIDTH + leaf) * WIDTH + slot) as u32;
                     let mut found = |place, block| visit(size, place, block);
-                    self.queues.each(queue, &mut found);
+                    self.queues.each(queue.first, &mut found);
                 }
             }
         }

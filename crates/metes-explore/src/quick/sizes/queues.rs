@@ -1,11 +1,13 @@
 //! Queues of free blocks, in each the earliest place first.
 //!
 //! A queue is a pairing heap (Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap",
-//! 1986): adding a block takes constant time, and so does taking one out of a queue that
-//! grew at its front, as in a list with the latest first; else O(log n), amortised.
+//! 1986). Adding a block takes constant time. So does taking one out of a queue that only
+//! ever grew at its front or at its end, as in lists with the latest or the earliest block
+//! first: such a queue is a chain. Else it is O(log n), amortised.
 //!
 //! Invariant: a block's place is less than those of its children; `previous` of a first
-//! child is its parent, of another one its left neighbour. A root has neither.
+//! child is its parent, of another one its left neighbour; a root has neither. The `late`
+//! block of a queue is one of its blocks.
 
 /// No block.
 pub(super) const NONE: u32 = u32::MAX;
@@ -19,7 +21,24 @@ struct Node<T> {
     previous: u32,
 }
 
-/// All queues; a queue is named by the record of its first block, or [`NONE`].
+/// A queue by the records of two of its blocks, both [`NONE`] for an empty one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    /// The block with the least place.
+    pub(super) first: u32,
+    /// Behind this one, a later block enters.
+    late: u32,
+}
+
+impl Queue {
+    /// No blocks.
+    pub(super) const EMPTY: Queue = Queue {
+        first: NONE,
+        late: NONE,
+    };
+}
+
+/// The blocks of all queues.
 #[derive(Clone, Debug)]
 pub(super) struct Queues<T> {
     /// By record.
@@ -51,9 +70,9 @@ impl<T: Copy> Queues<T> {
             .map_or(NONE, |node| node.place)
     }
 
-    /// Adds a block that is in no queue; returns the queue. Amortised O(1).
+    /// Adds a block that is in no queue. O(1).
     #[inline(always)]
-    pub(super) fn insert(&mut self, first: u32, place: u32, record: u32, block: T) -> u32 {
+    pub(super) fn insert(&mut self, queue: &mut Queue, place: u32, record: u32, block: T) {
         let new = Node {
             block,
             place,
@@ -66,15 +85,19 @@ impl<T: Copy> Queues<T> {
             self.nodes.resize(index + index / 2 + 64, new);
         }
         self.nodes[index] = new;
-        if first == NONE {
-            return record;
+        if queue.first == NONE {
+            (queue.first, queue.late) = (record, record);
+        } else if self.node(queue.late).place < place {
+            self.adopt(queue.late, record);
+            queue.late = record;
+        } else {
+            queue.first = self.meld(queue.first, record);
         }
-        self.meld(first, record)
     }
 
-    /// Takes a block of a queue out; returns the queue. Amortised O(log n).
+    /// Takes a block of a queue out. Amortised O(log n).
     #[inline(always)]
-    pub(super) fn remove(&mut self, first: u32, record: u32) -> u32 {
+    pub(super) fn remove(&mut self, queue: &mut Queue, record: u32) {
         let Node {
             child,
             next,
@@ -82,21 +105,45 @@ impl<T: Copy> Queues<T> {
             ..
         } = *self.node(record);
         let orphans = self.merge(child);
-        if first == record {
-            return orphans;
+        if queue.first == record {
+            queue.first = orphans;
+            if queue.late == record {
+                queue.late = orphans;
+            }
+            return;
         }
-        if self.node(previous).child == record {
-            self.node(previous).child = next;
-        } else {
-            self.node(previous).next = next;
-        }
-        if next != NONE {
+        // What was below the block is later than what is above it: it takes its place.
+        let mut heir = next;
+        if orphans != NONE {
+            heir = orphans;
+            let node = self.node(orphans);
+            (node.next, node.previous) = (next, previous);
+            if next != NONE {
+                self.node(next).previous = orphans;
+            }
+        } else if next != NONE {
             self.node(next).previous = previous;
         }
-        if orphans == NONE {
-            return first;
+        if self.node(previous).child == record {
+            self.node(previous).child = heir;
+        } else {
+            self.node(previous).next = heir;
         }
-        self.meld(first, orphans)
+        if queue.late == record {
+            queue.late = previous;
+        }
+    }
+
+    /// Puts the root of a queue below an earlier block.
+    #[inline(always)]
+    fn adopt(&mut self, above: u32, below: u32) {
+        let child = self.node(above).child;
+        self.node(above).child = below;
+        let node = self.node(below);
+        (node.next, node.previous) = (child, above);
+        if child != NONE {
+            self.node(child).previous = below;
+        }
     }
 
     /// One queue of two.
@@ -107,13 +154,7 @@ impl<T: Copy> Queues<T> {
         } else {
             (other, one)
         };
-        let child = self.node(above).child;
-        self.node(above).child = below;
-        let node = self.node(below);
-        (node.next, node.previous) = (child, above);
-        if child != NONE {
-            self.node(child).previous = below;
-        }
+        self.adopt(above, below);
         above
     }
 

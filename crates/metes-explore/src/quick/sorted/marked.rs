@@ -29,22 +29,22 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         if self.length == 0 {
             return None;
         }
-        let mut at = from;
-        loop {
-            if self.root.marks[at.root] & wanted.marks != 0 {
-                let found = self.find_below(at, wanted, &mark_of);
-                if found.is_some() {
-                    return found;
-                }
+        for root in from.root..self.root.inners.len() {
+            if self.root.marks[root] & wanted.marks == 0 || self.root.largest[root] < wanted.least {
+                continue;
             }
-            let more = &self.root.marks[at.root + 1..];
-            let next = more.iter().position(|marks| marks & wanted.marks != 0)?;
-            at = Position {
-                root: at.root + 1 + next,
+            let begin = Position {
+                root,
                 inner: 0,
                 slot: 0,
             };
+            let at = if root == from.root { from } else { begin };
+            let found = self.find_below(at, wanted, &mark_of);
+            if found.is_some() {
+                return found;
+            }
         }
+        None
     }
 
     /// The same below one entry of the root.
@@ -56,8 +56,9 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         mark_of: &impl Fn(u32) -> Mark,
     ) -> Option<Position> {
         let node = &mut self.inners[self.root.inners[from.root] as usize];
-        let mut left = node.marked(wanted.marks) >> from.inner << from.inner;
-        let mut dropped = false;
+        let large = u32::MAX - wanted.least;
+        let mut left = node.marked(wanted.marks) >> from.inner << from.inner
+            & lanes::within(&node.largest, node.length, wanted.least, large);
         while left != 0 {
             let inner = left.trailing_zeros() as usize;
             left &= left - 1;
@@ -78,12 +79,9 @@ impl<K: Key, T: Copy> Sorted<K, T> {
                 let marks = leaf.values[..count].iter();
                 node.marks[inner] = marks.fold(0, |all, &value| all | mark_of(value));
                 node.stale[inner] = false;
-                dropped = true;
             }
         }
-        if dropped {
-            self.root.marks[from.root] = node.all_marks();
-        }
+        self.root.marks[from.root] = node.all_marks();
         None
     }
 }
