@@ -8,9 +8,10 @@
 //! spare records in order, so the last one is touched exactly when all were in
 //! use at once; then the replay is repeated with twice as many.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
-use metes_heap::description::{IndexKind, LEVELS};
+use metes_heap::description::{GENERAL, IndexKind, LEVELS, List};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::ChosenList;
@@ -146,12 +147,19 @@ pub(crate) struct Measured {
     pub(crate) control: u64,
 }
 
+/// What decides, more than all else, how many blocks a heap cuts a trace's memory into:
+/// the trace by its length and most live blocks, and the limits on merging and splitting.
+type Cutting = (usize, usize, List<Limits, GENERAL>);
+
 /// Replays traces, with arrays that are used again.
 #[derive(Debug, Default)]
 pub struct Replayer {
     records: Vec<Record>,
     slabs: Vec<Slab>,
     slack: Vec<u16>,
+    /// Records a pool where more than usual were needed, so that of many such heaps only
+    /// the first is replayed again.
+    needed: HashMap<Cutting, usize>,
     walks: bool,
 }
 
@@ -267,7 +275,11 @@ impl Replayer {
         options: &Options,
         go: &mut dyn FnMut(&mut dyn Run) -> (Totals, bool),
     ) -> Measured {
-        let mut records = HEADS + 2 * events.slots() + 64;
+        let limits = description.general.iter().map(|pool| pool.limits);
+        let limits: Vec<Limits> = limits.collect();
+        let cutting = (events.len(), events.slots(), List::from_slice(&limits));
+        let usual = HEADS + 2 * events.slots() + 64;
+        let mut records = self.needed.get(&cutting).copied().unwrap_or(usual);
         let mut slabs = match description.objects.is_empty() {
             true => 0,
             false => events.slots() / 16 + 64,
@@ -298,7 +310,10 @@ impl Replayer {
             if !exhausted && !all_slabs {
                 return measured;
             }
-            records *= if exhausted { 2 } else { 1 };
+            if exhausted {
+                records *= 2;
+                self.needed.insert(cutting, records);
+            }
             slabs *= if all_slabs { 2 } else { 1 };
         }
     }
