@@ -32,6 +32,7 @@ pub mod options;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod typed;
 
 pub use automaton::{ClassState, Slot, Transition};
 pub use handles::{BadHandle, ENTRY, Handle, MOST_HANDLES, MOST_PINS};
