@@ -24,7 +24,7 @@
 pub mod automaton;
 pub mod backing;
 mod bits;
-mod handles;
+pub(crate) mod handles;
 pub mod heap;
 mod layout;
 pub mod moving;
