@@ -12,6 +12,7 @@ mod any_fit;
 mod demand;
 mod describe;
 mod error;
+mod fragmented;
 mod heap;
 mod ordered;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
 pub use describe::{described, described_in};
 pub use error::{BoundError, Quantity};
+pub use fragmented::fragmented;
 pub use heap::{
     BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting, Time, Times,
 };

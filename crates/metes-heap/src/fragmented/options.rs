@@ -118,6 +118,16 @@ impl Options {
         depth
     }
 
+    /// The smallest object beyond `size` bytes that takes more blocks. O(1).
+    pub const fn next(&self, size: u64) -> u64 {
+        let block = self.block as u64;
+        match self.shape {
+            Shape::Chain => self.blocks(size) * (block - LINK as u64) - SIZE as u64 + 1,
+            Shape::Tree if size <= block - SIZE as u64 => block - SIZE as u64 + 1,
+            Shape::Tree => size.div_ceil(block) * block + 1,
+        }
+    }
+
     /// The largest object of at most as many blocks; `None` for no blocks. O(log² n).
     pub fn most(&self, blocks: u64) -> Option<u64> {
         if blocks == 0 {

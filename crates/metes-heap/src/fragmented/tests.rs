@@ -58,6 +58,8 @@ fn blocks_of_an_object() {
         for blocks in 1..300 {
             let most = options.most(blocks).unwrap();
             assert!(options.blocks(most) <= blocks && options.blocks(most + 1) > blocks);
+            assert_eq!(options.next(most), most + 1);
+            assert!(options.blocks(options.next(most) - 1) <= blocks);
         }
         assert_eq!(options.most(0), None);
     }
@@ -264,6 +266,47 @@ proptest! {
             model.run(step);
             model.verify();
         }
+    }
+
+    /// Memory of the size that the bound gives serves whatever stays within the demand.
+    #[test]
+    fn the_bound_suffices(
+        steps in proptest::collection::vec((any::<bool>(), any::<u32>()), 1..if cfg!(miri) { 30 } else { 400 }),
+        block in 4u32..8,
+        tree in any::<bool>(),
+        smallest in 1usize..60,
+        more in 0usize..300,
+        beyond in 0usize..2000,
+    ) {
+        let shape = if tree { Shape::Tree } else { Shape::Chain };
+        let options = Options { block: 1 << block, shape };
+        let (largest, most) = (smallest + more, smallest + more + beyond);
+        let demand = crate::bounds::Demand::new(most as u64, largest as u64, smallest as u64);
+        let bytes = crate::bounds::fragmented(&options, &demand).unwrap().heap_bytes.unwrap();
+        let mut heap = heap(options.block, shape, bytes as usize / (options.block + TAG));
+        let (mut objects, mut live) = (vec![], 0);
+        for (allocate, number) in steps {
+            let number = number as usize;
+            let size = smallest + number % (more + 1);
+            if allocate && live + size <= most {
+                objects.push(heap.allocate(size).unwrap());
+                live += size;
+            } else if !objects.is_empty() {
+                let object = objects.swap_remove(number % objects.len());
+                let before = heap.size(object).unwrap();
+                // Every third is resized rather than freed.
+                if number % 3 == 0 && live - before + size <= most {
+                    heap.resize(object, size).unwrap();
+                    live = live - before + size;
+                    objects.push(object);
+                } else {
+                    heap.free(object).unwrap();
+                    live -= before;
+                }
+            }
+        }
+        prop_assert_eq!(heap.statistics().failures, 0);
+        prop_assert!(heap.footprint() as u128 <= bytes);
     }
 
     #[test]
