@@ -16,6 +16,7 @@ pub mod cases;
 mod catalogue;
 pub mod churn;
 pub mod fault;
+pub mod handles;
 mod ledger;
 pub mod model;
 pub mod naive;
@@ -58,6 +59,7 @@ pub fn run(
     let overhead = board::calibrate(board, &mut report);
     board::bit_search(board, &mut report);
     catalogue::test_all(&mut arena, &mut report);
+    handles::test_all(&mut arena, &mut report);
     catalogue::measure_all(&mut arena, board, overhead, &mut report);
     report.finish()
 }

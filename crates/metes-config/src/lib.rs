@@ -24,6 +24,7 @@
 mod document;
 mod error;
 mod fields;
+mod handles;
 mod levels;
 mod names;
 mod quantity;
@@ -39,6 +40,7 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
+pub use handles::HandleHeap;
 pub use quantity::{read_size, spell_size};
 
 /// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
@@ -206,6 +208,15 @@ pub fn parse(text: &str, source: &str) -> Result<Config, Error> {
 /// [`Error`] points at the first thing that is wrong.
 pub fn spec(text: &str) -> Result<Config, Error> {
     spec::parse(text, "heap")
+}
+
+/// Reads a spec that names a heap of handles, such as `fragmented:block=64`; `None` where it
+/// names none.
+///
+/// # Errors
+/// As [`spec`].
+pub fn handle_heap(text: &str) -> Option<Result<HandleHeap, Error>> {
+    handles::parse(text, "heap")
 }
 
 /// Reads a `heap.toml` from a file.

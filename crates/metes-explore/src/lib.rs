@@ -17,6 +17,7 @@ mod energy;
 pub mod engine;
 mod events;
 mod fixed_sizes;
+mod handles;
 mod hierarchy;
 mod least;
 mod outcome;
@@ -45,6 +46,7 @@ pub use energy::{
 };
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
 pub use fixed_sizes::fitted_sizes;
+pub use handles::{BlockCount, HandleHeap, HandleReplay, replay_handles};
 pub use hierarchy::{Counts, Hierarchy, Level, Memory};
 pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};

@@ -27,6 +27,7 @@ pub mod bounds;
 pub mod compact;
 pub mod composite;
 pub mod description;
+pub mod fragmented;
 pub mod global;
 pub mod heap;
 pub mod index;

@@ -1,6 +1,6 @@
 //! `metes bounds`.
 
-use metes_config::{Config, StoreKind};
+use metes_config::{Config, HandleHeap, StoreKind};
 use metes_heap::bounds::{self, Bound, Candidate, Demand, Geometry};
 use metes_heap::index::Index;
 use metes_heap::{AnyIndex, ByHandle, Ledger, store};
@@ -8,26 +8,38 @@ use serde_json::{Value, json};
 
 use crate::arguments::Bounds;
 use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::heap::Named;
 use crate::output::{BOLD, DIM};
 use crate::quantity::{bytes, grouped};
 use crate::{heap, output};
 
 pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
-    let config = heap::resolve(&arguments.heap)?;
+    let named = heap::named(&arguments.heap)?;
     let mut demand = Demand::new(arguments.live, arguments.max_block, arguments.min_block);
     if arguments.resizes {
         demand = demand.resizing();
     }
-    let bound = of(&config, &demand)?;
+    let (name, bound) = match &named {
+        Named::Pointers(config) => (config.name(), of(config, &demand)?),
+        Named::Handles(heap) => (heap.spec(), of_handles(heap, &demand)?),
+    };
     if json {
-        output::json(&document(&config, &bound))?;
+        output::json(&document(&name, &bound))?;
     } else {
-        show(&config, &demand, &bound)?;
+        show(&name, &demand, &bound)?;
     }
     Ok(match bound.heap_bytes {
         Some(_) => 0,
         None => DOES_NOT_HOLD,
     })
+}
+
+/// The guarantee of a heap of handles.
+fn of_handles(heap: &HandleHeap, demand: &Demand) -> Result<Bound, Failure> {
+    match heap {
+        HandleHeap::Fragmented(options) => bounds::fragmented(options, demand),
+    }
+    .map_err(Failure::Bound)
 }
 
 /// The guarantee of a heap in 64-bit memory.
@@ -77,9 +89,9 @@ fn heads(config: &Config, span: u64, shape: store::Geometry) -> Option<usize> {
 }
 
 /// The document of the design, with what else is known about the bound.
-pub(crate) fn document(config: &Config, bound: &Bound) -> Value {
+pub(crate) fn document(name: &str, bound: &Bound) -> Value {
     json!({
-        "heap": config.name(),
+        "heap": name,
         "time": {
             "allocate": bound.time.allocate.notation(),
             "free": bound.time.free.notation(),
@@ -115,8 +127,8 @@ fn number(value: u128) -> Value {
     u64::try_from(value).map_or_else(|_| value.to_string().into(), Value::from)
 }
 
-fn show(config: &Config, demand: &Demand, bound: &Bound) -> Result<(), Failure> {
-    let mut text = format!("{BOLD}{}{BOLD:#}\n\n", config.name());
+fn show(name: &str, demand: &Demand, bound: &Bound) -> Result<(), Failure> {
+    let mut text = format!("{BOLD}{name}{BOLD:#}\n\n");
     let mut line = |name: &str, value: String| text += &format!("  {name:<11} {value}\n");
     line("allocate", bound.time.allocate.notation().to_owned());
     line("free", bound.time.free.notation().to_owned());

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{Place, has_keys, parsed, recorded, status, stderr, stdout};
+use crate::support::{Place, has_keys, parsed, recorded, refused, status, stderr, stdout};
 
 #[test]
 fn every_verb_has_help_with_an_example() {
@@ -146,6 +146,63 @@ fn replay_predicts_every_named_heap() {
         "{}",
         stdout(&output)
     );
+}
+
+#[test]
+fn heaps_of_handles_are_bounded_and_replayed_but_not_run() {
+    let place = recorded();
+    for spec in ["fragmented:block=64", "fragmented:shape=chain"] {
+        let (code, bound) = place.json(&[
+            "bounds",
+            "--heap",
+            spec,
+            "--live",
+            "1MiB",
+            "--max-block",
+            "4k",
+            "--min-block",
+            "32",
+        ]);
+        assert_eq!((code, bound["heap"].as_str()), (0, Some(spec)), "{bound}");
+        assert!(bound["heap_bytes"].as_u64() > Some(1 << 20), "{bound}");
+        assert!(
+            bound["heap_bytes"].as_u64() < bound["necessary_bytes"].as_u64(),
+            "{bound}"
+        );
+        let replay = ["replay", "t.trace.parquet", "--heap", spec];
+        let (code, replay_grown) = place.json(&replay);
+        assert_eq!(code, 0, "{replay_grown}");
+        has_keys(&replay_grown, &REPLAY);
+        let least = replay_grown["smallest_arena"]
+            .as_u64()
+            .expect("it is known");
+        assert!(Some(least) > replay_grown["peak_live"].as_u64());
+        for (arena, expected) in [(least, 0), (least - 1, 1)] {
+            let arena = arena.to_string();
+            let mut arguments = replay.to_vec();
+            arguments.extend(["--arena", &arena]);
+            let (code, fixed) = place.json(&arguments);
+            assert_eq!(code, expected, "{fixed}");
+            assert_eq!(fixed["failed"] == 0, expected == 0, "{fixed}");
+        }
+    }
+    let needs_pointers = ["fragmented", "handles", "metes bounds"];
+    for arguments in [
+        &["emit", "--heap", "fragmented", "-o", "out"][..],
+        &["run", "--heap", "fragmented", "--", "true"],
+    ] {
+        refused(&place.metes(arguments), &needs_pointers);
+    }
+    let arguments = [
+        "bounds",
+        "--heap",
+        "fragmented:block=40",
+        "--live",
+        "9",
+        "--max-block",
+        "9",
+    ];
+    refused(&place.metes(&arguments), &["40", "power of two"]);
 }
 
 #[test]

@@ -19,7 +19,8 @@ pub const MOST_HANDLES: u32 = (1 << INDEX_BITS) - 1;
 /// Most pins of a block at once.
 pub const MOST_PINS: u32 = 0xff;
 const PINS: u32 = 0xff;
-const GENERATION: u32 = 0xff_ffff;
+/// Largest generation of an entry.
+pub(crate) const GENERATION: u32 = 0xff_ffff;
 const NONE: u32 = u32::MAX;
 /// Bytes of an entry.
 pub const ENTRY: usize = size_of::<Entry>();
@@ -31,19 +32,19 @@ pub const ENTRY: usize = size_of::<Entry>();
 pub struct Handle(u64);
 
 impl Handle {
-    const fn new(identity: u16, generation: u32, index: u32) -> Self {
+    pub(crate) const fn new(identity: u16, generation: u32, index: u32) -> Self {
         Handle((identity as u64) << 48 | (generation as u64) << INDEX_BITS | index as u64)
     }
 
-    const fn index(self) -> u32 {
+    pub(crate) const fn index(self) -> u32 {
         self.0 as u32 & MOST_HANDLES
     }
 
-    const fn generation(self) -> u32 {
+    pub(crate) const fn generation(self) -> u32 {
         (self.0 >> INDEX_BITS) as u32 & GENERATION
     }
 
-    const fn identity(self) -> u16 {
+    pub(crate) const fn identity(self) -> u16 {
         (self.0 >> 48) as u16
     }
 

@@ -71,6 +71,25 @@ pub struct Compaction {
     serial: u32,
 }
 
+impl Compaction {
+    /// The move as a number, for other languages; never 0.
+    pub const fn to_bits(self) -> u64 {
+        (self.serial as u64) << 32 | (self.index as u64 + 1)
+    }
+
+    /// The move with this number, if it is that of one. A move that has ended, or of another
+    /// heap, has no steps left.
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match (bits as u32 as usize).wrapping_sub(1) {
+            index @ 0..MOVES => Some(Compaction {
+                index,
+                serial: (bits >> 32) as u32,
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// Where the bytes of the heap go. All in bytes of memory: behind a block table, free
 /// page-blocks and sources of moves have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub mod backing;
 mod bits;
 pub mod block_table;
 pub mod complexity;
-mod handles;
+pub(crate) mod handles;
 pub mod heap;
 mod layout;
 pub mod moving;
@@ -35,6 +35,7 @@ pub mod plain;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod typed;
 
 pub use automaton::{ClassState, Slot, Transition};
 pub use block_table::BlockTable;

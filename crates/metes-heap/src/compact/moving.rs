@@ -34,8 +34,9 @@ impl Copying {
         unsafe { self.base.add(place as usize * GRANULE) }
     }
 
+    /// The block at a place.
     #[inline(always)]
-    fn block(&self, place: Place) -> NonNull<u8> {
+    pub(super) fn block(&self, place: Place) -> NonNull<u8> {
         // SAFETY: a page-block holds its record and the block.
         unsafe { self.at(place).add(RECORD) }
     }
