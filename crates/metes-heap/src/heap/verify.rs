@@ -16,6 +16,14 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         self.store.fault()
     }
 
+    /// The same, once.
+    #[inline(always)]
+    pub fn take_fault(&mut self) -> Option<Overwritten> {
+        let fault = self.store.fault();
+        self.begin();
+        fault
+    }
+
     /// Begins an operation.
     #[inline(always)]
     pub(super) fn begin(&self) {

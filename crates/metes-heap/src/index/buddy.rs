@@ -11,7 +11,7 @@
 //! free buddies exist; bit `c` of the bitmap is set exactly when list `c` is
 //! not empty.
 
-use super::{Index, link_after, take_is_sound, unlink, walk_list, whole_list_is_sound};
+use super::{Index, first_is_sound, link_after, unlink, walk_list, whole_list_is_sound};
 use crate::store::{Geometry, Store};
 
 /// The index; `LOWEST` picks the lowest address of all blocks that serve
@@ -99,7 +99,7 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
         let class = size.trailing_zeros() as usize;
         match LOWEST {
             true => whole_list_is_sound(store, class),
-            false => store.list_is_sound(store.head(class)),
+            false => store.forward_is_sound(store.head(class)),
         }
     }
 
@@ -126,7 +126,8 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
                 rest &= rest - 1;
             }
         }
-        if !take_is_sound(store, block) {
+        let head = store.head(size.trailing_zeros() as usize);
+        if !first_is_sound(store, head, block) {
             return None;
         }
         self.remove(store, block, size);

@@ -11,7 +11,7 @@
 //! empty, and bit `w` of the top word exactly when word `w` is not zero. With one
 //! class a power of two (`l` = 0) the top word stands alone.
 
-use super::{Index, Limits, step_is_sound, take_is_sound, unlink, walk_list};
+use super::{Index, Limits, first_is_sound, step_is_sound, take_is_sound, unlink, walk_list};
 use crate::store::{Geometry, Store};
 
 /// Words of the bitmap, one a power of two, as many as the top word has bits.
@@ -283,7 +283,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
 
     #[inline(always)]
     fn insert_is_sound(&self, store: &S, size: usize) -> bool {
-        store.list_is_sound(store.head(self.class(store, size)))
+        store.forward_is_sound(store.head(self.class(store, size)))
     }
 
     #[inline(always)]
@@ -293,6 +293,9 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let probes = self.parameters.probes();
         if probes != 0 {
             let head = store.head(class_floor(granules, log2));
+            if !step_is_sound(store, head) {
+                return None;
+            }
             let mut block = store.next(head);
             let mut tried = 0;
             while tried < probes && block != head {
@@ -314,7 +317,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let class = self.first_above(store, class_below(granules, log2))?;
         let head = store.head(class);
         let block = store.next(head);
-        if !take_is_sound(store, block) {
+        if !first_is_sound(store, head, block) {
             return None;
         }
         let next = store.next(block);

@@ -15,7 +15,9 @@
 //! the ends of regions leave), list `i` blocks of at least size `i` and less than
 //! the next; the wilderness is in no list.
 
-use super::{Index, Limits, apart_is_sound, link_after, take_is_sound, unlink, walk_list};
+use super::{
+    Index, Limits, apart_is_sound, first_is_sound, link_after, step_is_sound, unlink, walk_list,
+};
 use crate::store::{Geometry, Store};
 
 /// Most sizes in a table.
@@ -173,7 +175,7 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
 
     fn insert_is_sound(&self, store: &S, size: usize) -> bool {
         // Also where it becomes the wilderness: that depends on its place.
-        store.list_is_sound(store.head(self.list(size)))
+        store.forward_is_sound(store.head(self.list(size)))
     }
 
     fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
@@ -188,8 +190,8 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
         }
         let head = store.head(list);
         let block = store.next(head);
-        if block != head {
-            if !take_is_sound(store, block) {
+        if block != head || !step_is_sound(store, head) {
+            if !first_is_sound(store, head, block) {
                 return None;
             }
             let size = store.header(block).size;

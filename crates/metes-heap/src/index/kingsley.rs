@@ -9,7 +9,9 @@
 //! bytes (larger than `2^c` only what the end of a region left over); the
 //! wilderness is in no list.
 
-use super::{Index, Limits, apart_is_sound, link_after, take_is_sound, unlink, walk_list};
+use super::{
+    Index, Limits, apart_is_sound, first_is_sound, link_after, step_is_sound, unlink, walk_list,
+};
 use crate::store::{Geometry, Store};
 
 /// The index; `B` is the store's block.
@@ -75,7 +77,7 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
 
     fn insert_is_sound(&self, store: &S, size: usize) -> bool {
         // Also where it becomes the wilderness: that depends on its place.
-        store.list_is_sound(store.head(size.ilog2() as usize))
+        store.forward_is_sound(store.head(size.ilog2() as usize))
     }
 
     fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
@@ -90,8 +92,8 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
         }
         let head = store.head(class);
         let block = store.next(head);
-        if block != head {
-            if !take_is_sound(store, block) {
+        if block != head || !step_is_sound(store, head) {
+            if !first_is_sound(store, head, block) {
                 return None;
             }
             let size = store.header(block).size;

@@ -200,7 +200,7 @@ unsafe impl<S: Store> Index<S> for Lea<S::Block> {
         let granules = store.geometry().granules(size);
         let list = Self::list(granules);
         match granules < EXACT {
-            true => store.list_is_sound(store.head(list)),
+            true => store.backward_is_sound(store.head(list)),
             false => whole_list_is_sound(store, list),
         }
     }
@@ -211,7 +211,7 @@ unsafe impl<S: Store> Index<S> for Lea<S::Block> {
 
     fn retain_is_sound(&self, store: &S, size: usize) -> bool {
         let granules = store.geometry().granules(size);
-        size > self.keep_up_to || store.list_is_sound(store.head(self.bins + granules))
+        size > self.keep_up_to || store.forward_is_sound(store.head(self.bins + granules))
     }
 
     #[inline(always)]

@@ -53,7 +53,8 @@ impl<B: Copy + Eq> Ring<B> {
     pub(crate) fn insert_is_sound<S: Store<Block = B>>(&self, store: &S, number: usize) -> bool {
         match self.order {
             Order::Address => whole_list_is_sound(store, number),
-            Order::Lifo | Order::Fifo => store.list_is_sound(self.head),
+            Order::Lifo => store.forward_is_sound(self.head),
+            Order::Fifo => store.backward_is_sound(self.head),
         }
     }
 
@@ -131,7 +132,9 @@ impl<B: Copy + Eq> Ring<B> {
     #[inline(always)]
     pub(crate) fn pop<S: Store<Block = B>>(&self, store: &mut S) -> Option<B> {
         let block = store.next(self.head);
-        if block == self.head || S::VERIFIES && !store.list_is_sound(block) {
+        let sound =
+            !S::VERIFIES || (store.forward_is_sound(self.head) && store.forward_is_sound(block));
+        if block == self.head || !sound {
             return None;
         }
         self.take_out(store, self.head, block);

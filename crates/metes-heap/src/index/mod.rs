@@ -175,18 +175,27 @@ pub(crate) fn walk_list<S: Store>(
     store.previous(head) == before
 }
 
-/// Whether a free block that was just found in its list may be taken out and given
-/// out; true of stores that do not verify.
+/// Whether a free block that was found in the middle of a list may be taken out and
+/// given out; true of stores that do not verify.
 #[inline(always)]
 pub(crate) fn take_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
     !S::VERIFIES || (store.list_is_sound(block) && store.free_is_sound(block))
+}
+
+/// The same of the first block behind a head.
+#[inline(always)]
+pub(crate) fn first_is_sound<S: Store>(store: &S, head: S::Block, block: S::Block) -> bool {
+    !S::VERIFIES
+        || (store.forward_is_sound(head)
+            && store.forward_is_sound(block)
+            && store.free_is_sound(block))
 }
 
 /// Whether a search without a limit of its own may go on from a block of a list: what
 /// is linked in both directions leads back to the head.
 #[inline(always)]
 pub(crate) fn step_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
-    !S::VERIFIES || store.list_is_sound(block)
+    !S::VERIFIES || store.forward_is_sound(block)
 }
 
 /// The same of a block that is kept apart from every list.
@@ -200,9 +209,9 @@ pub(crate) fn whole_list_is_sound<S: Store>(store: &S, number: usize) -> bool {
     let head = store.head(number);
     let mut block = head;
     loop {
-        // Links that lead back in both directions make a ring through the head:
-        // a block with two predecessors contradicts one of them.
-        if !store.list_is_sound(block) {
+        // Forward links that lead back make a ring through the head: a block with
+        // two predecessors contradicts one of them.
+        if !store.forward_is_sound(block) {
             return false;
         }
         block = store.next(block);

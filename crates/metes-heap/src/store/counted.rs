@@ -273,8 +273,13 @@ impl<S: Store> Store for Counted<S> {
     }
 
     #[inline(always)]
-    fn list_is_sound(&self, block: S::Block) -> bool {
-        self.store.list_is_sound(block)
+    fn forward_is_sound(&self, block: S::Block) -> bool {
+        self.store.forward_is_sound(block)
+    }
+
+    #[inline(always)]
+    fn backward_is_sound(&self, block: S::Block) -> bool {
+        self.store.backward_is_sound(block)
     }
 
     fn outside_bytes(&self) -> usize {

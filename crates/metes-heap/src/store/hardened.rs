@@ -538,11 +538,12 @@ impl Store for Hardened {
     }
 
     #[inline(always)]
-    fn list_is_sound(&self, block: TaggedBlock) -> bool {
-        let sound = self.leads_back(block, NEXT) && self.leads_back(block, PREVIOUS);
-        if !sound {
-            self.note(Overwritten::Links);
-        }
-        sound
+    fn forward_is_sound(&self, block: TaggedBlock) -> bool {
+        self.leads_back(block, NEXT)
+    }
+
+    #[inline(always)]
+    fn backward_is_sound(&self, block: TaggedBlock) -> bool {
+        self.leads_back(block, PREVIOUS)
     }
 }

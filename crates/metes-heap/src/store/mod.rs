@@ -425,12 +425,25 @@ pub trait Store: sealed::Sealed {
         true
     }
 
-    /// Whether what the links of a listed block or a head name leads back to it.
+    /// Whether what the forward link of a listed block or a head names leads back to it.
     /// Always, for stores that do not verify; else a fault is kept.
     #[inline(always)]
-    fn list_is_sound(&self, block: Self::Block) -> bool {
+    fn forward_is_sound(&self, block: Self::Block) -> bool {
         let _ = block;
         true
+    }
+
+    /// The same of the backward link.
+    #[inline(always)]
+    fn backward_is_sound(&self, block: Self::Block) -> bool {
+        let _ = block;
+        true
+    }
+
+    /// The same of both.
+    #[inline(always)]
+    fn list_is_sound(&self, block: Self::Block) -> bool {
+        self.forward_is_sound(block) && self.backward_is_sound(block)
     }
 
     /// Record bytes beside the managed memory (none for boundary tags).

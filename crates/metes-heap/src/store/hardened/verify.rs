@@ -131,19 +131,27 @@ impl Hardened {
         }
     }
 
-    /// Whether the neighbour behind a link word is a free block or a head, and leads
-    /// back by its other link.
+    /// Whether the neighbour behind a link word leads back by its other link, and is a
+    /// block that is not in use or the head of the list.
     #[inline(always)]
     pub(super) fn leads_back(&self, block: TaggedBlock, word: usize) -> bool {
         // SAFETY: as in `follow`.
         let address = unsafe { *block.word(word) };
-        let Some(other) = self.linked(address) else {
-            return false;
-        };
-        // SAFETY: as in `follow`.
-        let back = unsafe { *other.word(NEXT + PREVIOUS - word) };
-        back == block.address()
-            && (self.is_head(other) || self.read(other).is_some_and(|body| body & NOT_IN_USE != 0))
+        let sound = self.linked(address).is_some_and(|other| {
+            // SAFETY: as in `follow`.
+            let back = unsafe { *other.word(NEXT + PREVIOUS - word) };
+            let member = if self.is_head(other) {
+                // Two heads are never in one list.
+                other == block || !self.is_head(block)
+            } else {
+                self.read(other).is_some_and(|body| body & NOT_IN_USE != 0)
+            };
+            back == block.address() && member
+        });
+        if !sound {
+            self.note(Overwritten::Links);
+        }
+        sound
     }
 
     /// The bytes that the program requested of a used block with this header; `None`
