@@ -15,7 +15,7 @@ const PAGE: usize = 4096;
 
 #[inline(always)]
 fn allocate(size: usize, align: usize) -> *mut c_void {
-    let mut locked = host::lock();
+    let locked = host::lock();
     let block = locked.host.allocate(size, align);
     let fault = locked.host.take_fault();
     drop(locked);
