@@ -361,6 +361,9 @@ pub(crate) struct Run {
     /// A heap: a name with parameters, a heap.toml, or a directory with one
     #[arg(long, value_name = "H")]
     pub(crate) heap: String,
+    /// Say what the program frees wrongly, and go on instead of ending it
+    #[arg(long)]
+    pub(crate) ignore_bad_frees: bool,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,

@@ -56,6 +56,8 @@ pub enum StoreKind {
     /// Boundary tags inside the memory: what malloc uses.
     #[default]
     Tagged,
+    /// Boundary tags with a keyed check: bad frees and overwritten records are found.
+    Hardened,
     /// Outside the memory, found by handle.
     Ledger,
     /// Outside the memory, found by page index.
@@ -64,8 +66,16 @@ pub enum StoreKind {
     LedgerHashed,
 }
 
-pub(crate) const STORES: [(&str, StoreKind); 4] = [
+impl StoreKind {
+    /// Whether records lie in the memory itself, as malloc needs it.
+    pub const fn inside(self) -> bool {
+        matches!(self, StoreKind::Tagged | StoreKind::Hardened)
+    }
+}
+
+pub(crate) const STORES: [(&str, StoreKind); 5] = [
     ("tagged", StoreKind::Tagged),
+    ("hardened", StoreKind::Hardened),
     ("ledger", StoreKind::Ledger),
     ("ledger-direct", StoreKind::LedgerDirect),
     ("ledger-hashed", StoreKind::LedgerHashed),

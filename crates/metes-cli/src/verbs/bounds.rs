@@ -44,10 +44,13 @@ fn of_handles(heap: &HandleHeap, demand: &Demand) -> Result<Bound, Failure> {
 
 /// The guarantee of a heap in 64-bit memory.
 pub(crate) fn of(config: &Config, demand: &Demand) -> Result<Bound, Failure> {
-    let shape = store::Geometry::tagged(8);
+    let shape = match config.store {
+        StoreKind::Hardened => store::Geometry::hardened(8),
+        _ => store::Geometry::tagged(8),
+    };
     let outside = Geometry::outside(shape.granule as u64);
     let sizes = config.level_sizes();
-    if config.store != StoreKind::Tagged {
+    if !config.store.inside() {
         return bounds::described_in(&config.heap, &sizes, &outside, demand)
             .map_err(Failure::Bound);
     }
