@@ -15,7 +15,6 @@ mod player;
 mod random;
 mod report;
 mod reservation;
-mod step;
 #[cfg(test)]
 mod tests;
 mod throughput;
