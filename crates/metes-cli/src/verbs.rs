@@ -13,3 +13,4 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod tune;
+pub(crate) mod worst;

@@ -24,6 +24,7 @@
 mod document;
 mod error;
 mod fields;
+mod guarantee;
 mod levels;
 mod names;
 mod quantity;
@@ -39,6 +40,7 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
+pub use guarantee::{GuaranteeError, guarantee};
 pub use quantity::{read_size, spell_size};
 
 /// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
