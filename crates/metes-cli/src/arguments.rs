@@ -310,28 +310,29 @@ pub(crate) struct Bounds {
 ///
 /// What is found is a maximum, measured; it is printed beside the bound, proven. The
 /// requests behind it are saved as traces that `metes replay` replays. Ticks depend on the
-/// machine and its load: of them only the ratio is printed. Exit status 1 if a bound is
-/// exceeded.
+/// machine and its load: of them only the ratio is printed. On a board only instructions
+/// are looked for. Exit status 1 if a bound is exceeded.
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes worst --heap tlsf -o worst
   metes worst --heap first-fit --live 1MiB --max-block 4096 --min-block 64
-  metes worst --heap half-fit --operations 100000000 --json")]
+  metes worst --heap half-fit --operations 100000000 --json
+  metes worst --heap tlsf --target leon3")]
 pub(crate) struct Worst {
     /// A heap: a name with parameters, a heap.toml, or a directory with one
     #[arg(long, value_name = "H")]
     pub(crate) heap: String,
-    /// Most requested bytes live at once (M)
-    #[arg(long, value_name = "M", default_value = "1MiB", value_parser = positive_size)]
-    pub(crate) live: u64,
-    /// Largest request (n)
-    #[arg(long, value_name = "n", default_value = "4096", value_parser = positive_size)]
-    pub(crate) max_block: u64,
-    /// Smallest request (l)
-    #[arg(long, value_name = "l", default_value = "64", value_parser = positive_size)]
-    pub(crate) min_block: u64,
+    /// Most requested bytes live at once (M) [default: 1MiB; 24KiB on a board]
+    #[arg(long, value_name = "M", value_parser = positive_size)]
+    pub(crate) live: Option<u64>,
+    /// Largest request (n) [default: 4096; 1536 on a board]
+    #[arg(long, value_name = "n", value_parser = positive_size)]
+    pub(crate) max_block: Option<u64>,
+    /// Smallest request (l) [default: 64; 24 on a board]
+    #[arg(long, value_name = "l", value_parser = positive_size)]
+    pub(crate) min_block: Option<u64>,
     /// Requests of the search for space
-    #[arg(long, value_name = "N", default_value = "4000000", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value = "20000000", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) operations: u64,
     /// Instructions that the search for time may count, some ten microseconds each; 0
     /// leaves time out
@@ -346,6 +347,24 @@ pub(crate) struct Worst {
     /// Directory for the traces
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Where instructions are counted: here, or on an emulated board
+    #[arg(long, value_name = "WHERE", default_value = "host")]
+    pub(crate) target: Target,
+    /// The directory bare-metal of the source [default: looked for upwards]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) bare_metal: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Target {
+    /// This machine
+    Host,
+    /// LEON3, SPARC V8
+    Leon3,
+    /// ARM Cortex-M3
+    CortexM3,
+    /// RV32IMAC
+    Riscv,
 }
 
 /// Write a heap as C and Rust code

@@ -20,6 +20,8 @@ pub struct Heaviest {
     pub work: u64,
     /// Which request of the attack it was, counted from zero.
     pub request: u64,
+    /// Steps of the heap in all requests before it.
+    pub before: u64,
 }
 
 /// An attack in progress, and what it has come to.
@@ -37,6 +39,8 @@ pub struct Attack<'t> {
     /// Size and serial number of live blocks, by block.
     held: Vec<(u64, u32)>,
     written: Option<Sequence>,
+    /// Steps of the heap before the attack, and up to the last request.
+    begun: u64,
     work: u64,
     allocate: Heaviest,
     free: Heaviest,
@@ -78,6 +82,7 @@ impl<'t> Attack<'t> {
             high: 0,
             held: Vec::new(),
             written: write.then(Sequence::new),
+            begun: work,
             work,
             allocate: Heaviest::default(),
             free: Heaviest::default(),
@@ -157,11 +162,12 @@ impl<'t> Attack<'t> {
     /// Counts a request; what it cost the heap.
     fn step(&mut self) -> Heaviest {
         let now = self.target.work();
-        let work = now - self.work;
+        let (work, before) = (now - self.work, self.work - self.begun);
         self.work = now;
         self.requests += 1;
         Heaviest {
             work,
+            before,
             request: self.requests - 1,
         }
     }

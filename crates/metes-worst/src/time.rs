@@ -33,6 +33,9 @@ const ATTACK: u64 = 1 << 20;
 /// Record words of one call above which it is not counted: seconds of traps.
 /// M is halved until no call is heavier.
 const HEAVIEST: u64 = 40_000;
+/// Record words of all calls before one, above which it is not counted: they are
+/// made for real, too, and walk where the simulated heap does not.
+const BEFORE: u64 = 100_000_000;
 /// Heaviest calls of programs that are counted, of each kind.
 const COUNTED: usize = 4;
 /// Sequences of each kind that are bred from.
@@ -180,7 +183,7 @@ impl Hunt<'_> {
                 (Kind::Allocate, outcome.allocate),
                 (Kind::Free, outcome.free),
             ] {
-                if heaviest.work > 0 {
+                if heaviest.work > 0 && heaviest.before <= BEFORE {
                     candidates.push(Candidate {
                         kind,
                         work: heaviest.work,
@@ -221,7 +224,7 @@ impl Hunt<'_> {
             idle = 0;
             let found = self.measure(&genes);
             for (elite, instructions) in elites.iter_mut().zip(found) {
-                enter(elite, instructions, &genes);
+                enter(elite, instructions, &genes, ELITE);
             }
             if tried.len().is_multiple_of(64) {
                 progress(self.time.counted);
@@ -330,7 +333,7 @@ impl Hunt<'_> {
 }
 
 /// New genes: at random at first, later from two of the best.
-fn offspring(
+pub(crate) fn offspring(
     demand: &Demand,
     elites: &[Vec<(u64, Genes)>; 2],
     tried: usize,
@@ -352,14 +355,15 @@ fn offspring(
     genes.mutate(demand, random)
 }
 
-fn enter(elite: &mut Vec<(u64, Genes)>, instructions: u64, genes: &Genes) {
+/// Keeps a sequence among the `most` best of a kind.
+pub(crate) fn enter(elite: &mut Vec<(u64, Genes)>, instructions: u64, genes: &Genes, most: usize) {
     if instructions == 0 {
         return;
     }
     // The newest of equals first, so that a plateau is wandered over.
     let at = elite.partition_point(|(other, _)| *other > instructions);
     elite.insert(at, (instructions, genes.clone()));
-    elite.truncate(ELITE);
+    elite.truncate(most);
 }
 
 /// Plays a sequence on a running heap, call by call.

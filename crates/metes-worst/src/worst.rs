@@ -45,6 +45,24 @@ pub struct Request {
 }
 
 impl Request {
+    /// A common demand: 1 MiB live, requests of 64 to 4096 bytes.
+    pub const ON_HOST: Request = Request {
+        live: 1 << 20,
+        largest: 4096,
+        smallest: 64,
+        operations: 20_000_000,
+        counted: 500_000,
+        ticks: false,
+        seed: 1,
+    };
+    /// That of the boards' churn, which has 128 KiB.
+    pub const ON_BOARD: Request = Request {
+        live: 24 << 10,
+        largest: 1536,
+        smallest: 24,
+        ..Request::ON_HOST
+    };
+
     /// Checks what is asked, and gives it as a demand.
     ///
     /// # Errors

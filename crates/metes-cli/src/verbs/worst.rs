@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use metes_config::Config;
+use metes_worst::board::{Board, OnBoard, on_board};
 use metes_worst::{Request, Ticks, Worst};
 use serde_json::Value;
 
-use crate::arguments;
+use crate::arguments::{self, Target};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{BOLD, DIM};
 use crate::quantity::{bytes, grouped};
@@ -13,17 +15,47 @@ use crate::{heap, output, progress};
 
 pub(crate) fn run(arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
     let config = heap::resolve(&arguments.heap)?;
-    let request = Request {
-        live: arguments.live,
-        largest: arguments.max_block,
-        smallest: arguments.min_block,
+    let board = match arguments.target {
+        Target::Host => return on_host(&config, arguments, json),
+        Target::Leon3 => Board::Leon3,
+        Target::CortexM3 => Board::CortexM3,
+        Target::Riscv => Board::Riscv,
+    };
+    if arguments.output.is_some() {
+        return Err(Failure::input(
+            "traces are of the search on this machine: leave out --output, or --target",
+        ));
+    }
+    let request = request(arguments, Request::ON_BOARD);
+    let wheel = progress::spinner(board.name());
+    let found = on_board(board, &config, &request, arguments.bare_metal.as_deref());
+    wheel.finish_and_clear();
+    let found = found?;
+    if json {
+        output::json(&found)?;
+    } else {
+        show_board(&found)?;
+    }
+    Ok(0)
+}
+
+/// What is asked, where the command line is silent by the defaults.
+fn request(arguments: &arguments::Worst, defaults: Request) -> Request {
+    Request {
+        live: arguments.live.unwrap_or(defaults.live),
+        largest: arguments.max_block.unwrap_or(defaults.largest),
+        smallest: arguments.min_block.unwrap_or(defaults.smallest),
         operations: arguments.operations,
         counted: arguments.counted,
         ticks: arguments.ticks,
         seed: arguments.seed,
-    };
+    }
+}
+
+fn on_host(config: &Config, arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
+    let request = request(arguments, Request::ON_HOST);
     let bar = progress::budget("space");
-    let found = metes_worst::worst(&config, &request, &mut |what, share| {
+    let found = metes_worst::worst(config, &request, &mut |what, share| {
         bar.set_message(what);
         bar.set_position((share * 1000.0) as u64);
     });
@@ -141,6 +173,36 @@ fn show(found: &Worst, directory: Option<&Path>, written: &[&str]) -> Result<(),
         for name in written {
             text += &format!("  {}\n", directory.join(name).display());
         }
+    }
+    output::text(&text)
+}
+
+fn show_board(found: &OnBoard) -> Result<(), Failure> {
+    let mut text = format!("{BOLD}{}{BOLD:#} on {}\n\n", found.heap, found.target);
+    let mut line = |name: &str, value: String| text += &format!("  {name:<16} {value}\n");
+    line(
+        "demand",
+        format!(
+            "M = {} live, n = {} largest, l = {} smallest",
+            grouped(found.live),
+            grouped(found.max_block),
+            grouped(found.min_block)
+        ),
+    );
+    line(
+        "counted",
+        format!(
+            "{} calls of {} sequences",
+            grouped(found.operations),
+            grouped(found.sequences as u64)
+        ),
+    );
+    for (name, count) in [
+        ("allocate", found.instructions.allocate),
+        ("free", found.instructions.free),
+    ] {
+        let count = count.map_or("not counted".to_owned(), |count| grouped(count));
+        line(name, format!("at most {BOLD}{count}{BOLD:#} instructions"));
     }
     output::text(&text)
 }
