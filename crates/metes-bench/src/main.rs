@@ -17,7 +17,6 @@ mod random;
 mod report;
 mod reservation;
 mod security;
-mod step;
 #[cfg(test)]
 mod tests;
 mod throughput;

@@ -64,6 +64,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Evaluate(arguments) => verbs::evaluate::run(&arguments, json),
         Verb::Merge(arguments) => verbs::merge::run(&arguments, json),
         Verb::Bounds(arguments) => verbs::bounds::run(&arguments, json),
+        Verb::Worst(arguments) => verbs::worst::run(&arguments, json),
         Verb::Emit(arguments) => verbs::emit::run(&arguments, json),
         Verb::Run(arguments) => verbs::run::run(&arguments, json),
         Verb::Report(arguments) => verbs::report::run(&arguments, json),

@@ -14,3 +14,4 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod tune;
+pub(crate) mod worst;

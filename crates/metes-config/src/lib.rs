@@ -24,6 +24,7 @@
 mod document;
 mod error;
 mod fields;
+mod guarantee;
 mod handles;
 mod levels;
 mod names;
@@ -40,6 +41,7 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
+pub use guarantee::{GuaranteeError, guarantee};
 pub use handles::HandleHeap;
 pub use quantity::{read_size, spell_size};
 

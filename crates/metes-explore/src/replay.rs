@@ -30,6 +30,7 @@ use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
+use crate::simulate::{Driven, Simulated};
 
 /// Records that list heads and pseudo-blocks may take in one pool.
 const HEADS: usize = 1152;
@@ -268,7 +269,7 @@ impl Replayer {
 
     /// Sets a heap up, lets `go` run it, and repeats with larger arrays while
     /// they were too small.
-    fn measure(
+    pub(crate) fn measure(
         &mut self,
         description: &Description,
         events: &Events,
@@ -352,7 +353,7 @@ fn general_peak(description: &Description, events: &Events) -> u64 {
 }
 
 /// A heap that is set up, to be run by a caller who knows what to keep of it.
-trait Run {
+pub(crate) trait Run {
     fn go(
         &mut self,
         keep: Option<&mut run::Record>,
@@ -360,6 +361,8 @@ trait Run {
     ) -> (Totals, bool);
     /// Runs it and fills in what happens inside.
     fn inspect(&mut self, detail: &mut Detail);
+    /// Lets somebody else ask.
+    fn drive(&mut self, drive: &mut dyn FnMut(&mut dyn Simulated));
 }
 
 struct Ready<'e, P> {
@@ -384,6 +387,10 @@ impl<P: Pools> Run for Ready<'_, P> {
 
     fn inspect(&mut self, detail: &mut Detail) {
         detail::inspect(self.events, &mut self.pools, detail);
+    }
+
+    fn drive(&mut self, drive: &mut dyn FnMut(&mut dyn Simulated)) {
+        drive(&mut Driven::new(&mut self.pools));
     }
 }
 
