@@ -24,8 +24,11 @@
 //! request that finds no room then takes the target of such a move, whose source stays
 //! ([`Class::recall`]): so n never exceeds κ, moves or not.
 //!
+//! A move may lead into a page-block that is to be left before it is over; it then leads to the
+//! new target instead, and no page-block is left.
+//!
 //! A page with pinned page-blocks is not asked to give up blocks. It is *held* and does not
-//! count in n; the pages of a class are thus at most
+//! count in n, and stays so until n allows for it ([`Class::unpin`]); the pages of a class are thus at most
 //! ⌊h/π⌋ + κ + source pages without used page-blocks + pages with pins.
 
 use super::table::{LISTS, List, NONE, Place, Supply, Table};
@@ -67,6 +70,17 @@ pub struct Move {
     pub from: Slot,
     /// The page-block that is entered.
     pub to: Slot,
+}
+
+/// What is to be done so that a page may lose its last pin.
+#[derive(Debug)]
+pub(super) enum Unpinning {
+    /// Nothing: the pin is gone.
+    Done,
+    /// This move into the page.
+    Moves(Move),
+    /// The moves under way that leave the page.
+    Waits,
 }
 
 /// One size class.
@@ -274,47 +288,42 @@ impl Class {
         }
     }
 
-    /// A page-block is pinned no more. O(1). While [`surplus`](Class::surplus) then gives
-    /// moves, they are to be made.
-    pub(super) fn unpin(&mut self, table: &Table<'_>, number: u32) {
+    /// Takes a pin of a page back, unless it is the last one and the page would be one not-full
+    /// page too many: then says what is to be done before this is called again. O(1).
+    pub(super) fn unpin(
+        &mut self,
+        table: &Table<'_>,
+        number: u32,
+        give: impl FnOnce(u32),
+    ) -> Unpinning {
         let page = table.page(number);
-        page.pins.set(page.pins.get() - 1);
-        if page.pins.get() == 0 {
-            self.settle(table, number);
+        let (used, sources) = (u32::from(page.used.get()), u32::from(page.sources.get()));
+        let pins = page.pins.get();
+        let counts = used > 0 && used < self.blocks;
+        if pins > 1 || !counts || self.not_full < self.kappa {
+            page.pins.set(pins - 1);
+            if pins == 1 {
+                self.settle_or_give(table, number, give);
+            }
+            return Unpinning::Done;
         }
-    }
-
-    /// While more than κ pages are not full, a move from one of them into another. O(1).
-    pub(super) fn surplus(&mut self, table: &Table<'_>) -> Option<Move> {
-        let open = self.lists[Place::Open as usize];
-        if self.not_full <= self.kappa || open.first == NONE {
-            return None;
+        if used + sources == self.blocks {
+            return Unpinning::Waits;
         }
-        let to = open.first;
-        let from = match open.last {
-            last if last == to => self.lists[Place::Blocked as usize].last,
-            last => last,
+        // The page is held until it is full or fewer are not full: n stays within κ.
+        let Some(from) = self.depart(table) else {
+            debug_assert!(false, "κ ≥ 1 pages are not full");
+            return Unpinning::Waits;
         };
-        if from == NONE {
-            return None;
-        }
-        // The target first: it may fill its page, which is then no candidate for a source.
-        let page = table.page(to);
         page.used.set(page.used.get() + 1);
-        let block = table.bits(to).take() as u32;
-        let source = table.page(from);
-        let leaving = table.bits(from).depart() as u32;
-        source.used.set(source.used.get() - 1);
-        source.sources.set(source.sources.get() + 1);
-        self.sources += 1;
-        self.settle(table, to);
-        self.settle(table, from);
-        Some(Move {
-            from: Slot {
-                page: from,
-                block: leaving,
+        let block = table.bits(number).take() as u32;
+        self.settle(table, number);
+        Unpinning::Moves(Move {
+            from,
+            to: Slot {
+                page: number,
+                block,
             },
-            to: Slot { page: to, block },
         })
     }
 
@@ -325,10 +334,10 @@ impl Class {
         let (used, sources) = (u32::from(page.used.get()), u32::from(page.sources.get()));
         let room = used + sources < self.blocks;
         Some(match (used, page.pins.get()) {
-            (0, _) if sources == 0 => return None,
-            (0, _) => Place::Apart,
             (_, 1..) if room => Place::Held,
             (_, 1..) => Place::Apart,
+            (0, _) if sources == 0 => return None,
+            (0, _) => Place::Apart,
             _ if room => Place::Open,
             _ if used < self.blocks => Place::Blocked,
             _ => Place::Apart,

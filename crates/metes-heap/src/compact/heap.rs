@@ -14,7 +14,7 @@
 use core::cell::Cell;
 use core::ops::Range;
 
-use super::automaton::{Class, ClassState, Move, Slot, Transition};
+use super::automaton::{Class, ClassState, Move, Slot, Transition, Unpinning};
 use super::backing::{Backing, Place, RECORD, Record};
 use super::handles::{BadHandle, Handle, Handles};
 use super::options::{GRANULE, Options};
@@ -323,13 +323,7 @@ impl<B: Backing> CompactFit<B> {
         handle: Handle,
     ) -> Result<(Transition, Option<Compaction>), BadHandle> {
         let (transition, moved) = self.release(handle)?;
-        let compaction = moved.and_then(|(class, moved)| {
-            let compaction = self.begin(class, moved);
-            if compaction.is_none() {
-                self.carry_whole(class, moved);
-            }
-            compaction
-        });
+        let compaction = moved.and_then(|(class, moved)| self.begin(class, moved));
         Ok((transition, compaction))
     }
 
@@ -378,6 +372,14 @@ impl<B: Backing> CompactFit<B> {
 
     /// Makes a move at once. O(bytes of the page-block).
     fn carry_whole(&mut self, class: usize, moved: Move) {
+        if self.classes[class].sources > 1
+            && let Some(Compaction { index, .. }) = self.redirect(class, moved)
+        {
+            if let Some(under) = self.under[index] {
+                self.hasten(under.from);
+            }
+            return;
+        }
         let (from, to) = (self.place(class, moved.from), self.place(class, moved.to));
         let record = self.backing.record(from);
         let length = self.carried(class, record);
@@ -396,8 +398,37 @@ impl<B: Backing> CompactFit<B> {
         }
     }
 
+    /// Leads the move that is under way to the page-block that a new one is to leave to the
+    /// target of the new one: no block has come to that page-block yet. O(moves).
+    #[cold]
+    fn redirect(&mut self, class: usize, moved: Move) -> Option<Compaction> {
+        let index = self
+            .under
+            .iter()
+            .position(|under| under.is_some_and(|under| under.moved.to == moved.from))?;
+        let to = self.place(class, moved.to);
+        let bytes = self.classes[class].bytes as usize;
+        let under = self.under[index].as_mut()?;
+        self.backing.forget(under.to, bytes);
+        under.moved.to = moved.to;
+        under.to = to;
+        under.done = 0;
+        let serial = under.serial;
+        self.arrive(class, moved.from);
+        Some(Compaction { index, serial })
+    }
+
+    /// Begins a move whose steps are to be made; makes it at once if too many are under way.
     fn begin(&mut self, class: usize, moved: Move) -> Option<Compaction> {
-        let index = self.under.iter().position(Option::is_none)?;
+        if self.classes[class].sources > 1
+            && let Some(compaction) = self.redirect(class, moved)
+        {
+            return Some(compaction);
+        }
+        let Some(index) = self.under.iter().position(Option::is_none) else {
+            self.carry_whole(class, moved);
+            return None;
+        };
         let (from, to) = (self.place(class, moved.from), self.place(class, moved.to));
         self.serial = self.serial.wrapping_add(1);
         self.under[index] = Some(Under {
@@ -608,8 +639,8 @@ impl<B: Backing> CompactFit<B> {
         Ok(place)
     }
 
-    /// Takes a pin back. When no pin holds a page of the class any more, and more than κ
-    /// pages are not full, blocks move until no more are: O(π β).
+    /// Takes a pin back. When it was the last of its page and κ pages are not full already,
+    /// blocks move into the page until it is full or fewer are: O(π β).
     ///
     /// # Errors
     /// [`BadHandle`].
@@ -618,11 +649,26 @@ impl<B: Backing> CompactFit<B> {
             return Ok(());
         }
         let (class, slot) = self.slot(self.handles.place(handle)?);
-        self.classes[class].unpin(&self.table, slot.page);
-        while let Some(moved) = self.classes[class].surplus(&self.table) {
-            self.carry_whole(class, moved);
+        loop {
+            let (table, supply) = (&self.table, &mut self.supply);
+            let give = |number| supply.give(table, number);
+            match self.classes[class].unpin(table, slot.page, give) {
+                Unpinning::Done => return Ok(()),
+                Unpinning::Moves(moved) => self.carry_whole(class, moved),
+                Unpinning::Waits => self.hasten_from(slot.page),
+            }
         }
-        Ok(())
+    }
+
+    /// Makes all remaining steps of the moves that leave a page.
+    fn hasten_from(&mut self, page: u32) {
+        for index in 0..MOVES {
+            if let Some(under) = self.under[index]
+                && under.moved.from.page == page
+            {
+                self.hasten(under.from);
+            }
+        }
     }
 
     pub(super) fn backing(&self) -> &B {

@@ -283,8 +283,11 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 }),
         kappa in 0u32..4,
         increment in proptest::option::of(1usize..100),
+        // Few page-blocks a page make moves whose targets must leave again.
+        smallest in proptest::sample::select(vec![32usize, 224]),
     ) {
-        let options = options(1024, kappa, increment);
+        let mut options = options(1024, kappa, increment);
+        options.partition.smallest = smallest;
         let heap = CompactFit::new(&options, memory(48 << 10)).unwrap();
         let mut model = Model {
             heap,
@@ -312,4 +315,58 @@ proptest! {
         prop_assert_eq!(model.heap.check(), Ok(()));
         prop_assert_eq!(model.heap.pages().0, 0);
     }
+}
+
+/// A heap with two page-blocks a page, fully compacting, in increments.
+fn pairs() -> CompactFit<Copying> {
+    let partition = Partition {
+        page: 256,
+        smallest: 128,
+        largest: 120,
+        ..Partition::DEFAULT
+    };
+    let options = Options {
+        partition,
+        kappa: Kappa::Finite(1),
+        increment: Some(40),
+    };
+    CompactFit::new(&options, memory(8 << 10)).unwrap()
+}
+
+fn filled(heap: &mut CompactFit<Copying>, byte: u8) -> Handle {
+    let handle = heap.allocate(100, 8).unwrap();
+    heap.write(handle, 0, &[byte; 100]).unwrap();
+    handle
+}
+
+fn holds(heap: &CompactFit<Copying>, handle: Handle, byte: u8) -> bool {
+    let mut bytes = [0; 100];
+    heap.read(handle, 0, &mut bytes).unwrap();
+    bytes == [byte; 100]
+}
+
+#[test]
+fn a_move_is_led_elsewhere_when_its_target_must_leave() {
+    let mut heap = pairs();
+    let blocks: Vec<Handle> = (0..5).map(|byte| filled(&mut heap, byte)).collect();
+    // The block of the third page is to enter the first page…
+    let (transition, first) = heap.begin_free(blocks[0]).unwrap();
+    assert_eq!(transition, Transition::Compacts);
+    // …which is then not full, and the only one: what it waits for moves on.
+    assert_eq!(heap.begin_free(blocks[1]).unwrap().0, Transition::Reopens);
+    let first = heap.step(first.unwrap());
+    assert!(first.is_some());
+    let (transition, second) = heap.begin_free(blocks[2]).unwrap();
+    assert_eq!(transition, Transition::Compacts);
+    assert_eq!(heap.check(), Ok(()));
+    assert!(holds(&heap, blocks[4], 4) && holds(&heap, blocks[3], 3));
+    heap.write(blocks[4], 0, &[9; 100]).unwrap();
+    for mut compaction in [second, first] {
+        while let Some(more) = compaction.take() {
+            compaction = heap.step(more);
+            assert_eq!(heap.check(), Ok(()));
+        }
+    }
+    assert!(holds(&heap, blocks[4], 9) && holds(&heap, blocks[3], 3));
+    assert_eq!((heap.moves(), heap.pages().0), (0, 1));
 }
