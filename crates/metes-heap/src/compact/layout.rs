@@ -11,9 +11,8 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::automaton::Class;
-use super::backing::RECORD;
 use super::bits;
-use super::handles::{ENTRY, Handles};
+use super::handles::ENTRY;
 use super::options::{Options, Unfit};
 use super::table::{Page, Table};
 use crate::store::tagged::Memory;
@@ -26,7 +25,6 @@ pub(super) struct Tables {
     pub(super) classes: &'static mut [Class],
     pub(super) by_size: &'static [Cell<u8>],
     pub(super) table: Table<'static>,
-    pub(super) handles: Handles,
     /// Record of the first page-block; the block behind it is aligned to `align`.
     pub(super) base: NonNull<u8>,
     /// Bytes from `base` to the end of the handles.
@@ -35,12 +33,49 @@ pub(super) struct Tables {
 }
 
 /// Hands out aligned parts of a memory, front to back.
-struct Cursor {
+pub(super) struct Cursor {
     at: NonNull<u8>,
     left: usize,
 }
 
 impl Cursor {
+    pub(super) fn new(memory: Memory) -> Self {
+        Cursor {
+            at: memory.start(),
+            left: memory.bytes(),
+        }
+    }
+
+    /// Leaves room for `count` values of `T` in front and takes the rest, in `count` equal
+    /// parts, which are given by number.
+    pub(super) fn divide<T>(
+        &mut self,
+        count: usize,
+    ) -> Result<impl Fn(usize) -> Memory + use<T>, Unfit> {
+        let padding = self.at.as_ptr().align_offset(align_of::<T>());
+        let front = count
+            .checked_mul(size_of::<T>())
+            .and_then(|bytes| bytes.checked_add(padding))
+            .ok_or(Unfit::TooSmall(usize::MAX))?;
+        if front > self.left {
+            return Err(Unfit::TooSmall(front - self.left));
+        }
+        let part = (self.left - front) / count.max(1);
+        // SAFETY: that many bytes are left.
+        let first = unsafe { self.at.add(front) };
+        self.left = front;
+        // SAFETY: parts are disjoint and behind what this cursor still hands out.
+        Ok(move |index: usize| unsafe {
+            Memory::from_raw(first.add(index.min(count - 1) * part), part)
+        })
+    }
+
+    /// What was not handed out.
+    pub(super) fn rest(self) -> Memory {
+        // SAFETY: the end of a memory whose user this is.
+        unsafe { Memory::from_raw(self.at, self.left) }
+    }
+
     fn skip(&mut self, bytes: usize) -> Result<NonNull<u8>, Unfit> {
         if bytes > self.left {
             return Err(Unfit::TooSmall(bytes - self.left));
@@ -53,10 +88,19 @@ impl Cursor {
     }
 
     /// A slice of `count` values.
-    fn slice<T>(
+    pub(super) fn slice<T>(
         &mut self,
         count: usize,
-        value: impl Fn(usize) -> T,
+        mut value: impl FnMut(usize) -> T,
+    ) -> Result<&'static mut [T], Unfit> {
+        self.try_slice(count, |index| Ok(value(index)))
+    }
+
+    /// As [`slice`](Cursor::slice), of values that may not fit.
+    pub(super) fn try_slice<T>(
+        &mut self,
+        count: usize,
+        mut value: impl FnMut(usize) -> Result<T, Unfit>,
     ) -> Result<&'static mut [T], Unfit> {
         let padding = self.at.as_ptr().align_offset(align_of::<T>());
         self.skip(padding)?;
@@ -66,7 +110,7 @@ impl Cursor {
         let first = self.skip(bytes)?.cast::<T>();
         for index in 0..count {
             // SAFETY: within the part that was just taken, aligned for T.
-            unsafe { first.add(index).write(value(index)) };
+            unsafe { first.add(index).write(value(index)?) };
         }
         // SAFETY: `count` values were written; the memory is the heap's for ever.
         Ok(unsafe { core::slice::from_raw_parts_mut(first.as_ptr(), count) })
@@ -74,29 +118,27 @@ impl Cursor {
 }
 
 impl Tables {
-    /// Lays out the tables for pages of `behind` bytes of memory each.
+    /// Lays out the tables for pages of page-blocks with records of `record` bytes, each
+    /// page with `behind` bytes of memory.
     pub(super) fn new(
         options: &Options,
         memory: Memory,
-        identity: u16,
+        record: usize,
         behind: usize,
     ) -> Result<Self, Unfit> {
-        options.validate(RECORD)?;
+        options.validate(record)?;
         let partition = &options.partition;
-        let mut cursor = Cursor {
-            at: memory.start(),
-            left: memory.bytes(),
-        };
-        let count = partition.classes(RECORD).count();
+        let mut cursor = Cursor::new(memory);
+        let count = partition.classes(record).count();
         let kappa = options.kappa.limit();
         let mut sizes = [0u32; super::options::CLASSES];
-        for (size, block) in sizes.iter_mut().zip(partition.classes(RECORD)) {
+        for (size, block) in sizes.iter_mut().zip(partition.classes(record)) {
             *size = block as u32;
         }
         let classes = cursor.slice(count, |index| {
             Class::new(index as u8, sizes[index] as usize, partition.page, kappa)
         })?;
-        let granules = (partition.largest + RECORD).div_ceil(super::options::GRANULE);
+        let granules = (partition.largest + record).div_ceil(super::options::GRANULE);
         let by_size = cursor.slice(granules + 1, |granules| {
             let bytes = (granules * super::options::GRANULE) as u32;
             Cell::new(sizes[..count].partition_point(|&size| size < bytes) as u8)
@@ -112,15 +154,13 @@ impl Tables {
             64.. => partition.page.min(ALIGN),
             _ => super::options::GRANULE,
         };
-        let padding = cursor.at.as_ptr().wrapping_add(RECORD).align_offset(align);
+        let padding = cursor.at.as_ptr().wrapping_add(record).align_offset(align);
         let base = cursor.skip(padding).map(|_| cursor.at)?;
         let end = (base.as_ptr() as usize + cursor.left) & !(ENTRY - 1);
         let space = end.saturating_sub(base.as_ptr() as usize);
         if space < behind + ENTRY {
             return Err(Unfit::TooSmall(behind + ENTRY - space));
         }
-        // SAFETY: the end lies within the memory; what is before it is granted by the heap.
-        let handles = unsafe { Handles::new(base.add(space), identity) };
         Ok(Tables {
             classes,
             by_size,
@@ -129,7 +169,6 @@ impl Tables {
                 words,
                 stride,
             },
-            handles,
             base,
             space,
             align,

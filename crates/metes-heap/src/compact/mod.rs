@@ -24,11 +24,15 @@
 pub mod automaton;
 pub mod backing;
 mod bits;
+mod cells;
+mod entries;
 mod handles;
 pub mod heap;
+pub mod instances;
 mod layout;
 pub mod moving;
 pub mod options;
+pub mod shared;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -36,5 +40,7 @@ mod tests;
 pub use automaton::{ClassState, Slot, Transition};
 pub use handles::{BadHandle, ENTRY, Handle, MOST_HANDLES, MOST_PINS};
 pub use heap::{CompactFit, Compaction, Fragmentation, MOVES, Refused, Resize};
+pub use instances::{Instances, Member, Population};
 pub use moving::Copying;
 pub use options::{Kappa, Options, Partition, Unfit};
+pub use shared::{Granularity, SharedCompactFit, Sharing};

@@ -4,9 +4,8 @@
 //! owns the page, or the supply while no class owns it; a page is in at most one list,
 //! the one that its record names.
 
-use core::cell::Cell;
-
 use super::bits::Bits;
+use super::cells::{Cell, Hint};
 
 /// No page.
 pub(super) const NONE: u32 = u32::MAX;
@@ -41,19 +40,20 @@ pub(super) struct Page {
     pub(super) sources: Cell<u16>,
     /// Used page-blocks that are pinned.
     pub(super) pins: Cell<u16>,
-    pub(super) class: Cell<u8>,
+    /// Its class, or the one that owned it last.
+    pub(super) class: Hint,
     pub(super) place: Cell<Place>,
 }
 
 impl Page {
-    pub(super) const fn unowned() -> Self {
+    pub(super) fn unowned() -> Self {
         Page {
             next: Cell::new(NONE),
             previous: Cell::new(NONE),
             used: Cell::new(0),
             sources: Cell::new(0),
             pins: Cell::new(0),
-            class: Cell::new(u8::MAX),
+            class: Hint::new(u8::MAX),
             place: Cell::new(Place::Unowned),
         }
     }
@@ -63,7 +63,7 @@ impl Page {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'a> {
     pub(super) pages: &'a [Page],
-    pub(super) words: &'a [Cell<usize>],
+    pub(super) words: &'a [core::cell::Cell<usize>],
     /// Words of bitmaps a page.
     pub(super) stride: usize,
 }
