@@ -154,6 +154,19 @@ impl Class {
         (number != NONE).then_some(number)
     }
 
+    /// Takes a page-block. O(1). `None` when no page has room and the supply has none.
+    #[inline(always)]
+    pub(super) fn allocate(
+        &mut self,
+        table: &Table<'_>,
+        supply: impl FnOnce() -> Option<u32>,
+    ) -> Option<(Slot, Transition)> {
+        match self.open_page() {
+            Some(number) => Some(self.take(table, number)),
+            None => self.take_elsewhere(table, supply),
+        }
+    }
+
     /// Takes a page-block when no page is open: of a page with pins, or of one of the supply.
     /// O(1). `None` when the supply has none.
     pub(super) fn take_elsewhere(

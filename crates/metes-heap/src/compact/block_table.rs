@@ -17,7 +17,7 @@ use super::backing::{Backing, Place, RECORD, Record};
 use super::handles::{ENTRY, Handles};
 use super::heap::{CompactFit, Parts};
 use super::layout::Tables;
-use super::moving::unique_identity;
+use super::moving::unique_identities;
 use super::options::{GRANULE, Kappa, Options, Unfit};
 use crate::store::tagged::Memory;
 
@@ -227,7 +227,7 @@ impl CompactFit<BlockTable> {
     /// # Errors
     /// [`Unfit`] when options contradict each other, or the memory is too small.
     pub fn with_block_table(options: &Options, memory: Memory) -> Result<Self, Unfit> {
-        let identity = unique_identity().ok_or(Unfit::Identities)?;
+        let identity = unique_identities(1).ok_or(Unfit::Identities)?;
         let partition = &options.partition;
         let entry = size_of::<u32>();
         let per_page = partition.page / partition.granule.max(1) * entry;

@@ -75,12 +75,49 @@ pub(super) fn class_by_size(by_size: &[Cell<u8>], bytes: usize) -> usize {
 }
 
 /// Hands out aligned parts of a memory, front to back.
-struct Cursor {
+pub(super) struct Cursor {
     at: NonNull<u8>,
     left: usize,
 }
 
 impl Cursor {
+    pub(super) fn new(memory: Memory) -> Self {
+        Cursor {
+            at: memory.start(),
+            left: memory.bytes(),
+        }
+    }
+
+    /// Leaves room for `count` values of `T` in front and takes the rest, in `count` equal
+    /// parts, which are given by number.
+    pub(super) fn divide<T>(
+        &mut self,
+        count: usize,
+    ) -> Result<impl Fn(usize) -> Memory + use<T>, Unfit> {
+        let padding = self.at.as_ptr().align_offset(align_of::<T>());
+        let front = count
+            .checked_mul(size_of::<T>())
+            .and_then(|bytes| bytes.checked_add(padding))
+            .ok_or(Unfit::TooSmall(usize::MAX))?;
+        if front > self.left {
+            return Err(Unfit::TooSmall(front - self.left));
+        }
+        let part = (self.left - front) / count.max(1);
+        // SAFETY: that many bytes are left.
+        let first = unsafe { self.at.add(front) };
+        self.left = front;
+        // SAFETY: parts are disjoint and behind what this cursor still hands out.
+        Ok(move |index: usize| unsafe {
+            Memory::from_raw(first.add(index.min(count - 1) * part), part)
+        })
+    }
+
+    /// What was not handed out.
+    pub(super) fn rest(self) -> Memory {
+        // SAFETY: the end of a memory whose user this is.
+        unsafe { Memory::from_raw(self.at, self.left) }
+    }
+
     fn skip(&mut self, bytes: usize) -> Result<NonNull<u8>, Unfit> {
         if bytes > self.left {
             return Err(Unfit::TooSmall(bytes - self.left));
@@ -97,10 +134,19 @@ impl Cursor {
     }
 
     /// A slice of `count` values.
-    fn slice<T>(
+    pub(super) fn slice<T>(
         &mut self,
         count: usize,
-        value: impl Fn(usize) -> T,
+        mut value: impl FnMut(usize) -> T,
+    ) -> Result<&'static mut [T], Unfit> {
+        self.try_slice(count, |index| Ok(value(index)))
+    }
+
+    /// As [`slice`](Cursor::slice), of values that may not fit.
+    pub(super) fn try_slice<T>(
+        &mut self,
+        count: usize,
+        mut value: impl FnMut(usize) -> Result<T, Unfit>,
     ) -> Result<&'static mut [T], Unfit> {
         self.align(align_of::<T>())?;
         let bytes = count
@@ -109,7 +155,7 @@ impl Cursor {
         let first = self.skip(bytes)?.cast::<T>();
         for index in 0..count {
             // SAFETY: within the part that was just taken, aligned for T.
-            unsafe { first.add(index).write(value(index)) };
+            unsafe { first.add(index).write(value(index)?) };
         }
         // SAFETY: `count` values were written; the memory is the heap's for ever.
         Ok(unsafe { core::slice::from_raw_parts_mut(first.as_ptr(), count) })
@@ -127,10 +173,7 @@ impl Tables {
     ) -> Result<Self, Unfit> {
         options.validate(record)?;
         let partition = &options.partition;
-        let mut cursor = Cursor {
-            at: memory.start(),
-            left: memory.bytes(),
-        };
+        let mut cursor = Cursor::new(memory);
         let count = partition.classes(record).count();
         let kappa = options.kappa.limit();
         let mut sizes = [0u32; super::options::CLASSES];

@@ -16,18 +16,24 @@ use crate::store::tagged::Memory;
 /// Pages side by side in one memory.
 ///
 /// Invariant: the record of the page-block at place p begins p granules behind `base`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Copying {
-    base: NonNull<u8>,
+    pub(super) base: NonNull<u8>,
     /// Bytes from `base` to the end of the handles.
-    space: usize,
-    page_log2: u32,
+    pub(super) space: usize,
+    pub(super) page_log2: u32,
 }
 
 // SAFETY: the memory is the heap's alone (contract of `Memory`).
 unsafe impl Send for Copying {}
 
 impl Copying {
+    /// Pages there are room for beside `table` bytes of handles.
+    #[inline(always)]
+    pub(super) fn room(&self, table: usize) -> u32 {
+        (self.space.saturating_sub(table) >> self.page_log2) as u32
+    }
+
     #[inline(always)]
     fn at(&self, place: Place) -> NonNull<u8> {
         // SAFETY: places of page-blocks lie below the pages that `pages_beside` granted.
@@ -48,7 +54,7 @@ unsafe impl Backing for Copying {
 
     #[inline(always)]
     fn pages_beside(&mut self, table: usize) -> u32 {
-        (self.space.saturating_sub(table) >> self.page_log2) as u32
+        self.room(table)
     }
 
     #[inline(always)]
@@ -131,11 +137,12 @@ unsafe impl Backing for Copying {
 /// Tells the heaps of a program apart.
 static IDENTITIES: AtomicU16 = AtomicU16::new(0);
 
-/// An identity that no other heap of the program has got from here; `None` after 65 535.
-pub fn unique_identity() -> Option<u16> {
+/// The first of `count` identities that no other heap of the program has got from here;
+/// `None` after 65 535.
+pub fn unique_identities(count: u16) -> Option<u16> {
     IDENTITIES
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
-            last.checked_add(1)
+            last.checked_add(count)
         })
         .ok()
 }
@@ -146,9 +153,9 @@ impl CompactFit<Copying> {
     /// # Errors
     /// [`Unfit`] when options contradict each other, or the memory is too small.
     pub fn new(options: &Options, memory: Memory) -> Result<Self, Unfit> {
-        let identity = unique_identity().ok_or(Unfit::Identities)?;
+        let identity = unique_identities(1).ok_or(Unfit::Identities)?;
         let tables = Tables::new(options, memory, RECORD, options.partition.page)?;
-        // SAFETY: the end lies within the memory, and the heap grants what is before it.
+        // SAFETY: the end of the memory; what lies before it is granted by the heap.
         let handles = unsafe { Handles::new(tables.base.add(tables.space), identity) };
         let backing = Copying {
             base: tables.base,

@@ -4,11 +4,11 @@
 //! owns the page, or the supply while no class owns it; a page is in at most one list,
 //! the one that its record names.
 
-use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::bits::{self, Bits};
+use super::cells::{Cell, Hint};
 
 /// No page.
 pub(super) const NONE: u32 = u32::MAX;
@@ -46,19 +46,20 @@ pub(super) struct Page {
     pub(super) sources: Cell<u16>,
     /// Used page-blocks that are pinned.
     pub(super) pins: Cell<u16>,
-    pub(super) class: Cell<u8>,
+    /// Its class, or the one that owned it last.
+    pub(super) class: Hint,
     pub(super) place: Cell<Place>,
 }
 
 impl Page {
-    pub(super) const fn unowned() -> Self {
+    pub(super) fn unowned() -> Self {
         Page {
             next: Cell::new(NONE),
             previous: Cell::new(NONE),
             used: Cell::new(0),
             sources: Cell::new(0),
             pins: Cell::new(0),
-            class: Cell::new(0),
+            class: Hint::new(0),
             place: Cell::new(Place::Unowned),
         }
     }

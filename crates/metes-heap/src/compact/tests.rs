@@ -105,6 +105,8 @@ fn handles_of_the_past_and_of_others_are_refused() {
     assert_eq!(one.free(b), Err(BadHandle::Foreign));
     assert_eq!(one.free(a), Ok(()));
     assert_eq!(one.free(a), Err(BadHandle::Stale));
+    let next = Handle::from_bits(a.to_bits() + (1 << 24));
+    assert_eq!(one.free(next), Err(BadHandle::Stale), "not made yet");
     let again = one.allocate(40, 8).unwrap();
     assert_ne!(a, again);
     assert_eq!(one.size(a), Err(BadHandle::Stale));
