@@ -289,7 +289,7 @@ proptest! {
     })]
 
     #[test]
-    fn moving_keeps_bytes_and_bounds(
+    fn copied_blocks_keep_their_bytes(
         steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 }),
         kappa in 0u32..4,
         increment in proptest::option::of(1usize..100),
@@ -329,7 +329,7 @@ proptest! {
     }
 
     #[test]
-    fn block_table_keeps_bytes_and_bounds(
+    fn blocks_behind_a_table_keep_their_bytes(
         steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 }),
         kappa in 0u32..4,
         increment in proptest::option::of(1usize..100),
