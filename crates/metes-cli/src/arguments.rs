@@ -170,13 +170,13 @@ pub(crate) struct Replay {
     /// One fixed arena of so many bytes instead of one that grows
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub(crate) arena: Option<u64>,
-    /// Memory levels, the nearest first, for energy and time: NAME=SIZE or
-    /// NAME=SIZE..SIZE, each with @TABLE for other figures than those of an SRAM
+    /// Memory levels, the nearest first, for energy and time (else those of a
+    /// heap.toml that gives their energies): NAME=SIZE or NAME=SIZE..SIZE, each with @TABLE for other figures than those of an SRAM
     /// at 130 nm; or a file (docs/energy.md)
     #[arg(long, value_name = "LEVELS", conflicts_with = "arena")]
     pub(crate) levels: Option<String>,
     /// Energy and time of the heap's records alone, without the program's accesses
-    #[arg(long, requires = "levels")]
+    #[arg(long, conflicts_with = "arena")]
     pub(crate) records_only: bool,
 }
 
