@@ -24,6 +24,7 @@
 mod document;
 mod error;
 mod fields;
+mod guarantee;
 mod handles;
 mod levels;
 mod names;
@@ -40,6 +41,7 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
+pub use guarantee::{GuaranteeError, guarantee};
 pub use handles::HandleHeap;
 pub use quantity::{read_size, spell_size};
 
@@ -56,6 +58,8 @@ pub enum StoreKind {
     /// Boundary tags inside the memory: what malloc uses.
     #[default]
     Tagged,
+    /// Boundary tags with a keyed check: bad frees and overwritten records are found.
+    Hardened,
     /// Outside the memory, found by handle.
     Ledger,
     /// Outside the memory, found by page index.
@@ -64,8 +68,16 @@ pub enum StoreKind {
     LedgerHashed,
 }
 
-pub(crate) const STORES: [(&str, StoreKind); 4] = [
+impl StoreKind {
+    /// Whether records lie in the memory itself, as malloc needs it.
+    pub const fn inside(self) -> bool {
+        matches!(self, StoreKind::Tagged | StoreKind::Hardened)
+    }
+}
+
+pub(crate) const STORES: [(&str, StoreKind); 5] = [
     ("tagged", StoreKind::Tagged),
+    ("hardened", StoreKind::Hardened),
     ("ledger", StoreKind::Ledger),
     ("ledger-direct", StoreKind::LedgerDirect),
     ("ledger-hashed", StoreKind::LedgerHashed),

@@ -9,6 +9,7 @@
 //! `docs/guarantees.md`; nothing weaker carries that standing.
 
 mod any_fit;
+pub mod compact;
 mod demand;
 mod describe;
 mod error;

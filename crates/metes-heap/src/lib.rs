@@ -54,6 +54,7 @@ pub use levels::Levels;
 pub use objects::{ObjectPools, Slab};
 pub use statistics::Statistics;
 pub use store::counted::Counted;
+pub use store::hardened::Hardened;
 pub use store::ledger::{ByHandle, Direct, Hashed, Ledger, Record};
 pub use store::tagged::{Memory, Tagged};
-pub use store::{BadFree, Geometry, RegionError, Store};
+pub use store::{BadFree, Geometry, Overwritten, RegionError, Store};

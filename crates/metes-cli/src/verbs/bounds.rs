@@ -1,9 +1,7 @@
 //! `metes bounds`.
 
-use metes_config::{Config, HandleHeap, StoreKind};
-use metes_heap::bounds::{self, Bound, Candidate, Demand, Geometry};
-use metes_heap::index::Index;
-use metes_heap::{AnyIndex, ByHandle, Ledger, store};
+use metes_config::{Config, GuaranteeError, HandleHeap};
+use metes_heap::bounds::{self, Bound, Candidate, Demand};
 use serde_json::{Value, json};
 
 use crate::arguments::Bounds;
@@ -44,48 +42,13 @@ fn of_handles(heap: &HandleHeap, demand: &Demand) -> Result<Bound, Failure> {
 
 /// The guarantee of a heap in 64-bit memory.
 pub(crate) fn of(config: &Config, demand: &Demand) -> Result<Bound, Failure> {
-    let shape = store::Geometry::tagged(8);
-    let outside = Geometry::outside(shape.granule as u64);
-    let sizes = config.level_sizes();
-    if config.store != StoreKind::Tagged {
-        return bounds::described_in(&config.heap, &sizes, &outside, demand)
-            .map_err(Failure::Bound);
-    }
-    // The list heads lie in the memory, and how many there are depends on its
-    // size: the size found with the heads of a larger memory holds.
-    let mut span = demand.live.saturating_mul(2);
-    loop {
-        let heads = heads(config, span, shape).ok_or_else(|| {
-            Failure::input(format!(
-                "no heap is laid out for {} bytes: give a smaller M",
-                grouped(span)
-            ))
-        })?;
-        let geometry = Geometry::of(&shape, heads);
-        let bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
-            .map_err(Failure::Bound)?;
-        let needed = bound.heap_bytes.unwrap_or(0);
-        if needed <= u128::from(span) || span == u64::MAX {
-            return Ok(bound);
-        }
-        span = u64::try_from(needed)
-            .unwrap_or(u64::MAX)
-            .max(span.saturating_mul(2));
-    }
-}
-
-/// Most list heads of a pool of this heap in a memory of `span` bytes; None if
-/// no index is laid out for so many.
-fn heads(config: &Config, span: u64, shape: store::Geometry) -> Option<usize> {
-    let span = usize::try_from(span).unwrap_or(usize::MAX);
-    let mut most = 0;
-    for pool in config.heap.general.iter() {
-        let mut index = AnyIndex::new(pool.index, pool.limits);
-        most = most.max(Index::<Ledger<'_, ByHandle>>::heads(
-            &mut index, span, shape,
-        )?);
-    }
-    Some(most + config.heap.dedicated.len())
+    metes_config::guarantee(config, demand).map_err(|error| match error {
+        GuaranteeError::Bound(error) => Failure::Bound(error),
+        GuaranteeError::Span { bytes } => Failure::input(format!(
+            "no heap is laid out for {} bytes: give a smaller M",
+            grouped(bytes)
+        )),
+    })
 }
 
 /// The document of the design, with what else is known about the bound.

@@ -16,6 +16,7 @@ fn every_verb_has_help_with_an_example() {
         "profile",
         "replay",
         "explore",
+        "evaluate",
         "bounds",
         "emit",
         "run",
@@ -398,6 +399,74 @@ fn parts_of_a_described_space_merge_to_the_results_of_one_run() {
         &with(&["all", "--shard", "1/2"]),
         "--shard is for described spaces",
     );
+}
+
+#[test]
+fn configurations_are_evaluated_by_number_and_by_values() {
+    let place = recorded();
+    std::fs::write(place.path("s.toml"), SPACE).expect("a space");
+    let evaluate = ["evaluate", "t.trace.parquet", "--space", "s.toml"];
+    let with = |more: &[&'static str]| [&evaluate[..], more].concat();
+    let (code, document) = place.json(&with(&["0", "20"]));
+    assert_eq!(code, 0);
+    has_keys(&document, &["space", "raw", "baselines", "axes", "rows"]);
+    let row = &document["rows"][1];
+    has_keys(
+        row,
+        &[
+            "number",
+            "status",
+            "heap",
+            "footprint",
+            "accesses",
+            "values",
+            "toml",
+        ],
+    );
+    assert_eq!(document["rows"][0]["values"], Value::Null);
+
+    // The same by values, line by line; a question without an answer is told.
+    let questions = format!("{{\"values\": {}}}\n\n20\n99999999\n20\n", row["values"]);
+    let mut command = place.command(&with(&["--lines"]));
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("metes runs");
+    let mut stdin = child.stdin.take().expect("its stdin");
+    std::io::Write::write_all(&mut stdin, questions.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let lines: Vec<Value> = (stdout(&output).lines())
+        .map(|line| serde_json::from_str(line).expect("a document a line"))
+        .collect();
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    assert_eq!(lines[0]["space"], document["space"]);
+    assert_eq!((&lines[1], &lines[2], &lines[4]), (row, row, row));
+    let last = document["space"].as_u64().expect("a number") - 1;
+    let said = lines[3]["error"].as_str().expect("a sentence");
+    assert!(
+        said.contains(&format!("numbers go from 0 to {last}")),
+        "{said}"
+    );
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("line 4: the space has no configuration"));
+
+    for (arguments, expected) in [
+        (
+            vec!["evaluate", "t.trace.parquet", "--space", "all"],
+            "give a described space",
+        ),
+        (with(&["99999999"]), "has no configuration 99999999"),
+        (
+            with(&["--levels", "main=4MiB", "20"]),
+            "metes record --accesses",
+        ),
+    ] {
+        let output = place.metes(&arguments);
+        assert_eq!(status(&output), 2, "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU16, Ordering};
 
 use super::backing::{Backing, Place, RECORD, Record};
-use super::handles::{BadHandle, Handle};
+use super::handles::{BadHandle, Handle, Handles};
 use super::heap::{CompactFit, Parts};
 use super::layout::Tables;
 use super::options::{GRANULE, Options, Unfit};
@@ -16,18 +16,24 @@ use crate::store::tagged::Memory;
 /// Pages side by side in one memory.
 ///
 /// Invariant: the record of the page-block at place p begins p granules behind `base`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Copying {
-    base: NonNull<u8>,
+    pub(super) base: NonNull<u8>,
     /// Bytes from `base` to the end of the handles.
-    space: usize,
-    page_log2: u32,
+    pub(super) space: usize,
+    pub(super) page_log2: u32,
 }
 
 // SAFETY: the memory is the heap's alone (contract of `Memory`).
 unsafe impl Send for Copying {}
 
 impl Copying {
+    /// Pages there are room for beside `table` bytes of handles.
+    #[inline(always)]
+    pub(super) fn room(&self, table: usize) -> u32 {
+        (self.space.saturating_sub(table) >> self.page_log2) as u32
+    }
+
     #[inline(always)]
     fn at(&self, place: Place) -> NonNull<u8> {
         // SAFETY: places of page-blocks lie below the pages that `pages_beside` granted.
@@ -47,8 +53,8 @@ unsafe impl Backing for Copying {
     const COPIES: bool = true;
 
     #[inline(always)]
-    fn pages_beside(&self, table: usize) -> u32 {
-        (self.space.saturating_sub(table) >> self.page_log2) as u32
+    fn pages_beside(&mut self, table: usize) -> u32 {
+        self.room(table)
     }
 
     #[inline(always)]
@@ -119,6 +125,10 @@ unsafe impl Backing for Copying {
         (pages as usize) << self.page_log2
     }
 
+    fn spare(&self) -> Option<usize> {
+        None
+    }
+
     fn record_bytes(&self, _pages: u32) -> usize {
         0
     }
@@ -127,11 +137,12 @@ unsafe impl Backing for Copying {
 /// Tells the heaps of a program apart.
 static IDENTITIES: AtomicU16 = AtomicU16::new(0);
 
-/// An identity that no other heap of the program has got from here; `None` after 65 535.
-pub fn unique_identity() -> Option<u16> {
+/// The first of `count` identities that no other heap of the program has got from here;
+/// `None` after 65 535.
+pub fn unique_identities(count: u16) -> Option<u16> {
     IDENTITIES
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
-            last.checked_add(1)
+            last.checked_add(count)
         })
         .ok()
 }
@@ -142,8 +153,10 @@ impl CompactFit<Copying> {
     /// # Errors
     /// [`Unfit`] when options contradict each other, or the memory is too small.
     pub fn new(options: &Options, memory: Memory) -> Result<Self, Unfit> {
-        let identity = unique_identity().ok_or(Unfit::Identities)?;
-        let tables = Tables::new(options, memory, identity, options.partition.page)?;
+        let identity = unique_identities(1).ok_or(Unfit::Identities)?;
+        let tables = Tables::new(options, memory, RECORD, options.partition.page)?;
+        // SAFETY: the end of the memory; what lies before it is granted by the heap.
+        let handles = unsafe { Handles::new(tables.base.add(tables.space), identity) };
         let backing = Copying {
             base: tables.base,
             space: tables.space,
@@ -156,7 +169,7 @@ impl CompactFit<Copying> {
                 table: tables.table,
                 classes: tables.classes,
                 by_size: tables.by_size,
-                handles: tables.handles,
+                handles,
                 align: tables.align,
             },
         ))

@@ -233,6 +233,8 @@ pub enum Unfit {
     TooSmall(usize),
     /// The program has made as many heaps as can be told apart.
     Identities,
+    /// No thread is to use the heap.
+    Threads,
     /// Fewer instances than threads.
     Instances {
         /// Instances of the heap.
@@ -294,6 +296,7 @@ impl fmt::Display for Unfit {
             Unfit::Identities => {
                 f.write_str("the program has made 65 535 compact-fit heaps: reuse them")
             }
+            Unfit::Threads => f.write_str("a heap for 0 threads: name at least one"),
             Unfit::Instances { instances, threads } => write!(
                 f,
                 "{threads} threads for {instances} instances: give each thread an instance, or \

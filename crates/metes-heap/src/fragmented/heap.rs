@@ -87,7 +87,7 @@ impl Fragmented {
     /// [`Unfit`].
     pub fn new(options: &Options, memory: Memory) -> Result<Self, Unfit> {
         options.validate()?;
-        let identity = crate::compact::moving::unique_identity().ok_or(Unfit::Identities)?;
+        let identity = crate::compact::moving::unique_identities(1).ok_or(Unfit::Identities)?;
         Ok(Fragmented {
             blocks: Blocks::new(options, memory, identity)?,
             options: *options,
