@@ -1,5 +1,8 @@
 """Explore heaps for a trace on any ``concurrent.futures`` executor.
 
+``metes.Evaluator`` replays single configurations; ``metes.optuna`` has optuna
+choose them.
+
 Processes, Dask (``Client.get_executor()``) and MPI (``mpi4py.futures``) all give
 executors. The space is cut into shards; each is done by the ``metes`` command on
 whichever worker takes it, and its units come back as bytes.
@@ -11,13 +14,15 @@ whatever the executor and however many workers were lost on the way.
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
-__all__ = ["MetesError", "explore"]
+from ._command import MetesError, command
+from .evaluator import Evaluator, NoHeap
+
+__all__ = ["Evaluator", "MetesError", "NoHeap", "explore"]
 
 #: Tries for a shard whose worker was lost.
 TRIES = 3
@@ -25,25 +30,15 @@ TRIES = 3
 SHARED = ("manifest.json", "origin.json", "seed")
 
 
-class MetesError(RuntimeError):
-    """What the ``metes`` command said when it could not do its work."""
-
-
-def _run(command: list[str]) -> dict:
+def _run(arguments: list[str]) -> dict:
     """Runs ``metes --json``; its document."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
-        raise MetesError(
-            f"there is no command {command[0]}: put metes on the PATH, or name it in METES"
-        ) from error
+        raise MetesError.no_command(arguments[0]) from error
     if done.returncode not in (0, 1):
-        raise MetesError(done.stderr.strip() or f"{command[0]} ended with {done.returncode}")
+        raise MetesError(done.stderr.strip() or f"{arguments[0]} ended with {done.returncode}")
     return json.loads(done.stdout)
-
-
-def _metes() -> str:
-    return os.environ.get("METES") or shutil.which("metes") or "metes"
 
 
 def _read(directory: Path) -> dict[str, bytes]:
@@ -98,7 +93,7 @@ def explore(
     Returns the document that ``metes merge --json`` prints. ``results.parquet``,
     ``exploration.json`` and ``pareto/`` are in ``output``.
     """
-    metes = metes or _metes()
+    metes = command(metes)
     directory = Path(output)
     trace = str(Path(trace).resolve())
     if Path(space).suffix:

@@ -1,7 +1,4 @@
-"""One exploration on several executors: the same bytes, whoever does the work.
-
-Needs the command: METES, or target/release/metes of this repository.
-"""
+"""One exploration on several executors: the same bytes, whoever does the work."""
 
 import os
 import signal
@@ -12,12 +9,7 @@ from pathlib import Path
 
 import metes
 import pytest
-
-HERE = Path(__file__).resolve().parent
-SPACE = str(HERE / "space.toml")
-COMMAND = os.environ.setdefault(
-    "METES", str(HERE.parent.parent / "target" / "release" / "metes")
-)
+from conftest import COMMAND, HERE, SPACE
 
 
 def results(directory):
@@ -26,24 +18,6 @@ def results(directory):
     files = [directory / "results.parquet", directory / "exploration.json"]
     files += sorted((directory / "pareto").iterdir())
     return {path.name: path.read_bytes() for path in files}
-
-
-@pytest.fixture(scope="session")
-def trace(tmp_path_factory):
-    """A queue of packets as a trace file."""
-    place = tmp_path_factory.mktemp("trace")
-    lines, live = [], []
-    for serial in range(1, 301):
-        size = [1514, 66, 1514, 400, 66][serial * serial % 5] + serial % 3
-        lines.append(f"a,{serial},{size}")
-        live.append(serial)
-        while len(live) > 30 + serial * 13 % 50:
-            lines.append(f"f,{live.pop(0)},0")
-    text = place / "packets.csv"
-    text.write_text("\n".join(lines) + "\n")
-    path = place / "packets.trace.parquet"
-    subprocess.run([COMMAND, "trace", "import", text, "-o", path], check=True, capture_output=True)
-    return str(path)
 
 
 @pytest.fixture(scope="session")

@@ -105,6 +105,8 @@ fn main() -> ! {
     let arena = unsafe { &mut *addr_of_mut!(ARENA) };
     let passed = if cfg!(feature = "broken") {
         metes_selftest::run_broken(&mut out, arena)
+    } else if cfg!(feature = "requests") {
+        metes_selftest::run_requests(&mut out, arena, &mut Mps2, &metes_selftest::REQUESTS)
     } else {
         metes_selftest::run(&mut out, arena, &mut Mps2)
     };

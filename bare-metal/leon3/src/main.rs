@@ -125,6 +125,8 @@ extern "C" fn main() -> ! {
     let arena = unsafe { &mut *addr_of_mut!(ARENA) };
     let passed = if cfg!(feature = "broken") {
         metes_selftest::run_broken(&mut Uart, arena)
+    } else if cfg!(feature = "requests") {
+        metes_selftest::run_requests(&mut Uart, arena, &mut Leon3, &metes_selftest::REQUESTS)
     } else {
         metes_selftest::run(&mut Uart, arena, &mut Leon3)
     };

@@ -12,6 +12,7 @@ use metes_heap::{
 use crate::board::Board;
 use crate::ledger::TlsfLedger;
 use crate::report::Report;
+use crate::requests::{self, Requests};
 use crate::subject::{Seams, Subject};
 use crate::{Arena, SMALLEST_ARENA, cases, churn};
 
@@ -90,6 +91,21 @@ macro_rules! catalogue {
             churn::head(report);
             $(churn::measure::<$type>(arena, board, overhead, report);)+
             churn::measure::<TlsfLedger>(arena, board, overhead, report);
+        }
+
+        /// Plays requests on the heap that they name; false if there is none.
+        pub(crate) fn play(
+            requests: &Requests,
+            arena: &mut Arena,
+            board: &mut impl Board,
+            overhead: u32,
+            report: &mut Report<'_>,
+        ) -> bool {
+            $(if requests.heap == $name {
+                requests::play::<$type>(requests.words, arena, board, overhead, report);
+                return true;
+            })+
+            false
         }
     };
 }

@@ -220,7 +220,7 @@ fn size(random: &mut Random) -> usize {
 // that what is counted is one call as a program would make it.
 
 #[inline(never)]
-fn counted_allocate<S: Subject>(
+pub(crate) fn counted_allocate<S: Subject>(
     heap: &mut S,
     board: &mut impl Board,
     size: usize,
@@ -231,7 +231,7 @@ fn counted_allocate<S: Subject>(
 /// # Safety
 /// As for [`Subject::free`].
 #[inline(never)]
-unsafe fn counted_free<S: Subject>(
+pub(crate) unsafe fn counted_free<S: Subject>(
     heap: &mut S,
     board: &mut impl Board,
     block: NonNull<u8>,

@@ -16,11 +16,13 @@ pub mod cases;
 mod catalogue;
 pub mod churn;
 pub mod fault;
+pub mod handles;
 mod ledger;
 pub mod model;
 pub mod naive;
 pub mod random;
 pub mod report;
+pub mod requests;
 pub mod subject;
 
 use core::fmt::Write;
@@ -58,7 +60,28 @@ pub fn run(
     let overhead = board::calibrate(board, &mut report);
     board::bit_search(board, &mut report);
     catalogue::test_all(&mut arena, &mut report);
+    handles::test_all(&mut arena, &mut report);
     catalogue::measure_all(&mut arena, board, overhead, &mut report);
+    report.finish()
+}
+
+/// Plays the requests that were built in, on the heap that they name, and prints the most
+/// instructions of an allocation and of a free. Returns true if nothing failed.
+pub fn run_requests(
+    out: &mut dyn Write,
+    arena: &'static mut [MaybeUninit<u8>],
+    board: &mut impl Board,
+    requests: &requests::Requests,
+) -> bool {
+    let mut report = Report::new(out);
+    let mut arena = Arena::new(arena);
+    let overhead = board::calibrate(board, &mut report);
+    if !catalogue::play(requests, &mut arena, board, overhead, &mut report) {
+        report.fail(
+            requests.heap,
+            format_args!("no heap of that name is built in"),
+        );
+    }
     report.finish()
 }
 
@@ -73,3 +96,16 @@ pub fn run_broken(out: &mut dyn Write, arena: &'static mut [MaybeUninit<u8>]) ->
     cases::all::<broken::Broken<{ broken::SCRIBBLES }>>(&mut arena, &mut report);
     report.finish()
 }
+
+/// What `metes worst` built in.
+#[cfg(feature = "requests")]
+pub const REQUESTS: requests::Requests = {
+    use requests::Requests;
+    include!(env!("METES_REQUESTS"))
+};
+/// Nothing was built in.
+#[cfg(not(feature = "requests"))]
+pub const REQUESTS: requests::Requests = requests::Requests {
+    heap: "none",
+    words: &[],
+};

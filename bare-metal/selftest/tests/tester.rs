@@ -4,8 +4,10 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
+use metes_heap::compact::{BadHandle, Handle};
 use metes_selftest::board::{Sequence, calibrate};
 use metes_selftest::broken::*;
+use metes_selftest::handles::{self, HandleSubject, Pieces};
 use metes_selftest::subject::Subject;
 use metes_selftest::{Arena, Board, Report, SMALLEST_ARENA, cases, churn};
 
@@ -223,4 +225,90 @@ fn every_heap_passes_on_the_host() {
     metes_selftest::run(&mut text, memory, &mut clock);
     // Only the calibration fails, as this clock has nothing to be compared with.
     assert!(text.ends_with(" passed, 1 failed\n"), "{text}");
+}
+
+/// A heap of handles with one fault.
+struct BrokenPieces<const FAULT: u8> {
+    heap: Pieces<true>,
+    operations: Cell<usize>,
+}
+
+/// Every so often a write does not arrive.
+const LOSES_WRITES: u8 = 0;
+/// A handle that was freed is freed again.
+const OBEYS_STALE: u8 = 1;
+/// Every so often a block is kept although it was freed.
+const KEEPS: u8 = 2;
+
+impl<const FAULT: u8> HandleSubject for BrokenPieces<FAULT> {
+    const NAME: &'static str = "broken";
+
+    fn create(region: &'static mut [MaybeUninit<u8>]) -> Option<Self> {
+        Some(BrokenPieces {
+            heap: Pieces::create(region)?,
+            operations: Cell::new(0),
+        })
+    }
+
+    fn allocate(&mut self, size: usize) -> Option<Handle> {
+        self.heap.allocate(size)
+    }
+
+    fn free(&mut self, handle: Handle) -> Result<(), BadHandle> {
+        self.operations.set(self.operations.get() + 1);
+        match self.heap.free(handle) {
+            Err(BadHandle::Stale) if FAULT == OBEYS_STALE => Ok(()),
+            done => {
+                if FAULT == KEEPS && self.operations.get() % 50 == 0 {
+                    self.heap.allocate(8);
+                }
+                done
+            }
+        }
+    }
+
+    fn resize(&mut self, handle: Handle, size: usize) -> bool {
+        self.heap.resize(handle, size)
+    }
+
+    fn read(&self, handle: Handle, offset: usize, bytes: &mut [u8]) -> Result<(), BadHandle> {
+        self.heap.read(handle, offset, bytes)
+    }
+
+    fn write(&mut self, handle: Handle, offset: usize, bytes: &[u8]) -> Result<(), BadHandle> {
+        self.operations.set(self.operations.get() + 1);
+        match FAULT == LOSES_WRITES && self.operations.get() % 500 == 0 {
+            true => Ok(()),
+            false => self.heap.write(handle, offset, bytes),
+        }
+    }
+
+    fn sound(&self) -> bool {
+        self.heap.sound()
+    }
+
+    fn live(&self) -> usize {
+        self.heap.live()
+    }
+
+    fn held(&self) -> usize {
+        self.heap.held()
+    }
+}
+
+#[test]
+fn broken_heaps_of_handles_are_found() {
+    fn tried<S: HandleSubject>() -> String {
+        let mut text = String::new();
+        handles::all::<S>(&mut arena(), &mut Report::new(&mut text));
+        text
+    }
+    let text = tried::<BrokenPieces<LOSES_WRITES>>();
+    assert!(text.contains("changed"), "{text}");
+    let text = tried::<BrokenPieces<OBEYS_STALE>>();
+    assert!(text.contains("was freed without an error"), "{text}");
+    let text = tried::<BrokenPieces<KEEPS>>();
+    assert!(text.contains("bytes are live, the heap says"), "{text}");
+    let text = tried::<Pieces<false>>();
+    assert!(text.starts_with("ok "), "{text}");
 }

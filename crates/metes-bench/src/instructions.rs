@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use metes_step::Stepper;
 use serde::Serialize;
 
 use crate::Error;
@@ -10,7 +11,6 @@ use crate::peer::{Peer, Session};
 use crate::player::Player;
 use crate::report::{Cell, Table};
 use crate::reservation::{LENGTH, Reservation};
-use crate::step::Stepper;
 use crate::workload::{Event, Operation, Workload};
 
 /// Instructions of the calls of one operation.

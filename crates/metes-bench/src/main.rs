@@ -9,13 +9,14 @@ mod arena;
 mod gate;
 mod instructions;
 mod listing;
+mod misuse;
 mod peer;
 mod peers;
 mod player;
 mod random;
 mod report;
 mod reservation;
-mod step;
+mod security;
 #[cfg(test)]
 mod tests;
 mod throughput;
@@ -39,7 +40,7 @@ use workload::Workload;
 pub(crate) enum Error {
     #[error("no heap is named '{name}'; known are {known}")]
     UnknownHeap { name: String, known: String },
-    #[error("no workload is named '{name}'; known are mix, emb, lifo")]
+    #[error("no workload is named '{name}'; known are mix, emb, lifo, equal")]
     UnknownWorkload { name: String },
     #[error("{}, line {line}: {why}; expected op,block,size[,align[,thread]]", path.display())]
     Trace {
@@ -65,6 +66,14 @@ pub(crate) enum Error {
     Disassembly { why: String },
     #[error("this build has no resize and no alignment; build without the feature plain")]
     Plain,
+    #[error(
+        "the preload library is not beside this program; cargo build --release -p metes-preload"
+    )]
+    NoLibrary,
+    #[error("cannot run this program again: {0}")]
+    Program(std::io::Error),
+    #[error("there is no program {number}; there are {count}")]
+    UnknownProgram { number: usize, count: usize },
     #[error("this build is not optimised, its figures mean nothing; use cargo run --profile bench")]
     Unoptimised,
 }
@@ -154,6 +163,17 @@ enum Command {
         #[arg(long)]
         setup_only: bool,
     },
+    /// Programs that do one bad thing: found, obeyed or crashed, by heap (exit 1 if the
+    /// hardened heap misses one that it always finds).
+    Security,
+    /// Does one bad thing, with whatever malloc there is.
+    #[command(hide = true)]
+    Misuse {
+        /// Number of the program.
+        number: usize,
+        /// Bytes of the block.
+        size: usize,
+    },
     /// The allocators of this build and their versions.
     Heaps,
 }
@@ -212,6 +232,14 @@ fn run(arguments: Arguments) -> Result<ExitCode, Error> {
             &chosen(&[workload], operations)?[0],
             setup_only,
         ),
+        Command::Security => security_command(json),
+        Command::Misuse { number, size } => match misuse::PROGRAMS.get(number) {
+            Some(program) => misuse::run(program, size),
+            None => Err(Error::UnknownProgram {
+                number,
+                count: misuse::PROGRAMS.len(),
+            }),
+        },
         Command::Heaps => {
             if json {
                 println!("{}", json!({ "heaps": versions::origins(&peers) }));
@@ -452,6 +480,20 @@ fn gate_command(
         }
     );
     Ok(ExitCode::from(u8::from(!growth.is_empty())))
+}
+
+fn security_command(json: bool) -> Result<ExitCode, Error> {
+    let detectors = security::detectors(&security::library()?);
+    let scores = security::measure(&detectors)?;
+    if json {
+        println!("{}", json!({ "security": scores }));
+    } else {
+        print!("{}", security::table(&detectors, &scores).render());
+    }
+    let hardened = &detectors[0].name;
+    let own = scores.iter().filter(|score| score.heap == *hardened);
+    let missed = own.filter(|score| score.certain && !score.full()).count();
+    Ok(ExitCode::from(u8::from(missed > 0)))
 }
 
 fn play_command(peer: &Peer, workload: &Workload, setup_only: bool) -> Result<ExitCode, Error> {

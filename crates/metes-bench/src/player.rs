@@ -3,6 +3,8 @@
 //! Invariant: `handles[slot]` is the handle of the live block of that slot, or
 //! zero.
 
+use metes_step::Call;
+
 use crate::peer::{ALIGN, Handle, Kind, Peer, Session};
 use crate::workload::{Event, Operation};
 
@@ -104,35 +106,5 @@ impl Player {
     #[cfg(all(test, not(feature = "plain")))]
     pub(crate) fn handle(&self, slot: u32) -> Handle {
         self.handles[slot as usize]
-    }
-}
-
-/// A measured call: a function of up to five words that returns a word.
-#[derive(Clone, Copy)]
-pub(crate) struct Call {
-    /// Address of the function.
-    pub(crate) function: usize,
-    /// Its arguments; those beyond its own are ignored by the calling convention.
-    pub(crate) arguments: [usize; 5],
-}
-
-/// The shape under which all measured functions are called.
-type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize) -> usize;
-
-impl Call {
-    /// Makes the call. A function without a result leaves an arbitrary word.
-    ///
-    /// # Safety
-    /// The function and arguments belong together and the block is live.
-    #[inline(always)]
-    pub(crate) unsafe fn invoke(self) -> usize {
-        let [a, b, c, d, e] = self.arguments;
-        // SAFETY: `function` is the address of an extern "C" function of at
-        // most five words, all passed in registers; extra ones are ignored.
-        unsafe {
-            let function: Function =
-                std::mem::transmute::<*const (), Function>(self.function as *const ());
-            function(a, b, c, d, e)
-        }
     }
 }

@@ -5,10 +5,11 @@
 use std::arch::x86_64::{_mm_lfence, _rdtsc};
 use std::time::{Duration, Instant};
 
+use metes_step::Call;
 use serde::Serialize;
 
 use crate::peer::Peer;
-use crate::player::{Call, Player};
+use crate::player::Player;
 use crate::report::{Cell, Table};
 use crate::reservation::{LENGTH, Reservation};
 use crate::workload::{Operation, Workload};

@@ -185,6 +185,36 @@ fn replace(builder: &mut Builder, live: usize, random: &mut Random) {
     builder.allocate(slot, random.log_uniform(16, 65_536), 16);
 }
 
+/// Live blocks of `equal`, and their bytes, which with a record of a word are 64.
+const EQUAL: (usize, usize) = (10_000, 56);
+
+/// Blocks of one size, one at random freed and another requested: in a heap that compacts
+/// fully, each free moves a block.
+fn equal(steps: usize) -> Workload {
+    let (live, bytes) = EQUAL;
+    let mut random = Random::new(4);
+    let mut builder = Builder::new(live);
+    for slot in 0..live {
+        builder.allocate(slot, bytes, 16);
+    }
+    builder.measure_from_here();
+    // Two are always missing, so that a free finds a full page and one that is not.
+    let mut spare = [0, 1];
+    builder.free(0);
+    builder.free(1);
+    for step in 0..steps {
+        let slot = random.below(live);
+        if spare.contains(&slot) {
+            continue;
+        }
+        builder.free(slot);
+        let oldest = &mut spare[step % 2];
+        builder.allocate(*oldest, bytes, 16);
+        *oldest = slot;
+    }
+    builder.finish("equal")
+}
+
 /// The ten message sizes of `emb`; each as likely as it is small.
 const EMB_SIZES: [usize; 10] = [24, 32, 48, 64, 96, 128, 256, 512, 1024, 1536];
 /// Slots of `emb`; about half are live.
@@ -323,7 +353,12 @@ pub(crate) fn robson_live() -> usize {
 /// The workloads on which time is measured, each with about `steps` allocations
 /// and frees.
 pub(crate) fn timed(steps: usize) -> Vec<Workload> {
-    vec![mix("mix", MIX_LIVE, steps), emb(steps), lifo(steps)]
+    vec![
+        mix("mix", MIX_LIVE, steps),
+        emb(steps),
+        lifo(steps),
+        equal(steps),
+    ]
 }
 
 /// The workloads on which space is measured (the Robson ramp apart, which

@@ -123,6 +123,158 @@ bool metes_heap_check(const metes_heap *heap, metes_error *error);
 /* Ends a heap: its memory is yours again. Blocks need not be freed before. */
 void metes_heap_destroy(metes_heap *heap);
 
+/* Compact-fit: a heap that moves its blocks
+ *
+ * Memory is divided into pages, a page into blocks of one size class. A free
+ * that would leave more than kappa pages of its class neither full nor empty
+ * moves one block into the place of the freed one, so that never more than
+ * kappa pages of a class are partly used: neither time nor memory depends on
+ * the history. Programs hold handles. Linked structures are linked by handles.
+ *
+ *     metes_compact *heap = metes_compact_create(memory, sizeof memory, NULL, &error);
+ *     metes_compact_handle block;
+ *     metes_compact_allocate(heap, sizeof node, 8, &block);
+ *     metes_compact_write(heap, block, 0, &node, sizeof node);
+ *     metes_compact_free(heap, block);
+ *
+ * Every function that returns a status detects every handle that is stale,
+ * foreign or made up (an entry counts 2^24 - 1 blocks and is then retired), and
+ * NULL where that must not be; the heap is then unchanged, and nothing is
+ * written. Below, b is the bytes of a block. */
+
+/* A heap that moves its blocks; lies at the beginning of its memory. */
+typedef struct metes_compact metes_compact;
+
+/* Names a block, wherever it lies. 0 is never one. */
+typedef uint64_t metes_compact_handle;
+
+/* A move under way, or 0. */
+typedef uint64_t metes_compact_move;
+
+/* How a call ended. */
+typedef enum metes_compact_status {
+    METES_COMPACT_OK = 0,
+    METES_COMPACT_NULL,          /* a pointer is NULL that must not be */
+    METES_COMPACT_FOREIGN,       /* the handle is of another heap, or of none */
+    METES_COMPACT_STALE,         /* the block was freed */
+    METES_COMPACT_PINNED,        /* the block is pinned: unpin it first */
+    METES_COMPACT_NOT_PINNED,    /* the block is not pinned */
+    METES_COMPACT_TOO_MANY_PINS, /* the block has 255 pins already */
+    METES_COMPACT_OUTSIDE,       /* the access runs over the end of the block */
+    METES_COMPACT_TOO_LARGE,     /* the request exceeds the largest size class */
+    METES_COMPACT_ALIGNMENT,     /* no power of two, or no size class has it */
+    METES_COMPACT_EXHAUSTED,     /* no page or no handle is left */
+    METES_COMPACT_NO_MOVE,       /* the number is that of no move */
+    METES_COMPACT_CORRUPT        /* something wrote past its block */
+} metes_compact_status;
+
+/* No bound: blocks never move. */
+#define METES_COMPACT_NEVER UINT32_MAX
+
+/* What decides how a heap is partitioned, and when blocks move. */
+typedef struct metes_compact_options {
+    size_t page;      /* bytes of a page: a power of two from 256 to 65536 */
+    size_t smallest;  /* bytes of the smallest block, its record of 8 included */
+    size_t largest;   /* largest request in bytes; with its record at most a page */
+    size_t granule;   /* sizes are multiples of it: a power of two from 16 */
+    uint32_t factor;  /* each class is as many thousandths of the one before */
+    uint32_t kappa;   /* most partly used pages of a class, or METES_COMPACT_NEVER */
+    size_t increment; /* bytes of a step of a move; 0: a move is one step */
+} metes_compact_options;
+
+/* Where the bytes of a heap go. */
+typedef struct metes_compact_bytes {
+    size_t live;                /* requested bytes of the blocks in use */
+    size_t page_block_internal; /* what blocks have beyond that, records included */
+    size_t page_internal;       /* ends of pages in which no block fits */
+    size_t size_class;          /* free blocks of pages that are in use: bounded by kappa */
+    size_t transient;           /* blocks that are left by moves under way */
+    size_t spare;               /* pages that were used before, and are of no class now */
+    size_t handles;             /* the table of handles */
+    size_t records;             /* records of pages and classes */
+} metes_compact_bytes;
+
+/* What a status means: one line. */
+const char *metes_compact_error(int status);
+
+/* Pages of 16 KiB, blocks from 32 bytes growing by an eighth, requests up to
+ * half a page, kappa 1, moves in one step. */
+metes_compact_options metes_compact_defaults(void);
+
+/* Makes a heap in `length` bytes from `memory`, which must stay the heap's until
+ * it is destroyed. NULL for `options` takes the defaults. NULL, with the reason,
+ * if the options contradict each other or the memory is too small. O(pages). */
+metes_compact *metes_compact_create(void *memory, size_t length,
+                                    const metes_compact_options *options, metes_error *error);
+
+/* Ends a heap: its memory is yours again, its handles are foreign to all others. */
+void metes_compact_destroy(metes_compact *heap);
+
+/* Allocates `size` bytes aligned to `align`, a power of two; 0 bytes are a block,
+ * too. What it holds is undefined. O(1); with moves under way O(moves).
+ * TOO_LARGE, ALIGNMENT, EXHAUSTED. */
+metes_compact_status metes_compact_allocate(metes_compact *heap, size_t size, size_t align,
+                                            metes_compact_handle *handle);
+
+/* Frees a block and makes the move that may follow. O(1) without, else O(b).
+ * FOREIGN, STALE, PINNED. */
+metes_compact_status metes_compact_free(metes_compact *heap, metes_compact_handle handle);
+
+/* As metes_compact_free, but the move, if `*move` is not 0, is made by
+ * metes_compact_step; other calls may come between. O(1). FOREIGN, STALE, PINNED. */
+metes_compact_status metes_compact_begin_free(metes_compact *heap, metes_compact_handle handle,
+                                              metes_compact_move *move);
+
+/* Makes one step of a move, at most the increment of the options; `*move` is 0
+ * when none is left, and 0 is accepted. Moves never wait: whoever needs the
+ * block at rest makes the steps that are left. O(increment). NO_MOVE. */
+metes_compact_status metes_compact_step(metes_compact *heap, metes_compact_move *move);
+
+/* Makes all steps of all moves under way: at most 16 moves, O(b) each. */
+metes_compact_status metes_compact_finish(metes_compact *heap);
+
+/* Changes the size of a block, whose handle stays good and whose contents stay as
+ * far as both sizes reach. O(1) within the class, else O(b). FOREIGN, STALE,
+ * TOO_LARGE, ALIGNMENT, EXHAUSTED; PINNED where the class changes. */
+metes_compact_status metes_compact_resize(metes_compact *heap, metes_compact_handle handle,
+                                          size_t size, size_t align);
+
+/* The requested bytes of a block. O(1). FOREIGN, STALE. */
+metes_compact_status metes_compact_size(metes_compact *heap, metes_compact_handle handle,
+                                        size_t *size);
+
+/* Copies bytes of a block out; `bytes` must not lie in the heap. O(length).
+ * FOREIGN, STALE, OUTSIDE. */
+metes_compact_status metes_compact_read(metes_compact *heap, metes_compact_handle handle,
+                                        size_t offset, void *bytes, size_t length);
+
+/* Copies bytes into a block; `bytes` must not lie in the heap. O(length).
+ * FOREIGN, STALE, OUTSIDE. */
+metes_compact_status metes_compact_write(metes_compact *heap, metes_compact_handle handle,
+                                         size_t offset, const void *bytes, size_t length);
+
+/* Pins a block: it stays at `*address` and cannot be freed until it is unpinned as
+ * often as it was pinned. Pages with pinned blocks do not count towards kappa. A
+ * move of the block is ended first. O(1), else O(b). FOREIGN, STALE,
+ * TOO_MANY_PINS. */
+metes_compact_status metes_compact_pin(metes_compact *heap, metes_compact_handle handle,
+                                       void **address);
+
+/* Takes a pin back; after the last one the address is void. O(1), or the moves that
+ * were put off, each O(b). FOREIGN, STALE, NOT_PINNED. */
+metes_compact_status metes_compact_unpin(metes_compact *heap, metes_compact_handle handle);
+
+/* Fills in the statistics. O(classes x pages). */
+metes_compact_status metes_compact_statistics(const metes_compact *heap,
+                                              metes_statistics *statistics);
+
+/* Fills in where the bytes go. O(classes x pages). */
+metes_compact_status metes_compact_fragmentation(const metes_compact *heap,
+                                                 metes_compact_bytes *bytes);
+
+/* Verifies every invariant of the heap. O(classes x pages + blocks). CORRUPT. */
+metes_compact_status metes_compact_check(const metes_compact *heap);
+
 /* The version of the library, such as "0.1.0". */
 const char *metes_version(void);
 

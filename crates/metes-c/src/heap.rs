@@ -36,7 +36,7 @@ pub struct State {
 
 /// Room for a `T` at the beginning of memory; returns where it goes and where
 /// what follows begins, aligned to `align`.
-fn place<T>(
+pub(crate) fn place<T>(
     memory: *mut u8,
     length: usize,
     align: usize,
@@ -220,7 +220,7 @@ impl State {
 
 /// # Safety
 /// As [`State::create`].
-unsafe fn region(start: *mut u8, length: usize) -> Memory {
+pub(crate) unsafe fn region(start: *mut u8, length: usize) -> Memory {
     // SAFETY: the start lies in the caller's memory, so it is not null; the
     // rest is the caller's contract.
     unsafe { Memory::from_raw(NonNull::new_unchecked(start), length) }

@@ -4,8 +4,10 @@
 //! - all state of a heap lies in the memory that the program gave;
 //! - no function of the malloc family is called (see `scratch`).
 
+pub mod compact;
 mod heap;
 mod scratch;
+pub mod status;
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
@@ -37,6 +39,26 @@ pub struct Statistics {
     free_bytes: usize,
     footprint: usize,
     record_bytes: usize,
+}
+
+impl From<metes_heap::Statistics> for Statistics {
+    fn from(own: metes_heap::Statistics) -> Self {
+        Statistics {
+            live: own.live,
+            peak_live: own.peak_live,
+            blocks: own.blocks,
+            peak_blocks: own.peak_blocks,
+            allocations: own.allocations,
+            frees: own.frees,
+            resizes: own.resizes,
+            failures: own.failures,
+            largest_free: own.largest_free,
+            free_blocks: own.free_blocks,
+            free_bytes: own.free_bytes,
+            footprint: own.footprint,
+            record_bytes: own.record_bytes,
+        }
+    }
 }
 
 /// `metes_block`.
@@ -259,24 +281,7 @@ pub unsafe extern "C" fn metes_heap_walk(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_statistics(heap: *const State, statistics: *mut Statistics) {
     // SAFETY: the caller's contract.
-    let own = unsafe { &*heap }.statistics();
-    let copy = Statistics {
-        live: own.live,
-        peak_live: own.peak_live,
-        blocks: own.blocks,
-        peak_blocks: own.peak_blocks,
-        allocations: own.allocations,
-        frees: own.frees,
-        resizes: own.resizes,
-        failures: own.failures,
-        largest_free: own.largest_free,
-        free_blocks: own.free_blocks,
-        free_bytes: own.free_bytes,
-        footprint: own.footprint,
-        record_bytes: own.record_bytes,
-    };
-    // SAFETY: the caller's contract.
-    unsafe { statistics.write(copy) };
+    unsafe { statistics.write((*heap).statistics().into()) };
 }
 
 /// See `metes.h`.

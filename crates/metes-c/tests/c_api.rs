@@ -51,7 +51,7 @@ fn binary(name: &str) -> PathBuf {
 }
 
 #[track_caller]
-fn exercise(name: &str, compiler: &[&str], link: &[String]) {
+fn exercise(name: &str, source: &str, compiler: &[&str], link: &[String]) {
     let binary = binary(name);
     succeed(
         Command::new(compiler[0])
@@ -65,7 +65,7 @@ fn exercise(name: &str, compiler: &[&str], link: &[String]) {
                 "-fno-builtin",
             ])
             .arg(format!("-I{HERE}/include"))
-            .arg(format!("{HERE}/tests/c/api.c"))
+            .arg(format!("{HERE}/tests/c/{source}"))
             .args(["-x", "none"])
             .args(link)
             .arg("-o")
@@ -89,17 +89,23 @@ fn fixed() -> Vec<String> {
 
 #[test]
 fn c99_with_the_shared_library() {
-    exercise("c-shared", &["cc", "-std=c99", "-pedantic"], &shared());
+    let compiler = ["cc", "-std=c99", "-pedantic"];
+    exercise("c-shared", "api.c", &compiler, &shared());
+    exercise("compact-shared", "compact.c", &compiler, &shared());
 }
 
 #[test]
 fn c99_with_the_static_library() {
-    exercise("c-static", &["cc", "-std=c99", "-pedantic"], &fixed());
+    let compiler = ["cc", "-std=c99", "-pedantic"];
+    exercise("c-static", "api.c", &compiler, &fixed());
+    exercise("compact-static", "compact.c", &compiler, &fixed());
 }
 
 #[test]
 fn cplusplus() {
-    exercise("cplusplus", &["c++", "-x", "c++", "-std=c++11"], &shared());
+    let compiler = ["c++", "-x", "c++", "-std=c++11"];
+    exercise("cplusplus", "api.c", &compiler, &shared());
+    exercise("compact-cplusplus", "compact.c", &compiler, &shared());
 }
 
 #[test]
@@ -153,23 +159,46 @@ fn header_and_library_have_the_same_functions() {
     assert_eq!(exported, declared);
 }
 
-#[test]
-fn the_example_counts_words_on_every_heap() {
-    let example = format!("{HERE}/../../examples/c/words.c");
-    let binary = binary("words");
-    let include = format!("-I{HERE}/include");
-    let flags = [
-        "-std=c99", "-Wall", "-Wextra", "-Werror", &include, &example,
-    ];
+/// Builds an example with the static library.
+#[track_caller]
+fn example(name: &str) -> (PathBuf, PathBuf) {
+    let source = Path::new(HERE).join(format!("../../examples/c/{name}.c"));
+    let built = binary(name);
     succeed(
         Command::new("cc")
-            .args(flags)
+            .args(["-std=c99", "-Wall", "-Wextra", "-Werror"])
+            .arg(format!("-I{HERE}/include"))
+            .arg(&source)
             .args(fixed())
             .arg("-o")
-            .arg(&binary),
+            .arg(&built),
     );
+    (source, built)
+}
+
+#[test]
+fn the_example_keeps_a_list_whole_while_its_nodes_move() {
+    let (_, list) = example("list");
+    let held = |argument: &[&str]| -> usize {
+        let done = succeed(Command::new(&list).args(argument));
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(
+            said.ends_with("the list is whole in both directions\n"),
+            "{said}"
+        );
+        let (_, thinned) = said.split_once("thinned: 200 nodes, ").expect("a line");
+        let words: Vec<&str> = thinned.split_whitespace().collect();
+        words[3].parse().expect("bytes held")
+    };
+    let (moving, never) = (held(&[]), held(&["never"]));
+    assert!(2 * moving < never, "{moving} of {never}");
+}
+
+#[test]
+fn the_example_counts_words_on_every_heap() {
+    let (source, binary) = example("words");
     for (spec, _) in metes_config::named() {
-        let input = std::fs::File::open(&example).unwrap();
+        let input = std::fs::File::open(&source).unwrap();
         let done = succeed(Command::new(&binary).arg(spec).stdin(input));
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         assert!(said.starts_with("most frequent: word, 3"), "{spec}: {said}");

@@ -13,6 +13,13 @@ use crate::output;
 
 /// Emits a heap below `directory`; the files written.
 pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if config.store == StoreKind::Hardened {
+        return Err(Failure::input(format!(
+            "{} is not emitted: the verification is in the library alone, so use `metes run`, \
+             the C interface or `metes_heap::Hardened`, or leave out the `store`",
+            config.name()
+        )));
+    }
     if config.store != StoreKind::Tagged {
         return Err(Failure::input(format!(
             "{} keeps its records outside the memory, and code is emitted for heaps with boundary \

@@ -36,6 +36,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Emit(#[from] metes_explore::emit::EmitError),
     #[error("{0}")]
+    Worst(#[from] metes_worst::WorstError),
+    #[error("{0}")]
     Explorer(#[from] metes_explorer::Error),
     #[error("{0}")]
     Build(#[from] metes_explore::emit::BuildError),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metes_config::Config;
+use metes_config::{Config, HandleHeap};
 
 use crate::error::Failure;
 
@@ -13,4 +13,18 @@ pub(crate) fn resolve(text: &str) -> Result<Config, Failure> {
         return metes_config::load(path.join("heap.toml")).map_err(Failure::Heap);
     }
     metes_config::resolve(text).map_err(Failure::Heap)
+}
+
+/// A heap that a verb takes which needs no pointers.
+pub(crate) enum Named {
+    Pointers(Box<Config>),
+    Handles(HandleHeap),
+}
+
+/// The heap that `text` names, also one of handles.
+pub(crate) fn named(text: &str) -> Result<Named, Failure> {
+    match metes_config::handle_heap(text) {
+        Some(heap) => heap.map(Named::Handles).map_err(Failure::Heap),
+        None => resolve(text).map(|config| Named::Pointers(Box::new(config))),
+    }
 }

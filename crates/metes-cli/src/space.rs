@@ -25,6 +25,12 @@ pub(crate) fn find(space: &str) -> Result<Text, Failure> {
             text: text.to_owned(),
         });
     }
+    if ["all", "constant-time", "named"].contains(&space) {
+        return Err(Failure::input(format!(
+            "`{space}` has no configurations by number: give a described space, --space paper or \
+             --space FILE.toml"
+        )));
+    }
     let path = Path::new(space);
     if path.extension().is_none() && !path.exists() {
         let known = ["all", "constant-time", "named", "paper", "prototype"];

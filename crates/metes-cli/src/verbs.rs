@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod emit;
+pub(crate) mod evaluate;
 pub(crate) mod explore;
 pub(crate) mod merge;
 pub(crate) mod profile;
@@ -13,3 +14,4 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod tune;
+pub(crate) mod worst;

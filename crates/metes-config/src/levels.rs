@@ -20,6 +20,7 @@ pub(crate) fn verify(config: &Config, level: usize) -> Result<(), String> {
     };
     let geometry = match config.store {
         StoreKind::Tagged => GEOMETRY,
+        StoreKind::Hardened => Geometry::hardened(8),
         _ => Geometry::out_of_band(GEOMETRY.granule),
     };
     let objects = ObjectPools::new(&config.heap.objects, &mut [], &mut []);

@@ -24,6 +24,8 @@
 mod document;
 mod error;
 mod fields;
+mod guarantee;
+mod handles;
 mod levels;
 mod names;
 mod quantity;
@@ -39,6 +41,8 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
+pub use guarantee::{GuaranteeError, guarantee};
+pub use handles::HandleHeap;
 pub use quantity::{read_size, spell_size};
 
 /// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
@@ -54,6 +58,8 @@ pub enum StoreKind {
     /// Boundary tags inside the memory: what malloc uses.
     #[default]
     Tagged,
+    /// Boundary tags with a keyed check: bad frees and overwritten records are found.
+    Hardened,
     /// Outside the memory, found by handle.
     Ledger,
     /// Outside the memory, found by page index.
@@ -62,8 +68,16 @@ pub enum StoreKind {
     LedgerHashed,
 }
 
-pub(crate) const STORES: [(&str, StoreKind); 4] = [
+impl StoreKind {
+    /// Whether records lie in the memory itself, as malloc needs it.
+    pub const fn inside(self) -> bool {
+        matches!(self, StoreKind::Tagged | StoreKind::Hardened)
+    }
+}
+
+pub(crate) const STORES: [(&str, StoreKind); 5] = [
     ("tagged", StoreKind::Tagged),
+    ("hardened", StoreKind::Hardened),
     ("ledger", StoreKind::Ledger),
     ("ledger-direct", StoreKind::LedgerDirect),
     ("ledger-hashed", StoreKind::LedgerHashed),
@@ -206,6 +220,15 @@ pub fn parse(text: &str, source: &str) -> Result<Config, Error> {
 /// [`Error`] points at the first thing that is wrong.
 pub fn spec(text: &str) -> Result<Config, Error> {
     spec::parse(text, "heap")
+}
+
+/// Reads a spec that names a heap of handles, such as `fragmented:block=64`; `None` where it
+/// names none.
+///
+/// # Errors
+/// As [`spec`].
+pub fn handle_heap(text: &str) -> Option<Result<HandleHeap, Error>> {
+    handles::parse(text, "heap")
 }
 
 /// Reads a `heap.toml` from a file.

@@ -12,6 +12,7 @@ use metes_heap::{Fit, IndexKind, Links, Order, SizeTable};
 
 use crate::error::Error;
 use crate::fields::Fields;
+use crate::handles::HANDLE_HEAPS;
 use crate::quantity::{read_size, spell_size};
 
 /// Heaps that can be built, in the order in which they are listed.
@@ -31,7 +32,7 @@ pub(crate) const NAMES: [&str; 12] = [
 ];
 
 /// Heaps of the field that have a name here but no implementation yet.
-pub(crate) const NOT_BUILT: [&str; 2] = ["fragmented", "compact-fit"];
+pub(crate) const NOT_BUILT: [&str; 1] = ["compact-fit"];
 
 const FITS: [(&str, Fit); 5] = [
     ("first", Fit::First),
@@ -242,6 +243,13 @@ fn replace<T>(own: &mut T, found: Option<(T, Range<usize>)>) {
 
 /// The error for a name that stands for no heap that can be built.
 pub(crate) fn unknown(name: &str, at: Range<usize>, fields: &Fields<'_>) -> Error {
+    if HANDLE_HEAPS.contains(&name) {
+        let message = format!(
+            "`{name}` gives handles, and here a program needs pointers: link it from \
+             `metes_heap::{name}`, or judge it by `metes bounds` and `metes replay`"
+        );
+        return fields.error(at, message);
+    }
     if NOT_BUILT.contains(&name) {
         let message = format!("Metes knows `{name}` but does not build it yet");
         let mut error = fields.error(at, message);

@@ -15,21 +15,8 @@ use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names};
 /// Reads a spec; `source` is what errors call the text.
 pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
     let source = Source { name: source, text };
-    let (name, parameters) = match text.split_once(':') {
-        Some((name, parameters)) => (name, Some(parameters)),
-        None => (text, None),
-    };
-    let name_at = 0..name.len();
-    let mut items = Vec::new();
-    if let Some(parameters) = parameters {
-        let mut start = name.len() + 1;
-        for item in parameters.split(',') {
-            items.push(read_item(&source, item, start, &items)?);
-            start += item.len() + 1;
-        }
-    }
-    let mut fields = Fields::new(source, format!("`{name}`"), name_at.clone(), items);
-    let (index, limits) = names::read(name, name_at, &mut fields)?;
+    let (name, mut fields) = split(source)?;
+    let (index, limits) = names::read(name, 0..name.len(), &mut fields)?;
     let heap = of(index, limits);
     heap.validate(GEOMETRY.granule, GEOMETRY.header)
         .map_err(|why| source.error(0..text.len(), why.to_string(), None))?;
@@ -41,6 +28,25 @@ pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
         arena: Arena::default(),
         levels: Vec::new(),
     })
+}
+
+/// The name that a spec begins with, and its parameters.
+pub(crate) fn split(source: Source<'_>) -> Result<(&str, Fields<'_>), Error> {
+    let text = source.text;
+    let (name, parameters) = match text.split_once(':') {
+        Some((name, parameters)) => (name, Some(parameters)),
+        None => (text, None),
+    };
+    let mut items = Vec::new();
+    if let Some(parameters) = parameters {
+        let mut start = name.len() + 1;
+        for item in parameters.split(',') {
+            items.push(read_item(&source, item, start, &items)?);
+            start += item.len() + 1;
+        }
+    }
+    let fields = Fields::new(source, format!("`{name}`"), 0..name.len(), items);
+    Ok((name, fields))
 }
 
 /// One general pool for everything.

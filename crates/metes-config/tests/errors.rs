@@ -1,6 +1,6 @@
 //! What is refused, and what the refusal says.
 
-use metes_config::{parse, spec};
+use metes_config::{handle_heap, parse, spec};
 
 #[track_caller]
 fn refuses(text: &str, expected: &str) {
@@ -63,13 +63,51 @@ fn unknown_words_are_refused_with_the_nearest() {
 
 #[test]
 fn heaps_that_are_not_built_are_named_so() {
-    for name in ["fragmented", "compact-fit"] {
-        let error = spec(name).unwrap_err();
-        assert_eq!(
-            error.message,
-            format!("Metes knows `{name}` but does not build it yet")
-        );
-        assert!(error.help.unwrap().contains("tlsf"));
+    let error = spec("compact-fit").unwrap_err();
+    assert_eq!(
+        error.message,
+        "Metes knows `compact-fit` but does not build it yet"
+    );
+    assert!(error.help.unwrap().contains("tlsf"));
+}
+
+#[test]
+fn heaps_of_handles_are_told_from_heaps_of_pointers() {
+    refuses_spec(
+        "fragmented:block=64",
+        "heap:1:1: `fragmented` gives handles, and here a program needs pointers: link it from \
+         `metes_heap::fragmented`, or judge it by `metes bounds` and `metes replay`",
+    );
+    for text in [
+        "fragmented",
+        "fragmented:block=64",
+        "fragmented:shape=chain",
+        "fragmented:block=128,shape=chain",
+    ] {
+        let heap = handle_heap(text).expect("a heap of handles").unwrap();
+        assert_eq!(heap.spec(), text);
+    }
+    assert_eq!(handle_heap("tlsf"), None);
+    let refused = |text| handle_heap(text).expect("a heap of handles").unwrap_err();
+    for (text, expected) in [
+        (
+            "fragmented:block=48",
+            "heap:1:18: a block of 48 bytes: it must be a power of two from 16 to 65536",
+        ),
+        (
+            "fragmented:shape=ring",
+            "heap:1:18: `shape` cannot be `ring` (known here: chain, tree)",
+        ),
+        (
+            "fragmented:blok=64",
+            "heap:1:12: `fragmented` has no key `blok` (did you mean `block`?)",
+        ),
+        (
+            "fragmented:block",
+            "heap:1:12: `block` is not a parameter: write `key=value`",
+        ),
+    ] {
+        assert_eq!(refused(text).one_line(), expected);
     }
 }
 

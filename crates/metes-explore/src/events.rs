@@ -161,6 +161,14 @@ pub struct Events {
 }
 
 impl Events {
+    /// No events, and a table for so many live blocks.
+    pub(crate) fn room_for(slots: usize) -> Self {
+        Events {
+            slots,
+            ..Events::default()
+        }
+    }
+
     /// The events in order.
     pub fn as_slice(&self) -> &[Event] {
         &self.events

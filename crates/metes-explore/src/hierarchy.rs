@@ -34,7 +34,7 @@ pub struct Counts {
 /// Memory levels, what their accesses cost, and the clock of the processor.
 ///
 /// Read from a file or a specification: [`Hierarchy::resolve`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hierarchy {
     pub(crate) levels: Vec<Level>,
     pub(crate) clock_hz: u64,
@@ -42,7 +42,7 @@ pub struct Hierarchy {
 }
 
 /// A level: its name, and the memories that it may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Level {
     pub(crate) name: String,
     pub(crate) word_bits: u32,
@@ -51,7 +51,7 @@ pub struct Level {
 }
 
 /// A memory that a level may be: its size and what it costs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Memory {
     /// Bytes.
     pub size: u64,

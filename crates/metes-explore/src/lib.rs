@@ -4,7 +4,8 @@
 //! library's own heaps over a counted ledger, without touching managed memory;
 //! [`smallest_arena`] says how little memory would have sufficed; the
 //! [`Suggested`] space of a trace is searched by [`explore()`]; a described
-//! [`Space`] is explored whole, or searched, by an [`engine`].
+//! [`Space`] is explored whole, or searched, by an [`engine`]. Who wants to see
+//! where a block went before asking for the next drives a [`Simulated`] heap.
 
 mod arena;
 mod catalogue;
@@ -17,6 +18,7 @@ mod energy;
 pub mod engine;
 mod events;
 mod fixed_sizes;
+mod handles;
 mod hierarchy;
 mod least;
 mod outcome;
@@ -30,6 +32,7 @@ mod replay;
 pub mod report;
 mod run;
 mod search;
+mod simulate;
 pub mod small_heaps;
 mod space;
 
@@ -45,6 +48,7 @@ pub use energy::{
 };
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
 pub use fixed_sizes::fitted_sizes;
+pub use handles::{BlockCount, HandleHeap, HandleReplay, replay_handles};
 pub use hierarchy::{Counts, Hierarchy, Level, Memory};
 pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
@@ -52,8 +56,11 @@ pub use output::{OutputError, Results, write_json, write_whole};
 pub use pareto::{Objectives, dominates, front};
 pub use placement::Placements;
 pub use pools::Arena;
+pub use random::Random;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
 pub use search::{Budget, Exploration, Observer, explore};
+pub use simulate::Simulated;
 pub use space::{
-    PAPER, PROTOTYPE, Parameters, Point, Space, SpaceDescription, SpaceError, Suggested,
+    Axis, AxisError, AxisValue, AxisValues, PAPER, PROTOTYPE, Parameters, Point, Space,
+    SpaceDescription, SpaceError, Suggested,
 };

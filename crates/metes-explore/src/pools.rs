@@ -57,7 +57,7 @@ pub(crate) trait Pools {
 }
 
 /// Where the arenas of a heap's general pools end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Arena {
     /// Growing arenas grow by multiples of this many bytes.
     pub increment: usize,

@@ -8,9 +8,10 @@
 //! spare records in order, so the last one is touched exactly when all were in
 //! use at once; then the replay is repeated with twice as many.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
-use metes_heap::description::{IndexKind, LEVELS};
+use metes_heap::description::{GENERAL, IndexKind, LEVELS, List};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::ChosenList;
@@ -29,12 +30,13 @@ use crate::hierarchy::Counts;
 use crate::pools::{Arena, Counting, Many, Pools, Single, store};
 use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
+use crate::simulate::{Driven, Simulated};
 
 /// Records that list heads and pseudo-blocks may take in one pool.
 const HEADS: usize = 1152;
 
 /// How a trace is replayed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Options {
     /// Where arenas end.
     pub arena: Arena,
@@ -146,12 +148,19 @@ pub(crate) struct Measured {
     pub(crate) control: u64,
 }
 
+/// What decides, more than all else, how many blocks a heap cuts a trace's memory into:
+/// the trace by its length and most live blocks, and the limits on merging and splitting.
+type Cutting = (usize, usize, List<Limits, GENERAL>);
+
 /// Replays traces, with arrays that are used again.
 #[derive(Debug, Default)]
 pub struct Replayer {
     records: Vec<Record>,
     slabs: Vec<Slab>,
     slack: Vec<u16>,
+    /// Records a pool where more than usual were needed, so that of many such heaps only
+    /// the first is replayed again.
+    needed: HashMap<Cutting, usize>,
     walks: bool,
 }
 
@@ -260,14 +269,18 @@ impl Replayer {
 
     /// Sets a heap up, lets `go` run it, and repeats with larger arrays while
     /// they were too small.
-    fn measure(
+    pub(crate) fn measure(
         &mut self,
         description: &Description,
         events: &Events,
         options: &Options,
         go: &mut dyn FnMut(&mut dyn Run) -> (Totals, bool),
     ) -> Measured {
-        let mut records = HEADS + 2 * events.slots() + 64;
+        let limits = description.general.iter().map(|pool| pool.limits);
+        let limits: Vec<Limits> = limits.collect();
+        let cutting = (events.len(), events.slots(), List::from_slice(&limits));
+        let usual = HEADS + 2 * events.slots() + 64;
+        let mut records = self.needed.get(&cutting).copied().unwrap_or(usual);
         let mut slabs = match description.objects.is_empty() {
             true => 0,
             false => events.slots() / 16 + 64,
@@ -298,7 +311,10 @@ impl Replayer {
             if !exhausted && !all_slabs {
                 return measured;
             }
-            records *= if exhausted { 2 } else { 1 };
+            if exhausted {
+                records *= 2;
+                self.needed.insert(cutting, records);
+            }
             slabs *= if all_slabs { 2 } else { 1 };
         }
     }
@@ -337,7 +353,7 @@ fn general_peak(description: &Description, events: &Events) -> u64 {
 }
 
 /// A heap that is set up, to be run by a caller who knows what to keep of it.
-trait Run {
+pub(crate) trait Run {
     fn go(
         &mut self,
         keep: Option<&mut run::Record>,
@@ -345,6 +361,8 @@ trait Run {
     ) -> (Totals, bool);
     /// Runs it and fills in what happens inside.
     fn inspect(&mut self, detail: &mut Detail);
+    /// Lets somebody else ask.
+    fn drive(&mut self, drive: &mut dyn FnMut(&mut dyn Simulated));
 }
 
 struct Ready<'e, P> {
@@ -369,6 +387,10 @@ impl<P: Pools> Run for Ready<'_, P> {
 
     fn inspect(&mut self, detail: &mut Detail) {
         detail::inspect(self.events, &mut self.pools, detail);
+    }
+
+    fn drive(&mut self, drive: &mut dyn FnMut(&mut dyn Simulated)) {
+        drive(&mut Driven::new(&mut self.pools));
     }
 }
 

@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use metes_explore::engine::{
     EngineError, Explorer, Folder, Front, Manifest, Method, ObjectiveSet, Plan, Point, Progress,
-    RESULTS, Shard, Source, Status, Summary, decode_rows, encode_rows, finish,
+    RESULTS, Row, Shard, Source, Status, Summary, decode_rows, encode_rows, finish,
+    level_shortages,
 };
-use metes_explore::{Events, EventsBuilder, Operation, Space, SpaceDescription};
+use metes_explore::{
+    Events, EventsBuilder, Hierarchy, Operation, Replayer, Space, SpaceDescription,
+};
 
 /// A queue of packets: bursts in, bursts out, some held longer; no randomness.
 fn packets(count: u64) -> Events {
@@ -368,6 +371,106 @@ fn a_directory_of_another_exploration_is_refused() {
     let empty = tempfile::tempdir().unwrap();
     let refused = Folder::read(empty.path()).unwrap_err();
     assert!(refused.to_string().contains("holds no units"), "{refused}");
+}
+
+#[test]
+fn what_an_exploration_is_of_is_json_and_an_older_form_is_told() {
+    let events = packets(300);
+    let space = space(&events);
+    let place = tempfile::tempdir().unwrap();
+    let hierarchy = Hierarchy::resolve("near=64KiB,main=1MiB..8MiB").unwrap();
+    let explorer = Explorer::new(&space, &events, plan("footprint,accesses", true), 1);
+    let explorer = explorer.on(&hierarchy).unwrap();
+    let manifest = explorer.manifest(Method::Exhaustive, 0, 0);
+    assert_eq!(manifest.options["arena"]["increment"], 4096);
+    assert_eq!(manifest.options["cost"]["allocate"], 20);
+    let levels = &manifest.hierarchy["levels"];
+    assert_eq!(
+        (&levels[0]["name"], &levels[1]["memories"][0]["size"]),
+        (&"near".into(), &(1 << 20).into())
+    );
+    explore(&explorer, place.path());
+    let results = fs::read(place.path().join(RESULTS)).unwrap();
+    let text = String::from_utf8_lossy(&results);
+    assert!(
+        text.contains(r#""options":{"arena":{"#),
+        "the metadata is JSON"
+    );
+
+    // What an earlier release left: options as text, no levels.
+    let path = place.path().join("units/manifest.json");
+    let mut old = serde_json::to_value(&manifest).unwrap();
+    old["format"] = 1.into();
+    old["options"] = "Options { arena: Arena { .. } }".into();
+    old.as_object_mut().unwrap().remove("hierarchy");
+    fs::write(&path, old.to_string()).unwrap();
+    let refused = Folder::open(place.path(), &manifest, false).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.contains("(version of Metes differs)") && text.contains("--fresh"),
+        "{text}"
+    );
+}
+
+/// Two pools in two levels, of which the near one is too small for some heaps.
+const TIGHT: &str = r#"
+[general]
+count = [1, 2]
+split = [100]
+level = ["main", ["near", "main"]]
+[list]
+fit = ["first", "best"]
+[[level]]
+name = "near"
+size = [512, "64 KiB"]
+[[level]]
+name = "main"
+size = "8 MiB"
+[named]
+heaps = []
+"#;
+
+#[test]
+fn a_level_too_small_is_named_though_other_heaps_serve() {
+    // Small blocks that stay: none of them fits into 512 bytes for long.
+    let mut builder = EventsBuilder::new();
+    for serial in 0..200 {
+        let size = if serial % 2 == 0 { 64 } else { 900 };
+        builder.push(Operation::Allocate, serial, size, 0).unwrap();
+    }
+    let events = builder.finish();
+    let space = described(TIGHT, &events);
+    let explorer = Explorer::new(&space, &events, plan("footprint,accesses", true), 2);
+    let evaluator = explorer.evaluator();
+    let rows: Vec<Row> = (0..space.size())
+        .map(|number| evaluator.row(number, None))
+        .collect();
+    let failed = rows.iter().filter(|row| row.status == Status::Failed);
+    let failed: Vec<u64> = failed.map(|row| row.number).collect();
+    assert!(!failed.is_empty() && failed.len() < rows.len());
+    // Small requests spill into the main memory, but the first regions of pools do not.
+    let place = tempfile::tempdir().unwrap();
+    let summary = explore(&explorer, place.path());
+    assert_eq!(summary.failures, failed);
+    assert!(!summary.front.is_empty());
+    let found = level_shortages(evaluator, &summary.failures);
+    let [shortage] = &found[..] else {
+        panic!("one level of one size: {found:?}");
+    };
+    assert_eq!((&*shortage.level, shortage.size), ("near", 512));
+    assert_eq!(
+        (shortage.heaps, shortage.looked_at),
+        (failed.len() as u64, shortage.failed)
+    );
+    assert!(0 < shortage.least && shortage.least <= shortage.most);
+    assert!(failed.contains(&shortage.number) && !shortage.heap.is_empty());
+    // With that much more, the heap serves.
+    let config = space.describe(shortage.number).unwrap();
+    let mut options = evaluator.options(&config);
+    options.arena.levels[0] = Some(512 + shortage.least as usize);
+    let (replay, _) = Replayer::new().replay("", &config.heap, &events, &options);
+    assert_eq!(replay.failed, 0);
+    assert!(level_shortages(evaluator, &[]).is_empty());
 }
 
 /// Counts what is replayed.

@@ -328,7 +328,7 @@ macro_rules! column {
 fn write(path: &Path, rows: &[Row]) {
     let schema = Arc::new(parse_message_type(SCHEMA).expect("a schema"));
     let said = vec![
-        KeyValue::new("metes.results_version".to_owned(), "1".to_owned()),
+        KeyValue::new("metes.results_version".to_owned(), "2".to_owned()),
         KeyValue::new(
             "metes.exploration".to_owned(),
             "{\"trace\":\"packets\"}".to_owned(),

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::read;
 
 /// Version of the results that this release reads.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Where a results file says its version.
 const VERSION_KEY: &str = "metes.results_version";

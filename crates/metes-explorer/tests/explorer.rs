@@ -188,10 +188,10 @@ fn bad_folders_are_refused_with_cause_and_remedy() {
         .unwrap();
     let mut other = whole.clone();
     let version = at + text.len() + 2;
-    assert_eq!(other[version], b'1');
+    assert_eq!(other[version], b'2');
     other[version] = b'7';
     fs::write(&results, &other).unwrap();
-    assert!(failure(place).contains("is of version 7, and this Metes reads version 1"));
+    assert!(failure(place).contains("is of version 7, and this Metes reads version 2"));
 
     fs::write(&results, &whole).unwrap();
     let exploration = place.join("exploration.json");

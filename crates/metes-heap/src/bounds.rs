@@ -9,9 +9,11 @@
 //! `docs/guarantees.md`; nothing weaker carries that standing.
 
 mod any_fit;
+pub mod compact;
 mod demand;
 mod describe;
 mod error;
+mod fragmented;
 mod heap;
 mod ordered;
 #[cfg(test)]
@@ -28,6 +30,7 @@ use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
 pub use describe::{described, described_in};
 pub use error::{BoundError, Quantity};
+pub use fragmented::fragmented;
 pub use heap::{
     BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting, Time, Times,
 };

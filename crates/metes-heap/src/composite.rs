@@ -17,7 +17,7 @@ use crate::index::dedicated::{ChosenKeeping, Dedicated};
 use crate::index::{Index, Limits};
 use crate::objects::ObjectPools;
 use crate::statistics::{Counters, Statistics};
-use crate::store::{BadFree, Store};
+use crate::store::{BadFree, Overwritten, Store};
 
 /// Where a block of a composite lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -424,6 +424,12 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
             // SAFETY: the caller's contract.
             Spot::Block(pool, place) => unsafe { self.heap(pool)?.usable_size(place) },
         }
+    }
+
+    /// What a general pool found overwritten in its last operation, as
+    /// [`Heap::fault`]; each is told once.
+    pub fn take_fault(&mut self) -> Option<Overwritten> {
+        self.general.iter_mut().flatten().find_map(Heap::take_fault)
     }
 
     /// Bytes taken from the system: regions, slabs and the records of slabs.

@@ -14,6 +14,7 @@
 mod grow;
 mod inspect;
 mod resize;
+mod verify;
 
 pub use inspect::{BlockInfo, Corruption, State};
 
@@ -168,6 +169,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         align: usize,
         source: &mut impl Source,
     ) -> Option<S::Place> {
+        self.begin();
         let place = self.find(size, align, source);
         if S::STATISTICS {
             match place {
@@ -190,6 +192,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if let Some(block) = self.recall(need) {
             let header = self.store.header(block).without(Header::RETAINED);
             return Some(self.store.occupy(block, header, size));
+        }
+        if self.found_fault() {
+            return None;
         }
         self.gather_for(need);
         let (block, found) = match self.take(need) {
@@ -287,8 +292,12 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             gap += align;
         }
         if gap != 0 {
-            let Some(second) = self.store.carve(block, gap) else {
-                self.index.insert(&mut self.store, block, found);
+            let sound = self.may_insert(gap);
+            let Some(second) = self.store.carve(block, gap).filter(|_| sound) else {
+                // Where the way back is not sound either, the block is lost.
+                if self.may_insert(found) {
+                    self.index.insert(&mut self.store, block, found);
+                }
                 return None;
             };
             self.store
@@ -339,6 +348,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             .minimum
             .max(self.index.limits().split_down_to);
         if rest >= least
+            && self.may_insert(rest)
             && let Some(second) = self.store.carve(block, need)
         {
             self.make_free(second, rest, 0);
@@ -353,7 +363,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     #[inline(always)]
     fn halve(&mut self, block: S::Block, found: usize, need: usize) -> usize {
         let mut size = found;
-        while size / 2 >= need {
+        while size / 2 >= need && self.may_insert(size / 2) {
             let Some(second) = self.store.carve(block, size / 2) else {
                 break;
             };
@@ -386,10 +396,16 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     ///
     /// # Safety
     /// With a store that cannot tell (`Tagged`), `place` must be a block of
-    /// this heap in use, and nothing may use its memory any more.
+    /// this heap in use. With one that verifies (`Hardened`) it may be any address,
+    /// and the heap's memory may have been overwritten. If there is a block in use,
+    /// nothing may use its memory any more.
     #[inline(always)]
     pub unsafe fn free(&mut self, place: S::Place) -> Result<(), BadFree> {
+        self.begin();
         let block = self.store.resolve(place)?;
+        if S::VERIFIES {
+            self.verify_give_back(block)?;
+        }
         if S::STATISTICS {
             self.counters.freed(self.store.requested(block));
         }
@@ -426,6 +442,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let mut any = false;
         while let Some(block) = self.index.relinquish(&mut self.store) {
             let header = self.store.header(block).without(Header::RETAINED);
+            if S::VERIFIES && !self.release_is_sound(block, header) {
+                return any;
+            }
             self.release(block, header);
             any = true;
         }
@@ -513,7 +532,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Some(place)
     }
 
-    /// Bytes that the program may use at a place; at least what it requested.
+    /// Bytes that the program may use at a place: at least what it requested, and with
+    /// a [`Hardened`](crate::Hardened) store exactly that.
     ///
     /// # Errors
     /// [`BadFree`] where the store can tell.
@@ -522,6 +542,10 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// With a store that cannot tell (`Tagged`), `place` must be in use.
     pub unsafe fn usable_size(&self, place: S::Place) -> Result<usize, BadFree> {
         let block = self.store.resolve(place)?;
+        if S::VERIFIES {
+            // What is behind the requested bytes is guarded.
+            return Ok(self.store.requested(block));
+        }
         Ok(self.store.header(block).size - self.store.geometry().header)
     }
 

@@ -15,23 +15,36 @@ const PAGE: usize = 4096;
 
 #[inline(always)]
 fn allocate(size: usize, align: usize) -> *mut c_void {
-    let block = host::lock().host.allocate(size, align);
+    let locked = host::lock();
+    let block = locked.host.allocate(size, align);
+    let fault = locked.host.take_fault();
+    drop(locked);
+    if let Some(what) = fault {
+        misused("malloc", block.cast(), BadFree::Overwritten(what));
+    }
     if block.is_null() {
         set_errno(libc::ENOMEM);
     }
     block.cast()
 }
 
-/// Says what a program did wrong, and ends it as glibc does.
+/// Says what a program did wrong, and ends it as glibc does, or goes on if it is to.
 #[cold]
-fn abort(function: &str, block: *mut c_void, why: BadFree) -> ! {
+fn misused(function: &str, block: *mut c_void, why: BadFree) {
     let what = match why {
         BadFree::Foreign => "invalid pointer",
         BadFree::NotInUse => "block is not in use (freed twice?)",
+        BadFree::Overwritten(what) => what.words(),
     };
-    say(&format!("metes: {function}({block:p}): {what}\n"));
-    // SAFETY: has no precondition.
-    unsafe { libc::abort() }
+    let block = match block.is_null() {
+        true => String::new(),
+        false => format!("{block:p}"),
+    };
+    say(&format!("metes: {function}({block}): {what}\n"));
+    if !host::lock().host.ignores_bad_frees {
+        // SAFETY: has no precondition.
+        unsafe { libc::abort() }
+    }
 }
 
 /// See malloc(3).
@@ -51,7 +64,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
     let freed = host::lock().host.free(block.cast());
     if let Err(why) = freed {
-        abort("free", block, why);
+        misused("free", block, why);
     }
 }
 
@@ -91,7 +104,11 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
             set_errno(libc::ENOMEM);
             ptr::null_mut()
         }
-        Err(Refused::Bad(why)) => abort("realloc", block, why),
+        Err(Refused::Bad(why)) => {
+            misused("realloc", block, why);
+            set_errno(libc::EINVAL);
+            ptr::null_mut()
+        }
     }
 }
 
@@ -187,7 +204,10 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     let size = host::lock().host.usable_size(block.cast());
     match size {
         Ok(size) => size,
-        Err(why) => abort("malloc_usable_size", block, why),
+        Err(why) => {
+            misused("malloc_usable_size", block, why);
+            0
+        }
     }
 }
 

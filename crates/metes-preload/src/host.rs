@@ -12,13 +12,13 @@ use metes_config::{Config, StoreKind};
 use metes_heap::description::LEVELS;
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
-    AnyPool, BadFree, Composite, Description, Heap, IndexKind, Levels, Memory, ObjectPools, Sizes,
-    Slab, Spot, Statistics, Tagged, Tlsf,
+    AnyPool, BadFree, Composite, Description, Hardened, Heap, IndexKind, Levels, Memory,
+    ObjectPools, Overwritten, Sizes, Slab, Spot, Statistics, Tagged, Tlsf,
 };
 
 use crate::arena::{Arena, map};
 use crate::lock::{Held, Lock};
-use crate::process::{read, reason, refuse, variable};
+use crate::process::{random, read, reason, refuse, variable};
 use crate::report::{Digest, Event, Report};
 
 /// Blocks as large as the word's address space are prepared for, whatever is
@@ -43,6 +43,8 @@ pub(crate) const ALIGN: usize = 16;
 enum Pools {
     Default(Composite<'static, Tlsf<DEFAULT>, Tagged, 1>),
     Any(Composite<'static, AnyPool<TaggedBlock>, Tagged>),
+    /// Verifies its records.
+    Hardened(Composite<'static, AnyPool<TaggedBlock>, Hardened>),
 }
 
 /// Second level of the default heap.
@@ -53,12 +55,17 @@ macro_rules! each {
         match $pools {
             Pools::Default($own) => $call,
             Pools::Any($own) => $call,
+            Pools::Hardened($own) => $call,
         }
     };
 }
 
 impl Pools {
-    fn describe(heap: &Description, objects: ObjectPools<'static>) -> Self {
+    fn describe(heap: &Description, store: StoreKind, objects: ObjectPools<'static>) -> Self {
+        if store == StoreKind::Hardened {
+            let store = |_| Hardened::new(random());
+            return Pools::Hardened(Composite::describe(heap, store, objects));
+        }
         let only = Description::of(IndexKind::tlsf(DEFAULT as u32));
         if heap.general == only.general && heap.dedicated.is_empty() {
             let general = Heap::new(Tlsf::new(), Tagged::new());
@@ -191,6 +198,8 @@ pub(crate) struct Host {
     /// Number of the range of slabs.
     slabs: usize,
     pub(crate) report: Option<Report>,
+    /// What the program frees wrongly is told and not obeyed, and it goes on.
+    pub(crate) ignores_bad_frees: bool,
 }
 
 /// A size, or one that every heap refuses where it is larger than the arena:
@@ -230,7 +239,7 @@ impl Host {
             Ok(config) => config,
             Err(error) => refuse(&format!("METES_HEAP: {}", error.one_line())),
         };
-        if config.store != StoreKind::Tagged {
+        if !config.store.inside() {
             let name = config.name();
             refuse(&format!(
                 "METES_HEAP: {name} keeps its records outside the memory, which malloc cannot: \
@@ -257,7 +266,7 @@ impl Host {
                 None => refuse("no address space is left for the records of object pools"),
             },
         };
-        let mut pools = Pools::describe(heap, objects);
+        let mut pools = Pools::describe(heap, config.store, objects);
         for number in 0..slabs {
             let start = arena.start(number);
             let span = arena.levels().span(number, SPAN);
@@ -271,6 +280,7 @@ impl Host {
             arena,
             slabs,
             report,
+            ignores_bad_frees: ignores_bad_frees(),
         }
     }
 
@@ -286,6 +296,10 @@ impl Host {
         if !address.addr().is_multiple_of(ALIGN) || offset < ALIGN {
             return Err(BadFree::Foreign);
         }
+        if matches!(self.pools, Pools::Hardened(_)) {
+            // The store verifies more than can be seen here.
+            return Ok(Spot::Block(number, place));
+        }
         // SAFETY: inside an open range and aligned, and not at its beginning.
         let header = unsafe { *address.wrapping_sub(8).cast::<usize>() };
         const FREE_OR_RETAINED: usize = 5;
@@ -298,6 +312,15 @@ impl Host {
             return Err(BadFree::Foreign);
         }
         Ok(Spot::Block(number, place))
+    }
+
+    /// What the last operation found overwritten; told once.
+    #[inline(always)]
+    pub(crate) fn take_fault(&mut self) -> Option<Overwritten> {
+        match &mut self.pools {
+            Pools::Hardened(pools) => pools.take_fault(),
+            _ => None,
+        }
     }
 
     fn address(&self, spot: Spot<NonNull<u8>>) -> *mut u8 {
@@ -404,6 +427,18 @@ impl Host {
     /// What the program's events amounted to, if that is kept.
     pub(crate) fn digest(&self) -> Option<Digest> {
         self.report.as_ref().map(|report| report.digest)
+    }
+}
+
+/// What `METES_BAD_FREE` says.
+fn ignores_bad_frees() -> bool {
+    match variable("METES_BAD_FREE").as_deref() {
+        None | Some(b"" | b"abort") => false,
+        Some(b"ignore") => true,
+        Some(other) => refuse(&format!(
+            "METES_BAD_FREE is `{}`: it can be `abort` or `ignore`",
+            String::from_utf8_lossy(other)
+        )),
     }
 }
 

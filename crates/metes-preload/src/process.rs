@@ -114,6 +114,26 @@ pub(crate) fn leave(status: i32) -> ! {
     }
 }
 
+/// A random number: from the kernel, or where it gives none, of where it put the
+/// process and when.
+pub(crate) fn random() -> u64 {
+    let mut number = 0_u64;
+    let length = size_of_val(&number);
+    // SAFETY: a buffer of that length.
+    let got = unsafe { libc::getrandom((&raw mut number).cast(), length, libc::GRND_NONBLOCK) };
+    if got == length as isize {
+        return number;
+    }
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: fills in the struct it is given.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let place = (&raw const number).addr() as u64;
+    place.rotate_left(32) ^ (now.tv_nsec as u64) ^ (now.tv_sec as u64).rotate_left(48)
+}
+
 /// What an errno says, in words. Not `strerror`, which may allocate.
 pub(crate) fn reason(errno: i32) -> String {
     let words = match errno {

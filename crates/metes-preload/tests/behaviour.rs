@@ -243,7 +243,10 @@ fn a_bad_heap_is_refused_before_main() {
             "there is no heap named `tslf` (did you mean `tlsf`?)".to_owned(),
         ),
         ("".to_owned(), "there is no heap named ``".to_owned()),
-        ("fragmented".to_owned(), "does not build it yet".to_owned()),
+        (
+            "fragmented".to_owned(),
+            "a program needs pointers".to_owned(),
+        ),
         (
             "tlsf:second_level=3".to_owned(),
             "heap:1:19: `second_level` must be a power of two".to_owned(),

@@ -6,34 +6,58 @@ use std::ptr::NonNull;
 use metes_heap::index::Index;
 use metes_heap::store::ledger::{ByHandle, Handle as Place, Ledger, Record};
 use metes_heap::store::tagged::{Memory, Tagged};
-use metes_heap::{Buddy, Geometry, HalfFit, Heap, SegregatedFit, Tlsf};
+use metes_heap::{Buddy, Geometry, HalfFit, Hardened, Heap, SegregatedFit, Store, Tlsf};
 
 use crate::peer::{ALIGN, FixedArena, Handle, Kind, Peer};
 use crate::peers::rust::OFFSET_BLOCKS;
 
 /// Our heaps; the last argument says whether they claim constant time.
 pub(super) const HEAPS: &[Peer] = &[
-    Peer::metes::<Inside<Tlsf<32>, false>>("metes-tlsf", Kind::Arena, true),
-    Peer::metes::<Inside<Tlsf<32>, true>>("metes-tlsf:statistics=yes", Kind::Arena, true),
-    Peer::metes::<Inside<Tlsf<8>, false>>("metes-tlsf:second_level=8", Kind::Arena, true),
-    Peer::metes::<Inside<HalfFit, false>>("metes-half-fit", Kind::Arena, true),
-    Peer::metes::<Inside<Buddy, false>>("metes-buddy", Kind::Arena, false),
-    Peer::metes::<Inside<SegregatedFit, false>>("metes-segregated-fit", Kind::Arena, false),
+    Peer::metes::<Inside<Tlsf<32>, Tagged<false>>>("metes-tlsf", Kind::Arena, true),
+    Peer::metes::<Inside<Tlsf<32>, Tagged<true>>>("metes-tlsf:statistics=yes", Kind::Arena, true),
+    Peer::metes::<Inside<Tlsf<32>, Hardened>>("metes-tlsf:store=hardened", Kind::Arena, true),
+    Peer::metes::<Inside<Tlsf<8>, Tagged<false>>>("metes-tlsf:second_level=8", Kind::Arena, true),
+    Peer::metes::<Inside<HalfFit, Tagged<false>>>("metes-half-fit", Kind::Arena, true),
+    Peer::metes::<Inside<Buddy, Tagged<false>>>("metes-buddy", Kind::Arena, false),
+    Peer::metes::<Inside<SegregatedFit, Tagged<false>>>("metes-segregated-fit", Kind::Arena, false),
     Peer::metes::<Outside<Tlsf<32>>>("metes-tlsf:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<HalfFit>>("metes-half-fit:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<Buddy>>("metes-buddy:store=ledger", Kind::OutOfBand, false),
 ];
 
 /// Records inside the arena.
-struct Inside<I, const STATISTICS: bool>(Heap<I, Tagged<STATISTICS>>);
+struct Inside<I, S: Store>(Heap<I, S>);
 
-impl<I: Index<Tagged<STATISTICS>> + Default, const STATISTICS: bool> FixedArena
-    for Inside<I, STATISTICS>
-{
+/// Makes a store without a region.
+trait Fresh: Store<Region = Memory, Place = NonNull<u8>> {
+    /// Bytes of a block's record.
+    const RECORD: usize;
+    /// A store without a region.
+    fn fresh() -> Self;
+}
+
+impl<const STATISTICS: bool> Fresh for Tagged<STATISTICS> {
     const RECORD: usize = Geometry::tagged(size_of::<usize>()).header;
 
+    fn fresh() -> Self {
+        Tagged::new()
+    }
+}
+
+impl Fresh for Hardened {
+    const RECORD: usize = Geometry::hardened(size_of::<usize>()).header;
+
+    fn fresh() -> Self {
+        // One and the same, so that every run counts the same instructions.
+        Hardened::new(0x6d65_7465_73)
+    }
+}
+
+impl<I: Index<S> + Default, S: Fresh> FixedArena for Inside<I, S> {
+    const RECORD: usize = <S as Fresh>::RECORD;
+
     unsafe fn new(base: *mut u8, length: usize) -> Option<Self> {
-        let mut heap = Heap::new(I::default(), Tagged::new());
+        let mut heap = Heap::new(I::default(), S::fresh());
         // SAFETY: the arena is ours alone while the heap lives.
         let memory = unsafe { Memory::from_raw(NonNull::new(base)?, length) };
         heap.add_region(memory).ok()?;

@@ -1,5 +1,6 @@
 //! The measured allocators, in the order of the tables.
 
+mod compact;
 pub(crate) mod floor;
 mod general;
 mod metes;
@@ -39,7 +40,7 @@ pub(crate) const BASELINE: &str = "rlsf";
 
 /// Every allocator of this build.
 pub(crate) fn all() -> Vec<Peer> {
-    [metes::HEAPS, ARENAS, general::GENERAL].concat()
+    [metes::HEAPS, compact::HEAPS, ARENAS, general::GENERAL].concat()
 }
 
 /// The allocators named, in the order of the tables; all if none is named.

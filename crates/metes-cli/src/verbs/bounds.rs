@@ -1,28 +1,30 @@
 //! `metes bounds`.
 
-use metes_config::{Config, StoreKind};
-use metes_heap::bounds::{self, Bound, Candidate, Demand, Geometry};
-use metes_heap::index::Index;
-use metes_heap::{AnyIndex, ByHandle, Ledger, store};
+use metes_config::{Config, GuaranteeError, HandleHeap};
+use metes_heap::bounds::{self, Bound, Candidate, Demand};
 use serde_json::{Value, json};
 
 use crate::arguments::Bounds;
 use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::heap::Named;
 use crate::output::{BOLD, DIM};
 use crate::quantity::{bytes, grouped};
 use crate::{heap, output};
 
 pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
-    let config = heap::resolve(&arguments.heap)?;
+    let named = heap::named(&arguments.heap)?;
     let mut demand = Demand::new(arguments.live, arguments.max_block, arguments.min_block);
     if arguments.resizes {
         demand = demand.resizing();
     }
-    let bound = of(&config, &demand)?;
+    let (name, bound) = match &named {
+        Named::Pointers(config) => (config.name(), of(config, &demand)?),
+        Named::Handles(heap) => (heap.spec(), of_handles(heap, &demand)?),
+    };
     if json {
-        output::json(&document(&config, &bound))?;
+        output::json(&document(&name, &bound))?;
     } else {
-        show(&config, &demand, &bound)?;
+        show(&name, &demand, &bound)?;
     }
     Ok(match bound.heap_bytes {
         Some(_) => 0,
@@ -30,56 +32,29 @@ pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
     })
 }
 
-/// The guarantee of a heap in 64-bit memory.
-pub(crate) fn of(config: &Config, demand: &Demand) -> Result<Bound, Failure> {
-    let shape = store::Geometry::tagged(8);
-    let outside = Geometry::outside(shape.granule as u64);
-    let sizes = config.level_sizes();
-    if config.store != StoreKind::Tagged {
-        return bounds::described_in(&config.heap, &sizes, &outside, demand)
-            .map_err(Failure::Bound);
+/// The guarantee of a heap of handles.
+fn of_handles(heap: &HandleHeap, demand: &Demand) -> Result<Bound, Failure> {
+    match heap {
+        HandleHeap::Fragmented(options) => bounds::fragmented(options, demand),
     }
-    // The list heads lie in the memory, and how many there are depends on its
-    // size: the size found with the heads of a larger memory holds.
-    let mut span = demand.live.saturating_mul(2);
-    loop {
-        let heads = heads(config, span, shape).ok_or_else(|| {
-            Failure::input(format!(
-                "no heap is laid out for {} bytes: give a smaller M",
-                grouped(span)
-            ))
-        })?;
-        let geometry = Geometry::of(&shape, heads);
-        let bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
-            .map_err(Failure::Bound)?;
-        let needed = bound.heap_bytes.unwrap_or(0);
-        if needed <= u128::from(span) || span == u64::MAX {
-            return Ok(bound);
-        }
-        span = u64::try_from(needed)
-            .unwrap_or(u64::MAX)
-            .max(span.saturating_mul(2));
-    }
+    .map_err(Failure::Bound)
 }
 
-/// Most list heads of a pool of this heap in a memory of `span` bytes; None if
-/// no index is laid out for so many.
-fn heads(config: &Config, span: u64, shape: store::Geometry) -> Option<usize> {
-    let span = usize::try_from(span).unwrap_or(usize::MAX);
-    let mut most = 0;
-    for pool in config.heap.general.iter() {
-        let mut index = AnyIndex::new(pool.index, pool.limits);
-        most = most.max(Index::<Ledger<'_, ByHandle>>::heads(
-            &mut index, span, shape,
-        )?);
-    }
-    Some(most + config.heap.dedicated.len())
+/// The guarantee of a heap in 64-bit memory.
+pub(crate) fn of(config: &Config, demand: &Demand) -> Result<Bound, Failure> {
+    metes_config::guarantee(config, demand).map_err(|error| match error {
+        GuaranteeError::Bound(error) => Failure::Bound(error),
+        GuaranteeError::Span { bytes } => Failure::input(format!(
+            "no heap is laid out for {} bytes: give a smaller M",
+            grouped(bytes)
+        )),
+    })
 }
 
 /// The document of the design, with what else is known about the bound.
-pub(crate) fn document(config: &Config, bound: &Bound) -> Value {
+pub(crate) fn document(name: &str, bound: &Bound) -> Value {
     json!({
-        "heap": config.name(),
+        "heap": name,
         "time": {
             "allocate": bound.time.allocate.notation(),
             "free": bound.time.free.notation(),
@@ -115,8 +90,8 @@ fn number(value: u128) -> Value {
     u64::try_from(value).map_or_else(|_| value.to_string().into(), Value::from)
 }
 
-fn show(config: &Config, demand: &Demand, bound: &Bound) -> Result<(), Failure> {
-    let mut text = format!("{BOLD}{}{BOLD:#}\n\n", config.name());
+fn show(name: &str, demand: &Demand, bound: &Bound) -> Result<(), Failure> {
+    let mut text = format!("{BOLD}{name}{BOLD:#}\n\n");
     let mut line = |name: &str, value: String| text += &format!("  {name:<11} {value}\n");
     line("allocate", bound.time.allocate.notation().to_owned());
     line("free", bound.time.free.notation().to_owned());

@@ -1,15 +1,21 @@
 //! `metes replay`.
 
+mod handles;
+
 use metes_explore::{LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena};
 use serde_json::{Value, json};
 
 use crate::arguments::Replay;
 use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::heap::Named;
 use crate::quantity::{bytes, grouped, ratio};
 use crate::{energy, heap, output, progress, tracefile};
 
 pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
-    let config = heap::resolve(&arguments.heap)?;
+    let config = match heap::named(&arguments.heap)? {
+        Named::Pointers(config) => *config,
+        Named::Handles(heap) => return handles::run(&heap, arguments, json),
+    };
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
     let description = &config.heap;

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use metes_config::StoreKind;
 use serde_json::json;
 
 use crate::arguments::Run;
@@ -13,7 +12,7 @@ use crate::{heap, launch, libraries, output};
 
 pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
     let config = heap::resolve(&arguments.heap)?;
-    if config.store != StoreKind::Tagged {
+    if !config.store.inside() {
         return Err(Failure::input(format!(
             "{} keeps its records outside the memory, which malloc cannot: leave out the `store`",
             config.name()
@@ -26,6 +25,9 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
     output::write_file(&description, config.to_toml().as_bytes())?;
     let mut environment = scratch.environment();
     environment.push((OsString::from("METES_HEAP"), description.into_os_string()));
+    if arguments.ignore_bad_frees {
+        environment.push((OsString::from("METES_BAD_FREE"), OsString::from("ignore")));
+    }
     let aside = if json {
         Some(capture::stdout_to_stderr()?)
     } else {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{Place, has_keys, parsed, recorded, status, stderr, stdout};
+use crate::support::{Place, has_keys, parsed, recorded, refused, status, stderr, stdout};
 
 #[test]
 fn every_verb_has_help_with_an_example() {
@@ -16,6 +16,7 @@ fn every_verb_has_help_with_an_example() {
         "profile",
         "replay",
         "explore",
+        "evaluate",
         "bounds",
         "emit",
         "run",
@@ -145,6 +146,63 @@ fn replay_predicts_every_named_heap() {
         "{}",
         stdout(&output)
     );
+}
+
+#[test]
+fn heaps_of_handles_are_bounded_and_replayed_but_not_run() {
+    let place = recorded();
+    for spec in ["fragmented:block=64", "fragmented:shape=chain"] {
+        let (code, bound) = place.json(&[
+            "bounds",
+            "--heap",
+            spec,
+            "--live",
+            "1MiB",
+            "--max-block",
+            "4k",
+            "--min-block",
+            "32",
+        ]);
+        assert_eq!((code, bound["heap"].as_str()), (0, Some(spec)), "{bound}");
+        assert!(bound["heap_bytes"].as_u64() > Some(1 << 20), "{bound}");
+        assert!(
+            bound["heap_bytes"].as_u64() < bound["necessary_bytes"].as_u64(),
+            "{bound}"
+        );
+        let replay = ["replay", "t.trace.parquet", "--heap", spec];
+        let (code, replay_grown) = place.json(&replay);
+        assert_eq!(code, 0, "{replay_grown}");
+        has_keys(&replay_grown, &REPLAY);
+        let least = replay_grown["smallest_arena"]
+            .as_u64()
+            .expect("it is known");
+        assert!(Some(least) > replay_grown["peak_live"].as_u64());
+        for (arena, expected) in [(least, 0), (least - 1, 1)] {
+            let arena = arena.to_string();
+            let mut arguments = replay.to_vec();
+            arguments.extend(["--arena", &arena]);
+            let (code, fixed) = place.json(&arguments);
+            assert_eq!(code, expected, "{fixed}");
+            assert_eq!(fixed["failed"] == 0, expected == 0, "{fixed}");
+        }
+    }
+    let needs_pointers = ["fragmented", "handles", "metes bounds"];
+    for arguments in [
+        &["emit", "--heap", "fragmented", "-o", "out"][..],
+        &["run", "--heap", "fragmented", "--", "true"],
+    ] {
+        refused(&place.metes(arguments), &needs_pointers);
+    }
+    let arguments = [
+        "bounds",
+        "--heap",
+        "fragmented:block=40",
+        "--live",
+        "9",
+        "--max-block",
+        "9",
+    ];
+    refused(&place.metes(&arguments), &["40", "power of two"]);
 }
 
 #[test]
@@ -341,6 +399,74 @@ fn parts_of_a_described_space_merge_to_the_results_of_one_run() {
         &with(&["all", "--shard", "1/2"]),
         "--shard is for described spaces",
     );
+}
+
+#[test]
+fn configurations_are_evaluated_by_number_and_by_values() {
+    let place = recorded();
+    std::fs::write(place.path("s.toml"), SPACE).expect("a space");
+    let evaluate = ["evaluate", "t.trace.parquet", "--space", "s.toml"];
+    let with = |more: &[&'static str]| [&evaluate[..], more].concat();
+    let (code, document) = place.json(&with(&["0", "20"]));
+    assert_eq!(code, 0);
+    has_keys(&document, &["space", "raw", "baselines", "axes", "rows"]);
+    let row = &document["rows"][1];
+    has_keys(
+        row,
+        &[
+            "number",
+            "status",
+            "heap",
+            "footprint",
+            "accesses",
+            "values",
+            "toml",
+        ],
+    );
+    assert_eq!(document["rows"][0]["values"], Value::Null);
+
+    // The same by values, line by line; a question without an answer is told.
+    let questions = format!("{{\"values\": {}}}\n\n20\n99999999\n20\n", row["values"]);
+    let mut command = place.command(&with(&["--lines"]));
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("metes runs");
+    let mut stdin = child.stdin.take().expect("its stdin");
+    std::io::Write::write_all(&mut stdin, questions.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let lines: Vec<Value> = (stdout(&output).lines())
+        .map(|line| serde_json::from_str(line).expect("a document a line"))
+        .collect();
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    assert_eq!(lines[0]["space"], document["space"]);
+    assert_eq!((&lines[1], &lines[2], &lines[4]), (row, row, row));
+    let last = document["space"].as_u64().expect("a number") - 1;
+    let said = lines[3]["error"].as_str().expect("a sentence");
+    assert!(
+        said.contains(&format!("numbers go from 0 to {last}")),
+        "{said}"
+    );
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("line 4: the space has no configuration"));
+
+    for (arguments, expected) in [
+        (
+            vec!["evaluate", "t.trace.parquet", "--space", "all"],
+            "give a described space",
+        ),
+        (with(&["99999999"]), "has no configuration 99999999"),
+        (
+            with(&["--levels", "main=4MiB", "20"]),
+            "metes record --accesses",
+        ),
+    ] {
+        let output = place.metes(&arguments);
+        assert_eq!(status(&output), 2, "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
 }
 
 #[test]

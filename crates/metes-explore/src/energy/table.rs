@@ -9,12 +9,12 @@
 //! Invariant: figures come from a row or from between two rows, never from
 //! beyond them; what they come from is said with them.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::{EnergyError, spell};
 
 /// What an access to a memory costs, in the integers that are added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     /// Energy of one read, femtojoule.
     pub read_fj: u64,
@@ -27,7 +27,7 @@ pub struct Figures {
 }
 
 /// Which leakage is charged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Leakage {
     /// Interpolated between 180 and 90 nm on a logarithmic axis where a row has

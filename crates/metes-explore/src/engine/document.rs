@@ -12,10 +12,11 @@ use super::folder::Manifest;
 use super::hypervolume::Scale;
 use super::results::Summary;
 use super::row::{Metrics, Row, Status};
+use super::shortage::{LevelShortage, level_shortages};
 use crate::energy::PriceReport;
 use crate::hierarchy::Counts;
 use crate::replay::Replayer;
-use crate::space::Parameters;
+use crate::space::{Parameters, Space};
 
 /// Most heaps that are replayed once more for their course.
 const DETAILS: usize = 50;
@@ -25,7 +26,7 @@ const POINTS: usize = 400;
 /// What an exploration found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// Version of this document.
+    /// Version of this document: 2 has options and levels as JSON.
     pub version: u32,
     /// What it is of.
     pub exploration: Manifest,
@@ -49,6 +50,8 @@ pub struct Found {
     pub front: Vec<Heap>,
     /// The heaps to compare with.
     pub named: Vec<Heap>,
+    /// Levels that are too small for heaps of the space.
+    pub too_small: Vec<LevelShortage>,
     /// How the dominated share of the objectives' space grew.
     pub hypervolume: Vec<Volume>,
     /// The course of the heaps of the front and of the named ones.
@@ -101,18 +104,20 @@ pub struct Detail {
     pub price: Option<PriceReport>,
 }
 
-fn heap(evaluator: &Evaluator<'_>, row: &Row) -> Option<Heap> {
-    let space = evaluator.space();
-    let config = space.describe(row.number)?;
-    Some(Heap {
-        number: row.number,
-        named: space.named(row.number).map(str::to_owned),
-        status: row.status.name(),
-        heap: config.name(),
-        parameters: Parameters::of(&config),
-        toml: config.to_toml(),
-        metrics: row.metrics,
-    })
+impl Heap {
+    /// The heap of a row; `None` where its number is not of the space.
+    pub fn of(space: &Space, row: &Row) -> Option<Heap> {
+        let config = space.describe(row.number)?;
+        Some(Heap {
+            number: row.number,
+            named: space.named(row.number).map(str::to_owned),
+            status: row.status.name(),
+            heap: config.name(),
+            parameters: Parameters::of(&config),
+            toml: config.to_toml(),
+            metrics: row.metrics,
+        })
+    }
 }
 
 /// The heaps of a front as `heap.toml` texts, in its order.
@@ -146,7 +151,8 @@ fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
 impl Found {
     /// The document; replays up to 50 heaps once more for their course.
     pub fn new(evaluator: &Evaluator<'_>, manifest: Manifest, summary: &Summary) -> Self {
-        let heaps = |rows: &[Row]| rows.iter().filter_map(|row| heap(evaluator, row)).collect();
+        let space = evaluator.space();
+        let heaps = |rows: &[Row]| rows.iter().filter_map(|row| Heap::of(space, row)).collect();
         let mut chosen: Vec<&Row> = Vec::new();
         let complete = (summary.named.iter()).filter(|row| row.status == Status::Complete);
         for row in summary.front.iter().take(DETAILS - 10).chain(complete) {
@@ -167,7 +173,7 @@ impl Found {
             })
         });
         Found {
-            version: 1,
+            version: 2,
             raw: evaluator.space().raw().to_string(),
             space: evaluator.space().size(),
             configurations: summary.configurations,
@@ -178,6 +184,7 @@ impl Found {
             peak_live: evaluator.events().peak_live(),
             front: heaps(&summary.front),
             named: heaps(&summary.named),
+            too_small: level_shortages(evaluator, &summary.failures),
             hypervolume: volumes.collect(),
             detail: chosen
                 .into_par_iter()

@@ -176,10 +176,8 @@ impl<'e> Explorer<'e> {
             space: space.text().to_owned(),
             size: space.size(),
             objectives: self.plan.objectives.to_string(),
-            options: match self.evaluator.hierarchy() {
-                Some(hierarchy) => format!("{options:?}; {hierarchy:?}"),
-                None => format!("{options:?}"),
-            },
+            options: serde_json::json!(options),
+            hierarchy: serde_json::json!(self.evaluator.hierarchy()),
             search: match method {
                 Method::Exhaustive => format!("exhaustive, seed phase {seed_evaluations}"),
                 _ => format!("{}, seed {seed}, evaluations {evaluations}", method.name()),

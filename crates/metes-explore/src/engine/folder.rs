@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::row::{Row, decode_rows, encode_rows};
 use crate::events::Events;
@@ -33,8 +34,11 @@ pub struct Manifest {
     pub size: u64,
     /// What is minimised.
     pub objectives: String,
-    /// Arena, cost model, memory hierarchy.
-    pub options: String,
+    /// Arena and cost model, as JSON.
+    pub options: Value,
+    /// The memory levels that replays are priced on, as JSON; null without.
+    #[serde(default)]
+    pub hierarchy: Value,
     /// How configurations are chosen, with the seed of what chance decides.
     pub search: String,
     /// Whether replays of beaten heaps end early.
@@ -42,7 +46,7 @@ pub struct Manifest {
 }
 
 /// Version of the form of rows and units.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const MAGIC: &[u8; 8] = b"METESROW";
 
 impl Manifest {
@@ -53,16 +57,15 @@ impl Manifest {
 
     /// What differs from another one, in words; empty when they are the same.
     fn differences(&self, other: &Manifest) -> Vec<&'static str> {
+        // Another form may spell the same options otherwise.
+        let same_form = self.format == other.format;
         let mut found = Vec::new();
         let mut note = |same: bool, what| {
             if !same {
                 found.push(what);
             }
         };
-        note(
-            self.metes == other.metes && self.format == other.format,
-            "version of Metes",
-        );
+        note(self.metes == other.metes && same_form, "version of Metes");
         note(
             self.trace == other.trace && self.events == other.events,
             "trace",
@@ -72,7 +75,11 @@ impl Manifest {
             "space",
         );
         note(self.objectives == other.objectives, "objectives");
-        note(self.options == other.options, "options");
+        note(!same_form || self.options == other.options, "options");
+        note(
+            !same_form || self.hierarchy == other.hierarchy,
+            "memory levels",
+        );
         note(self.search == other.search, "method of search");
         note(self.end_early == other.end_early, "way of ending replays");
         found

@@ -12,6 +12,7 @@
 //! same bytes come out; and ending replays early changes no point of the front.
 
 pub mod contest;
+mod dialogue;
 mod document;
 mod evaluate;
 mod explorer;
@@ -26,7 +27,9 @@ mod results;
 mod row;
 mod searcher;
 mod seed;
+mod shortage;
 
+pub use dialogue::{Answer, Dialogue, QuestionError, SpaceAxes};
 pub use document::{Detail, Found, Heap, Volume, describe_front};
 pub use evaluate::Evaluator;
 pub use explorer::{Explorer, Method, Plan, Progress, Shard, Work};
@@ -40,6 +43,7 @@ pub use results::{SCHEMA_VERSION, Source, Summary, write_results};
 pub use row::{Metrics, Row, Status, decode_rows, encode_rows};
 pub use searcher::{RandomSearch, Searcher};
 pub use seed::Seed;
+pub use shortage::{LevelShortage, level_shortages};
 
 /// Consecutive numbers that are done together.
 pub const UNIT: u64 = 1024;

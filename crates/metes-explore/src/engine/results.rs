@@ -26,8 +26,9 @@ use super::objective::ObjectiveSet;
 use super::row::{Metrics, Row, Status};
 use crate::space::{Parameters, Space};
 
-/// Version of the columns.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Version of the columns and of what the file says of the exploration: 2 has
+/// options and levels as JSON.
+pub const SCHEMA_VERSION: u32 = 2;
 
 const SCHEMA: &str = "message results {
     REQUIRED INT64 number (INTEGER(64,false));
@@ -72,6 +73,8 @@ pub struct Summary {
     pub beaten: u64,
     /// Those in which requests failed.
     pub failed: u64,
+    /// Their numbers, ascending.
+    pub failures: Vec<u64>,
     /// Different points among the complete ones.
     pub distinct: u64,
     /// Rows that nothing beats, one for each point, by rising objectives.
@@ -135,7 +138,8 @@ impl Source<'_> {
 }
 
 /// Reads all rows once, then writes them to `path`, whole or not at all.
-/// O(rows) time; memory for one row group and 16 bytes a complete configuration.
+/// O(rows) time; memory for one row group, 16 bytes a complete configuration and
+/// 8 a failed one.
 ///
 /// # Errors
 /// [`EngineError`] for a missing unit and where the file cannot be written.
@@ -262,7 +266,10 @@ impl Counting {
                     }
                 }
                 Status::Beaten | Status::Slow => self.summary.beaten += 1,
-                Status::Failed => self.summary.failed += 1,
+                Status::Failed => {
+                    self.summary.failed += 1;
+                    self.summary.failures.push(row.number);
+                }
             }
         }
     }
@@ -276,6 +283,7 @@ impl Counting {
         let rows = self.by_number.into_iter();
         self.summary.front = rows.map(|(_, row)| row).collect();
         self.summary.distinct = self.points.len() as u64;
+        self.summary.failures.sort_unstable();
         self.summary
     }
 }

@@ -102,7 +102,7 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickBuddy {
         let at = self.places.locate(place);
         let smaller: u32 = self.counts[..class].iter().sum();
         let before = self.places.rank(at) as u32 - smaller;
-        self.places.insert(at, place, 1, block);
+        self.places.insert(at, place, 1, block, 0);
         if before == 0 {
             self.firsts[class] = offset;
         }

@@ -98,7 +98,7 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickClasses {
         self.next -= 1;
         self.place_of[number] = place;
         let at = self.places.locate(place);
-        self.places.insert(at, place, granules, block);
+        self.places.insert(at, place, granules, block, 0);
     }
 
     #[inline(always)]

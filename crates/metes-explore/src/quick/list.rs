@@ -4,9 +4,11 @@
 //! latest first, earliest first, or by address. Each order is a key, the *place* (a falling
 //! counter, a rising one, the offset), and the number of blocks that a walk visits is the
 //! rank of the one it ends at. Short lists are kept [sorted](super::sorted) by place, where
-//! the sizes of 64 neighbours are compared at once. Long lists of fits that choose by size
-//! are sorted by size and place, and only the [ranks](super::ranks) of places are kept
-//! beside. Next fit begins in the middle and needs both orders. No links are written.
+//! the sizes of 64 neighbours are compared at once. Of a list that has become long,
+//! blocks stand by [size](super::sizes), each size in the order of places, and only the
+//! [ranks](super::ranks) of places are kept beside. Next fit begins in the middle: its list
+//! stays sorted by place, with [marks](super::marks) that say where which sizes are. No
+//! links are written.
 //!
 //! Invariant: every decision, and every read and write told to the store, is the one that
 //! `ListFit` would have made with the same parameters.
@@ -17,35 +19,30 @@ use metes_heap::index::{Index, Limits};
 use metes_heap::store::ledger::LedgerBlock;
 use metes_heap::{Fit, Geometry, Order, Store};
 
+use super::marks::Marks;
 use super::ranks::Ranks;
+use super::sizes::Sizes;
 use super::sorted::{Position, Sorted};
 
 mod search;
 
-use search::Searched;
-
-/// From so many blocks on the list is sorted by size, where the fit asks for it; below,
+/// A list that has had more blocks than this is kept by size, but for next fit; below,
 /// comparing all sizes is quicker.
 const LONG: usize = 256;
-/// The same for next fit, which then keeps two orders.
-const LONG_NEXT: usize = 1024;
-/// Below this share of that many blocks the order by size is given up again.
-const SHORT_SHARE: usize = 4;
-/// Up to so many blocks of sizes that qualify are compared by place in the list.
-const RIVALS: usize = 256;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct QuickList {
     parameters: ChosenList,
-    /// By place; sizes in granules. Empty while `ranks` stand for it.
+    /// By place; sizes in granules. Empty once the list is long.
     places: Sorted<u32, LedgerBlock>,
-    /// By size and place, while the list is long; the value is the place's complement, so
-    /// that the largest is the earliest.
-    sizes: Sorted<u64, LedgerBlock>,
-    /// The places, while the list is long and has no order by place.
+    /// The same by size, of a long list.
+    sizes: Sizes<LedgerBlock>,
+    /// The places of a long list, as numbers that rise with the age or the address.
     ranks: Ranks,
     long: bool,
+    /// Where sizes are in the order by place, if the search asks for that.
+    marks: Marks,
     length: usize,
     /// A need that the list as it is does not serve, and what finding that out visits.
     refused: Option<(usize, usize)>,
@@ -80,9 +77,10 @@ impl QuickList {
         QuickList {
             parameters,
             places: Sorted::new(),
-            sizes: Sorted::new(),
+            sizes: Sizes::new(),
             ranks: Ranks::default(),
             long: false,
+            marks: Marks::default(),
             length: 0,
             refused: None,
             place_of: Vec::new(),
@@ -130,52 +128,51 @@ impl QuickList {
         self.parameters.links == Links::Single
     }
 
-    /// Takes the block at a position of the order that was searched out of the list.
+    /// Whether searches go by marks.
     #[inline(always)]
-    fn take_out(&mut self, at: Position) -> Taken {
-        self.refused = None;
-        let mut taken = if self.ranked() {
-            let key = self.sizes.key(at);
-            let place = key as u32;
-            let rank = if self.single() { self.rank(place) } else { 0 };
-            let block = self.sizes.item(at);
-            self.sizes.remove(at);
-            self.ranks.remove(self.number(place));
-            Taken {
-                block,
-                size: (key >> 32) as u32,
-                rank,
-                last: false,
-            }
+    fn marked(&self) -> bool {
+        self.parameters.fit == Fit::Next && self.parameters.max_fit_percent != 0
+    }
+
+    /// Takes the block at a position out of the list, which is short or next fit's.
+    #[inline(always)]
+    fn take_at(&mut self, at: Position) -> Taken {
+        let (place, size) = (self.places.key(at), self.places.value(at));
+        let rank = if self.single() {
+            self.places.rank(at)
         } else {
-            let (place, size) = (self.places.key(at), self.places.value(at));
-            let rank = if self.single() {
-                self.places.rank(at)
-            } else {
-                0
-            };
-            let block = self.places.item(at);
-            if self.parameters.fit == Fit::Next && self.rover == Some(place) {
-                self.rover = self.places.key_after(at);
-            }
-            self.places.remove(at);
-            if self.long {
-                self.sizes.remove(self.sizes.locate(key(size, place)));
-            }
-            Taken {
-                block,
-                size,
-                rank,
-                last: false,
-            }
+            0
         };
-        self.length -= 1;
-        if self.long && self.length < self.long_from() / SHORT_SHARE {
-            self.shorten();
+        let block = self.places.item(at);
+        if self.parameters.fit == Fit::Next && self.rover == Some(place) {
+            self.rover = self.places.key_after(at);
         }
-        taken.last =
-            self.single() && self.parameters.order == Order::Fifo && taken.rank == self.length;
-        taken
+        self.places.remove(at);
+        if self.marked() {
+            self.marks.leave(size);
+        }
+        self.taken(block, size, rank)
+    }
+
+    /// Takes a block out of a long list.
+    #[inline(always)]
+    fn take_of(&mut self, size: u32, place: u32, block: LedgerBlock) -> Taken {
+        let rank = if self.single() { self.rank(place) } else { 0 };
+        self.sizes.remove(size, block.record() as u32);
+        self.ranks.remove(self.number(place));
+        self.taken(block, size, rank)
+    }
+
+    #[inline(always)]
+    fn taken(&mut self, block: LedgerBlock, size: u32, rank: usize) -> Taken {
+        self.refused = None;
+        self.length -= 1;
+        Taken {
+            block,
+            size,
+            rank,
+            last: self.single() && self.parameters.order == Order::Fifo && rank == self.length,
+        }
     }
 
     /// Words that taking a block out of the list reads and writes, length and rover
@@ -189,21 +186,7 @@ impl QuickList {
         }
     }
 
-    #[inline(always)]
-    fn long_from(&self) -> usize {
-        match self.parameters.fit {
-            Fit::Next => LONG_NEXT,
-            _ => LONG,
-        }
-    }
-
-    /// Whether sizes are searched for in a way that the order by place does not serve.
-    fn asks_for_sizes(&self) -> bool {
-        self.parameters.max_fit_percent != 0
-            || matches!(self.parameters.fit, Fit::Best | Fit::Exact)
-    }
-
-    /// Begins the order by size, and ranks in the place of the order by place.
+    /// Keeps the list by size from now on.
     #[cold]
     fn lengthen(&mut self) {
         self.long = true;
@@ -213,67 +196,49 @@ impl QuickList {
             self.enter_sizes(place, size, self.places.item(now));
             at = self.places.behind(now);
         }
-        if self.ranked() {
-            self.places.clear();
-        }
-    }
-
-    /// Gives up what `lengthen` began.
-    #[cold]
-    fn shorten(&mut self) {
-        let ranked = self.ranked();
-        let mut at = self.sizes.settle(self.sizes.first());
-        while let Some(now) = at
-            && ranked
-        {
-            let key = self.sizes.key(now);
-            let place = key as u32;
-            self.ranks.remove(self.number(place));
-            let entry = self.places.locate(place);
-            let size = (key >> 32) as u32;
-            self.places.insert(entry, place, size, self.sizes.item(now));
-            at = self.sizes.behind(now);
-        }
-        self.sizes.clear();
-        self.long = false;
+        self.places.clear();
     }
 
     #[inline(always)]
     fn enter_sizes(&mut self, place: u32, size: u32, block: LedgerBlock) {
-        let key = key(size, place);
-        self.sizes
-            .insert(self.sizes.locate(key), key, !place, block);
-        if self.ranked() {
-            self.ranks.insert(self.number(place));
-        }
+        let record = block.record() as u32;
+        self.sizes.insert(size, place, record, block);
+        self.ranks.insert(self.number(place));
     }
 
     /// Adds a block; returns how many links finding its place reads.
     #[inline(never)]
     fn enter(&mut self, place: u32, size: u32, block: LedgerBlock) -> u32 {
         self.refused = None;
-        let order = self.parameters.order;
-        let mut walked = u32::from(order == Order::Fifo);
-        if self.ranked() {
-            if order == Order::Address {
-                walked = self.ranks.rank(self.number(place)) as u32 + 1;
-            }
-        } else {
-            let at = match order {
-                Order::Lifo => self.places.first(),
-                Order::Fifo => self.places.end(),
-                Order::Address => {
-                    let at = self.places.locate(place);
-                    walked = self.places.rank(at) as u32 + 1;
-                    at
-                }
-            };
-            self.places.insert(at, place, size, block);
-        }
         self.length += 1;
-        if self.long {
-            self.enter_sizes(place, size, block);
-        } else if self.length > self.long_from() && self.asks_for_sizes() {
+        if !self.long {
+            return self.enter_places(place, size, block);
+        }
+        self.enter_sizes(place, size, block);
+        match self.parameters.order {
+            Order::Lifo => 0,
+            Order::Fifo => 1,
+            Order::Address => self.ranks.rank(self.number(place)) as u32 + 1,
+        }
+    }
+
+    #[inline(always)]
+    fn enter_places(&mut self, place: u32, size: u32, block: LedgerBlock) -> u32 {
+        let (at, walked) = match self.parameters.order {
+            Order::Lifo => (self.places.first(), 0),
+            Order::Fifo => (self.places.end(), 1),
+            Order::Address => {
+                let at = self.places.locate(place);
+                (at, self.places.rank(at) as u32 + 1)
+            }
+        };
+        let mark = if self.marked() {
+            self.marks.enter(size)
+        } else {
+            0
+        };
+        self.places.insert(at, place, size, block, mark);
+        if self.length > LONG && self.parameters.fit != Fit::Next {
             self.lengthen();
         }
         walked
@@ -281,13 +246,12 @@ impl QuickList {
 
     /// Takes out a block of which place and size are known.
     #[inline(never)]
-    fn leave(&mut self, place: u32, size: u32) -> Taken {
-        let at = if self.ranked() {
-            self.sizes.locate(key(size, place))
+    fn leave(&mut self, place: u32, size: u32, block: LedgerBlock) -> Taken {
+        if self.long {
+            self.take_of(size, place, block)
         } else {
-            self.places.locate(place)
-        };
-        self.take_out(at)
+            self.take_at(self.places.locate(place))
+        }
     }
 
     /// Searches for a block and takes it out, with its size in granules; also returns
@@ -301,25 +265,27 @@ impl QuickList {
             return (None, visited, false);
         }
         let depth = self.depth();
-        let Searched {
-            found,
-            visited,
-            early,
-        } = if depth == 0 {
-            Searched::all(None, 0)
-        } else if self.ranked() {
-            self.search_sizes(need, depth)
+        let (taken, visited, early) = if depth == 0 {
+            (None, 0, false)
+        } else if self.long {
+            let searched = self.search_sizes(need, depth);
+            let first = searched.found;
+            let taken = first.map(|first| self.take_of(first.size, first.place, first.block));
+            (taken, searched.visited, searched.early)
         } else {
-            self.search_places(need, depth)
+            let searched = self.search_places(need, depth);
+            if let Some(at) = searched.found
+                && self.parameters.fit == Fit::Next
+            {
+                self.rover = Some(self.places.key(at));
+            }
+            let taken = searched.found.map(|at| self.take_at(at));
+            (taken, searched.visited, searched.early)
         };
-        let Some(at) = found else {
+        if taken.is_none() {
             self.refused = Some((need, visited));
-            return (None, visited, false);
-        };
-        if self.parameters.fit == Fit::Next {
-            self.rover = Some(self.places.key(at));
         }
-        (Some(self.take_out(at)), visited, early)
+        (taken, visited, early)
     }
 
     /// The place at which a block enters or is.
@@ -330,12 +296,6 @@ impl QuickList {
             Order::Lifo | Order::Fifo => self.place_of[block.record()],
         }
     }
-}
-
-/// A size and a place as one key.
-#[inline(always)]
-fn key(size: u32, place: u32) -> u64 {
-    u64::from(size) << 32 | u64::from(place)
 }
 
 // SAFETY: blocks come from the store or the heap, and leave the orders when they are
@@ -392,7 +352,7 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
             store.touch(1, 1);
             return;
         }
-        let taken = self.leave(self.place(store, block), self.granules(size));
+        let taken = self.leave(self.place(store, block), self.granules(size), block);
         // With single links what precedes the block is looked for from the head.
         let walked = if self.single() {
             taken.rank as u32 + 1
@@ -439,11 +399,15 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
 
     fn each(&self, store: &S, visit: &mut dyn FnMut(LedgerBlock) -> bool) -> bool {
         let mut listed = |block| store.header(block).size != 0 && visit(block);
-        self.wilderness.is_none_or(&mut listed)
-            && if self.ranked() {
-                self.sizes.len() == self.ranks.len() && self.sizes.items().all(listed)
-            } else {
-                self.places.len() == self.length && self.places.items().all(listed)
-            }
+        if !self.wilderness.is_none_or(&mut listed) {
+            return false;
+        }
+        if !self.long {
+            return self.places.len() == self.length && self.places.items().all(listed);
+        }
+        let mut sound = self.sizes.len() == self.length && self.ranks.len() == self.length;
+        self.sizes
+            .each(|_, _, block| sound = sound && listed(block));
+        sound
     }
 }

@@ -15,7 +15,9 @@ mod buddy;
 mod classes;
 mod lanes;
 mod list;
+mod marks;
 mod ranks;
+mod sizes;
 mod sorted;
 
 #[cfg(test)]

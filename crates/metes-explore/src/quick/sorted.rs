@@ -3,20 +3,25 @@
 //! Elements have a key by which they are sorted, a value that is searched for, and an
 //! item. They lie in leaves of up to 64, the leaves under inner nodes of up to 64, the
 //! inner nodes under one root that grows; so all but the largest lists take two short
-//! searches. Each entry above a leaf carries the number of elements below it and the
-//! largest value among them.
+//! searches. Each entry above a leaf carries the number of elements below it, the
+//! largest value among them, and the marks that elements were given.
 //!
 //! Invariant: keys rise over the leaves in order; every key under an entry but the first
 //! of a node is at least the entry's `first` and every key before it is less; counts and
-//! maxima are exact; entries behind a node's length are padding (largest key, value 0);
+//! maxima are exact; marks are those of all elements below and, where they are `stale`,
+//! perhaps some of elements that left; entries behind a node's length are padding (largest key, value 0);
 //! no leaf is empty and no inner node without leaves, but for one each of an empty list.
 
 // The larger operations are never inlined: dozens of copies of them take longer to fetch
 // than the calls.
 
 use super::lanes::{self, Key, WIDTH};
+use super::marks::Mark;
 
 mod change;
+mod marked;
+
+pub(super) use marked::Wanted;
 
 /// Nodes with fewer elements are joined with a neighbour where both fit well.
 const FEW: usize = WIDTH / 4;
@@ -35,6 +40,8 @@ struct Inner<K> {
     firsts: [K; WIDTH],
     largest: [u32; WIDTH],
     counts: [u32; WIDTH],
+    marks: [Mark; WIDTH],
+    stale: [bool; WIDTH],
     leaves: [u32; WIDTH],
     length: usize,
 }
@@ -44,6 +51,8 @@ impl<K: Key> Inner<K> {
         firsts: [K::END; WIDTH],
         largest: [0; WIDTH],
         counts: [0; WIDTH],
+        marks: [0; WIDTH],
+        stale: [false; WIDTH],
         leaves: [0; WIDTH],
         length: 0,
     };
@@ -52,6 +61,8 @@ impl<K: Key> Inner<K> {
         shift_in(&mut self.firsts, at, self.length, entry.first);
         shift_in(&mut self.largest, at, self.length, entry.largest);
         shift_in(&mut self.counts, at, self.length, entry.count);
+        shift_in(&mut self.marks, at, self.length, entry.marks);
+        shift_in(&mut self.stale, at, self.length, true);
         shift_in(&mut self.leaves, at, self.length, entry.node);
         self.length += 1;
     }
@@ -60,6 +71,8 @@ impl<K: Key> Inner<K> {
         shift_out(&mut self.firsts, at, self.length, K::END);
         shift_out(&mut self.largest, at, self.length, 0);
         shift_out(&mut self.counts, at, self.length, 0);
+        shift_out(&mut self.marks, at, self.length, 0);
+        shift_out(&mut self.stale, at, self.length, false);
         shift_out(&mut self.leaves, at, self.length, 0);
         self.length -= 1;
     }
@@ -73,6 +86,7 @@ impl<K: Key> Inner<K> {
                     first: self.firsts[index],
                     largest: self.largest[index],
                     count: self.counts[index],
+                    marks: self.marks[index],
                     node: self.leaves[index],
                 },
             );
@@ -80,11 +94,26 @@ impl<K: Key> Inner<K> {
         self.firsts[at..].fill(K::END);
         self.largest[at..].fill(0);
         self.counts[at..].fill(0);
+        self.marks[at..].fill(0);
         self.length = at;
     }
 
     fn count(&self) -> u32 {
         lanes::sum(&self.counts)
+    }
+
+    fn all_marks(&self) -> Mark {
+        self.marks.iter().fold(0, |all, marks| all | marks)
+    }
+
+    /// Which leaves have one of some marks.
+    #[inline(always)]
+    fn marked(&self, marks: Mark) -> u64 {
+        let mut mask = 0;
+        for (index, own) in self.marks[..self.length].iter().enumerate() {
+            mask |= u64::from(own & marks != 0) << index;
+        }
+        mask
     }
 }
 
@@ -93,6 +122,7 @@ struct Entry<K> {
     first: K,
     largest: u32,
     count: u32,
+    marks: Mark,
     node: u32,
 }
 
@@ -101,6 +131,7 @@ struct Root<K> {
     firsts: Vec<K>,
     largest: Vec<u32>,
     counts: Vec<u32>,
+    marks: Vec<Mark>,
     inners: Vec<u32>,
 }
 
@@ -172,16 +203,11 @@ impl<K: Key, T: Copy> Sorted<K, T> {
                 firsts: Vec::new(),
                 largest: Vec::new(),
                 counts: Vec::new(),
+                marks: Vec::new(),
                 inners: Vec::new(),
             },
             length: 0,
         }
-    }
-
-    /// The largest value; 0 for none.
-    #[inline(always)]
-    pub(super) fn largest(&self) -> u32 {
-        lanes::largest(&self.root.largest)
     }
 
     /// Elements in the list.
@@ -199,6 +225,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         self.root.firsts.clear();
         self.root.largest.clear();
         self.root.counts.clear();
+        self.root.marks.clear();
         self.root.inners.clear();
         self.length = 0;
     }
@@ -372,70 +399,6 @@ impl<K: Key, T: Copy> Sorted<K, T> {
             inner,
             slot: mask.trailing_zeros() as usize,
         })
-    }
-
-    /// The last element before `end` whose value is at least `least` (not 0).
-    #[inline(never)]
-    pub(super) fn find_last(&self, end: Position, least: u32) -> Option<Position> {
-        if self.length == 0 {
-            return None;
-        }
-        let span = u32::MAX - least;
-        let last = |mask: u64| 63 - mask.leading_zeros() as usize;
-        let below = |mask: u64, end: usize| {
-            mask & 1_u64.checked_shl(end as u32).unwrap_or(0).wrapping_sub(1)
-        };
-        let in_leaf = |node: &Inner<K>, inner: usize, end: usize| {
-            let leaf = &self.leaves[node.leaves[inner] as usize];
-            below(lanes::within(&leaf.values, end, least, span), end)
-        };
-        let node = self.inner(end);
-        if node.largest[end.inner] >= least {
-            let mask = in_leaf(node, end.inner, end.slot);
-            if mask != 0 {
-                return Some(Position {
-                    slot: last(mask),
-                    ..end
-                });
-            }
-        }
-        let before = below(
-            lanes::within(&node.largest, end.inner, least, span),
-            end.inner,
-        );
-        let (root, node, mask) = if before != 0 {
-            (end.root, node, before)
-        } else {
-            let less = &self.root.largest[..end.root];
-            let root = less.iter().rposition(|&largest| largest >= least)?;
-            let node = &self.inners[self.root.inners[root] as usize];
-            let mask = lanes::within(&node.largest, node.length, least, span);
-            (root, node, below(mask, node.length))
-        };
-        let inner = last(mask);
-        let slot = last(in_leaf(node, inner, node.counts[inner] as usize));
-        Some(Position { root, inner, slot })
-    }
-
-    /// The largest value from one position up to another, which is not before it; 0 for none.
-    #[inline(never)]
-    pub(super) fn largest_between(&self, from: Position, to: Position) -> u32 {
-        if self.length == 0 {
-            return 0;
-        }
-        let values = |at: Position| &self.leaf(at).values;
-        if (from.root, from.inner) == (to.root, to.inner) {
-            return lanes::largest(&values(from)[from.slot..to.slot]);
-        }
-        let ends =
-            lanes::largest(&values(from)[from.slot..]).max(lanes::largest(&values(to)[..to.slot]));
-        let (first, last) = (self.inner(from), self.inner(to));
-        if from.root == to.root {
-            return ends.max(lanes::largest(&first.largest[from.inner + 1..to.inner]));
-        }
-        ends.max(lanes::largest(&first.largest[from.inner + 1..]))
-            .max(lanes::largest(&last.largest[..to.inner]))
-            .max(lanes::largest(&self.root.largest[from.root + 1..to.root]))
     }
 
     /// Calls `visit` with the leaves between two positions, in order, until it says `false`.

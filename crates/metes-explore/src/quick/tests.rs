@@ -1,10 +1,12 @@
-//! The sorted list and the ranks beside plain ones.
+//! The sorted list, the sizes, their marks and the ranks beside plain ones.
 
 use proptest::prelude::*;
 
 use super::lanes::Key;
+use super::marks::{Mark, Marks};
 use super::ranks::Ranks;
-use super::sorted::{Position, Sorted};
+use super::sizes::Sizes;
+use super::sorted::{Sorted, Wanted};
 
 /// The same list as pairs in a vector.
 #[derive(Default)]
@@ -54,11 +56,15 @@ impl Wide for u64 {
     }
 }
 
+/// Few marks, so that many values share one.
+fn mark_of(value: u32) -> Mark {
+    1 << (value % 61)
+}
+
 /// Every question at every of some places.
-fn compare<K: Wide>(list: &Sorted<K, u64>, plain: &Plain, probe: u32) {
+fn compare<K: Wide>(list: &mut Sorted<K, u64>, plain: &Plain, probe: u32) {
     assert_eq!(list.len(), plain.0.len());
     assert!(list.items().eq(plain.0.iter().map(|&(key, _)| key)));
-    let rank_of = |at: Option<Position>| at.map(|at| list.rank(at));
     assert_eq!(list.rank(list.end()), plain.0.len());
     let stride = plain.0.len() / 23 + 1;
     for rank in (0..plain.0.len()).step_by(stride) {
@@ -72,15 +78,26 @@ fn compare<K: Wide>(list: &Sorted<K, u64>, plain: &Plain, probe: u32) {
         assert_eq!(list.key_after(at), after);
         for least in [1, 2, 5, probe % 1000 + 1, value, u32::MAX] {
             let first = (rank..plain.0.len()).find(|&index| plain.0[index].1 >= least);
-            assert_eq!(rank_of(list.find(at, least)), first);
-            let last = (0..rank).rev().find(|&index| plain.0[index].1 >= least);
-            assert_eq!(rank_of(list.find_last(at, least)), last);
+            assert_eq!(list.find(at, least).map(|at| list.rank(at)), first);
+            let wanted = Wanted {
+                least,
+                span: least.saturating_add(3) - least,
+                marks: mark_of(least)
+                    | mark_of(least.saturating_add(1))
+                    | mark_of(least.saturating_add(2))
+                    | mark_of(least.saturating_add(3)),
+            };
+            let first = (rank..plain.0.len())
+                .find(|&index| (least..=least.saturating_add(3)).contains(&plain.0[index].1));
+            assert_eq!(
+                list.find_marked(at, wanted, mark_of)
+                    .map(|at| list.rank(at)),
+                first
+            );
         }
         let other = (rank * 7 + probe as usize) % plain.0.len();
         let (from, to) = (rank.min(other), rank.max(other));
-        let largest = plain.0[from..to].iter().map(|pair| pair.1).max();
         let (from_at, to_at) = (list.select(from), list.select(to));
-        assert_eq!(list.largest_between(from_at, to_at), largest.unwrap_or(0));
         let mut seen = Vec::new();
         let mut first = None;
         list.parts(from_at, to_at, |part| {
@@ -90,14 +107,16 @@ fn compare<K: Wide>(list: &Sorted<K, u64>, plain: &Plain, probe: u32) {
         });
         assert!(seen.iter().eq(plain.0[from..to].iter().map(|pair| &pair.1)));
         let within = (from..to).find(|&index| (2..=5).contains(&plain.0[index].1));
-        assert_eq!(rank_of(first), within);
+        assert_eq!(first.map(|at| list.rank(at)), within);
     }
     // Between keys: before the next one.
     let between = u64::from(probe) % 61_000;
     let at = list.locate(K::of(between));
     assert_eq!(list.rank(at), plain.index(between));
     assert_eq!(
-        rank_of(list.settle(at)).unwrap_or(plain.0.len()),
+        list.settle(at)
+            .map(|at| list.rank(at))
+            .unwrap_or(plain.0.len()),
         plain.index(between)
     );
 }
@@ -111,7 +130,13 @@ fn run<K: Wide>(steps: &[Step], probe: u32) {
         if plain.0.get(index).is_some_and(|&(own, _)| own == key) {
             return;
         }
-        list.insert(list.locate(K::of(key)), K::of(key), value, key);
+        list.insert(
+            list.locate(K::of(key)),
+            K::of(key),
+            value,
+            key,
+            mark_of(value),
+        );
         plain.0.insert(index, (key, value));
     };
     let remove = |list: &mut Sorted<K, u64>, plain: &mut Plain, index: usize| {
@@ -145,20 +170,20 @@ fn run<K: Wide>(steps: &[Step], probe: u32) {
             Step::Remove(_) | Step::Thin(_) => {}
         }
         if number % 997 == 0 {
-            compare(&list, &plain, probe.wrapping_add(number as u32));
+            compare(&mut list, &plain, probe.wrapping_add(number as u32));
         }
     }
-    compare(&list, &plain, probe);
+    compare(&mut list, &plain, probe);
     while !plain.0.is_empty() {
         let index = plain.0.len() * 3 / 7;
         remove(&mut list, &mut plain, index);
         if plain.0.len() % 501 == 0 {
-            compare(&list, &plain, probe);
+            compare(&mut list, &plain, probe);
         }
     }
     // An emptied list is used again.
     insert(&mut list, &mut plain, 5, 5);
-    compare(&list, &plain, probe);
+    compare(&mut list, &plain, probe);
 }
 
 proptest! {
@@ -228,5 +253,90 @@ proptest! {
             prop_assert_eq!(ranks.select(rank), number);
         }
         prop_assert_eq!(ranks.rank(9_000_000), plain.len());
+    }
+}
+
+/// Places rise, fall, or are any.
+#[derive(Clone, Copy, Debug)]
+enum Growth {
+    Rising,
+    Falling,
+    Any,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sizes_answer_as_a_plain_set(
+        steps in prop::collection::vec(
+            (prop_oneof![
+                4 => 1_u32..40,
+                2 => 1_u32..6000,
+                1 => prop::sample::select(vec![4095_u32, 4096, 262_143, 262_144, 600_000, 1_000_000]),
+            ], any::<u32>(), 0_u8..5), 1..700),
+        growth in prop::sample::select(vec![Growth::Rising, Growth::Falling, Growth::Any]),
+    ) {
+        let mut sizes: Sizes<u64> = Sizes::new();
+        let mut marks = Marks::default();
+        // Size, place, record.
+        let mut plain: Vec<(u32, u32, u32)> = Vec::new();
+        let mut spare: Vec<u32> = Vec::new();
+        let (mut low, mut high) = (u32::MAX / 2, u32::MAX / 2);
+        for (number, &(size, any, choice)) in steps.iter().enumerate() {
+            if choice < 3 || plain.is_empty() {
+                let place = match growth {
+                    Growth::Rising => { high += 1; high }
+                    Growth::Falling => { low -= 1; low }
+                    Growth::Any => any % 1_000_000 * 1000 + number as u32,
+                };
+                let record = spare.pop().unwrap_or(number as u32);
+                sizes.insert(size, place, record, u64::from(record) << 20);
+                prop_assert_eq!(marks.enter(size), marks.of(size));
+                plain.push((size, place, record));
+            } else {
+                // The first of its size, or any block.
+                let of_size = plain.iter().map(|block| block.0).nth(any as usize % plain.len());
+                let firsts = plain.iter().filter(|block| Some(block.0) == of_size);
+                let block = match choice {
+                    3 => *firsts.min_by_key(|block| block.1).unwrap(),
+                    _ => plain[any as usize % plain.len()],
+                };
+                plain.retain(|other| *other != block);
+                sizes.remove(block.0, block.2);
+                marks.leave(block.0);
+                spare.push(block.2);
+            }
+            prop_assert_eq!(sizes.len(), plain.len());
+            let (least, most) = (size, size.saturating_add(any % 5000));
+            let last = match any % 3 {
+                0 => u32::MAX - 1,
+                1 => any,
+                _ => plain.iter().map(|block| block.1).nth(plain.len() / 2).unwrap_or(7),
+            };
+            let plainly = |block: &(u32, u32, u32)| (block.0, block.1, u64::from(block.2) << 20);
+            let within = || plain.iter().filter(|block| (least..=most).contains(&block.0)).map(plainly);
+            let till = || plain.iter().filter(|block| block.1 <= last).map(plainly);
+            let earliest = within().min_by_key(|block| block.1);
+            let found = |first: Option<super::sizes::First<u64>>| first.map(|first| (first.size, first.place, first.block));
+            prop_assert_eq!(found(sizes.earliest(least, most)), earliest);
+            let of = plain.iter().filter(|block| block.0 == least).map(plainly).min_by_key(|block| block.1);
+            prop_assert_eq!(found(sizes.of(least)), of);
+            // Of the size found the first, whatever bounds the search.
+            let first_of = |size: u32| plain.iter().filter(|block| block.0 == size).map(plainly).min_by_key(|block| block.1);
+            let smallest = till().map(|block| block.0).filter(|&size| size >= least).min();
+            prop_assert_eq!(found(sizes.smallest(least, last)), smallest.and_then(first_of));
+            let largest = till().map(|block| block.0).filter(|&size| size <= most).max();
+            prop_assert_eq!(found(sizes.largest(most, last)), largest.and_then(first_of));
+            let wanted = marks.between(least, most);
+            for block in within() {
+                prop_assert_ne!(wanted & marks.of(block.0), 0);
+            }
+        }
+        let mut all = Vec::new();
+        sizes.each(|size, place, block| all.push((size, place, (block >> 20) as u32)));
+        all.sort_unstable();
+        plain.sort_unstable();
+        prop_assert_eq!(all, plain);
     }
 }

@@ -4,9 +4,9 @@
 //! [general]
 //! count = [1, 2]            # general pools
 //! split = [75, [64, 1024]]  # requests up to which the first ones serve
-//! index = ["list"]          # list, classes, kingsley, buddy
+//! index = ["list"]          # list, classes, kingsley, buddy, lea, ose
 //! [list]
-//! fit = ["first", "best"]
+//! fit = ["first", ["best", "first"]] # one a pool, the last pool's last
 //! order = ["fifo"]
 //! max_fit = ["any", 150]    # percent of the need
 //! depth = { from = 5, to = 100, step = 5 }  # percent of the list
@@ -31,7 +31,9 @@ use metes_heap::{Fit, Links, Order};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::values::{Count, Depth, Family, Item, MaxFit, Probes, Set, Size, Values, Word};
+use super::values::{
+    Count, Depth, Family, Item, Keep, MaxFit, Probes, Set, Size, Table, Values, Word,
+};
 
 /// Values of a parameter where the file gives some.
 pub(super) type Given<T> = Option<Spanned<Values<T>>>;
@@ -44,6 +46,8 @@ pub struct SpaceDescription {
     pub(super) list: ListValues,
     pub(super) classes: ClassValues,
     pub(super) buddy: BuddyValues,
+    pub(super) lea: LeaValues,
+    pub(super) ose: OseValues,
     pub(super) dedicated: DedicatedValues,
     pub(super) objects: ObjectValues,
     pub(super) coalescing: CoalescingValues,
@@ -67,7 +71,7 @@ pub(super) struct GeneralValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ListValues {
-    pub(super) fit: Given<Fit>,
+    pub(super) fit: Given<Set<Fit>>,
     pub(super) order: Given<Order>,
     pub(super) links: Given<Links>,
     pub(super) max_fit: Given<MaxFit>,
@@ -87,6 +91,20 @@ pub(super) struct ClassValues {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct BuddyValues {
     pub(super) order: Given<Order>,
+}
+
+/// Best fit in sorted bins.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LeaValues {
+    pub(super) keep_up_to: Given<Keep>,
+}
+
+/// A list for each of a few block sizes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct OseValues {
+    pub(super) sizes: Given<Table>,
 }
 
 /// Dedicated pools.
@@ -137,7 +155,9 @@ pub(super) struct ArenaValues {
 #[serde(deny_unknown_fields)]
 pub(super) struct LevelValues {
     pub(super) name: Spanned<String>,
-    pub(super) size: Spanned<Values<Size>>,
+    /// Left out: what `--levels` gives it, or no limit.
+    #[serde(default)]
+    pub(super) size: Given<Size>,
 }
 
 /// Heaps to compare with.
@@ -264,17 +284,21 @@ impl SpaceDescription {
                 let message = format!("there are two levels named `{name}`");
                 return Err(source.error(level.name.span(), message, None));
             }
-            if let Some(size) = (level.size.get_ref().0.iter()).find(|size| size.bytes() < SMALLEST)
+            if let Some(sizes) = &level.size
+                && let Some(size) = (sizes.get_ref().0.iter()).find(|size| size.bytes() < SMALLEST)
             {
                 let message = match size.0 {
-                    None => format!("the size of level `{name}` must be given in bytes"),
+                    None => format!(
+                        "the size of level `{name}` must be given in bytes; leave `size` out for \
+                         what --levels gives it, or else no limit"
+                    ),
                     Some(bytes) => format!(
                         "level `{name}` of {bytes} bytes is too small for a pool: it needs {} more, \
                          {SMALLEST} at least",
                         SMALLEST - bytes
                     ),
                 };
-                return Err(source.error(level.size.span(), message, None));
+                return Err(source.error(sizes.span(), message, None));
             }
         }
         for given in [&self.general.level, &self.dedicated.level] {
@@ -372,6 +396,12 @@ impl SpaceDescription {
         ))
     }
 
+    /// Whether block sizes that suit the trace are among the values.
+    pub(super) fn wants_fitted_sizes(&self) -> bool {
+        let tables = self.ose.sizes.iter().flat_map(|tables| &tables.get_ref().0);
+        tables.into_iter().any(|table| *table == Table::Fitted)
+    }
+
     /// The text that tells spaces apart: the same for the same values, however
     /// they are spelt.
     pub(super) fn canonical(&self) -> String {
@@ -398,6 +428,8 @@ impl SpaceDescription {
         );
         put(&mut text, "classes.probes", &self.classes.probes);
         put(&mut text, "buddy.order", &self.buddy.order);
+        put(&mut text, "lea.keep_up_to", &self.lea.keep_up_to);
+        put(&mut text, "ose.sizes", &self.ose.sizes);
         put(&mut text, "dedicated.count", &self.dedicated.count);
         put(&mut text, "dedicated.sizes", &self.dedicated.sizes);
         put(&mut text, "dedicated.level", &self.dedicated.level);
@@ -412,7 +444,8 @@ impl SpaceDescription {
         put(&mut text, "splitting.down_to", &self.splitting.down_to);
         put(&mut text, "arena.increment", &self.arena.increment);
         for level in &self.level {
-            put(&mut text, level.name.get_ref(), &Some(level.size.clone()));
+            text.push_str(&format!("level {};", level.name.get_ref()));
+            put(&mut text, level.name.get_ref(), &level.size);
         }
         if let Some(heaps) = &self.named.heaps {
             let names: Vec<&str> = heaps

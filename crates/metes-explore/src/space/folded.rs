@@ -64,6 +64,11 @@ impl<T: Clone + Eq + Hash> Folded<T> {
         self.values.len()
     }
 
+    /// How many parameters there are.
+    pub(super) fn radices(&self) -> usize {
+        self.radices.len()
+    }
+
     fn number(&self, digits: &[usize]) -> u32 {
         let mut point = 0;
         for (digit, radix) in digits.iter().zip(&self.radices).rev() {
@@ -72,7 +77,13 @@ impl<T: Clone + Eq + Hash> Folded<T> {
         self.to[point]
     }
 
-    fn digits(&self, number: u32) -> Vec<usize> {
+    /// The value of a grid point, if it stands for one.
+    pub(super) fn at(&self, digits: &[usize]) -> Option<u32> {
+        Some(self.number(digits)).filter(|&number| number != NONE)
+    }
+
+    /// The first grid point of a value.
+    pub(super) fn digits(&self, number: u32) -> Vec<usize> {
         let mut point = self.first[number as usize] as usize;
         let digit = |radix: &usize| {
             let digit = point % radix;

@@ -3,16 +3,18 @@
 //! Invariant: kinds are numbered family by family, each once.
 
 use metes_heap::description::GENERAL;
-use metes_heap::{Fit, IndexKind, Limits, Links, Order};
+use metes_heap::{Fit, IndexKind, Limits, Links, Order, SizeTable};
 
+use super::axes::Axis;
 use super::description::{Given, SpaceDescription};
 use super::folded::Folded;
-use super::values::{Count, Depth, Family, Item, MaxFit, Probes, Size};
+use super::values::{Count, Depth, Family, Item, Keep, MaxFit, Probes, Set, Size, Table};
 
-/// An index, and limits for the general pools in order.
+/// Indexes and limits of the general pools in order; those of pools that there
+/// are not are the first one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Kind {
-    pub(super) index: IndexKind,
+    pub(super) indexes: [IndexKind; GENERAL],
     pub(super) limits: [Limits; GENERAL],
 }
 
@@ -24,10 +26,25 @@ pub(super) fn or<T: Item>(given: &Given<T>, default: &[T]) -> Vec<T> {
     }
 }
 
+/// A parameter of some values.
+pub(super) fn axis<T: Item>(name: &str, values: &[T]) -> Axis {
+    Axis::new(name, values.iter().map(Item::value).collect())
+}
+
+/// The families of a description as a parameter, and the parameters of each.
+pub(super) fn axes(description: &SpaceDescription) -> (Axis, Vec<Vec<Axis>>) {
+    let ranges = Ranges::of(description, SizeTable::DEFAULT);
+    let families = ranges.families.iter();
+    (
+        axis("general.index", &ranges.families),
+        families.map(|&family| ranges.axes(family)).collect(),
+    )
+}
+
 /// The values that kinds are made of.
 struct Ranges {
     families: Vec<Family>,
-    fits: Vec<Fit>,
+    fits: Vec<Set<Fit>>,
     orders: Vec<Order>,
     links: Vec<Links>,
     max_fits: Vec<MaxFit>,
@@ -35,6 +52,9 @@ struct Ranges {
     second_levels: Vec<Count>,
     probes: Vec<Probes>,
     buddies: Vec<Order>,
+    kept: Vec<Keep>,
+    tables: Vec<Table>,
+    fitted: SizeTable,
     coalescing: Vec<Count>,
     up_to: Vec<Size>,
     splitting: Vec<Count>,
@@ -42,19 +62,21 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn of(description: &SpaceDescription) -> Self {
+    fn of(description: &SpaceDescription, fitted: SizeTable) -> Self {
         let SpaceDescription {
             general,
             list,
             classes,
             buddy,
+            lea,
+            ose,
             coalescing,
             splitting,
             ..
         } = description;
         Ranges {
             families: or(&general.index, &[Family::List]),
-            fits: or(&list.fit, &[Fit::First]),
+            fits: or(&list.fit, &[Set(vec![Fit::First])]),
             orders: or(&list.order, &[Order::Address]),
             links: or(&list.links, &[Links::Double]),
             max_fits: or(&list.max_fit, &[MaxFit(0)]),
@@ -62,6 +84,9 @@ impl Ranges {
             second_levels: or(&classes.second_level, &[Count(32)]),
             probes: or(&classes.probes, &[Probes(0)]),
             buddies: or(&buddy.order, &[Order::Lifo]),
+            kept: or(&lea.keep_up_to, &[Keep(128)]),
+            tables: or(&ose.sizes, &[Table::Default]),
+            fitted,
             coalescing: or(&coalescing.pools, &[Count(GENERAL)]),
             up_to: or(&coalescing.up_to, &[Size(None)]),
             splitting: or(&splitting.pools, &[Count(GENERAL)]),
@@ -82,6 +107,8 @@ impl Ranges {
             Family::Classes => vec![self.second_levels.len(), self.probes.len()],
             Family::Kingsley => Vec::new(),
             Family::Buddy => vec![self.buddies.len()],
+            Family::Lea => vec![self.kept.len()],
+            Family::Ose => vec![self.tables.len()],
         };
         radices.extend([
             self.coalescing.len(),
@@ -92,37 +119,86 @@ impl Ranges {
         radices
     }
 
+    /// The parameters of a family, those of [`radices`](Self::radices), but for
+    /// limits that it does not have.
+    fn axes(&self, family: Family) -> Vec<Axis> {
+        let mut axes = match family {
+            Family::List => vec![
+                axis("list.fit", &self.fits),
+                axis("list.order", &self.orders),
+                axis("list.links", &self.links),
+                axis("list.max_fit", &self.max_fits),
+                axis("list.depth", &self.depths),
+            ],
+            Family::Classes => vec![
+                axis("classes.second_level", &self.second_levels),
+                axis("classes.probes", &self.probes),
+            ],
+            Family::Kingsley => return Vec::new(),
+            Family::Buddy => return vec![axis("buddy.order", &self.buddies)],
+            Family::Lea => return vec![axis("lea.keep_up_to", &self.kept)],
+            Family::Ose => return vec![axis("ose.sizes", &self.tables)],
+        };
+        axes.extend([
+            axis("coalescing.pools", &self.coalescing),
+            axis("coalescing.up_to", &self.up_to),
+            axis("splitting.pools", &self.splitting),
+            axis("splitting.down_to", &self.down_to),
+        ]);
+        axes
+    }
+
     /// The kind at a grid point, canonical for so many pools.
     fn kind(&self, family: Family, digits: &[usize], pools: usize) -> Kind {
         let (own, limits) = digits.split_at(digits.len() - 4);
         let limits = match family {
             Family::List | Family::Classes => self.limits(limits, pools),
-            Family::Kingsley | Family::Buddy => [Limits::NONE; GENERAL],
+            Family::Kingsley | Family::Buddy | Family::Lea | Family::Ose => [Limits::NONE; GENERAL],
         };
-        let index = match family {
-            Family::List => {
-                let fit = self.fits[own[0]];
-                IndexKind::List {
-                    fit,
-                    order: self.orders[own[1]],
-                    links: self.links[own[2]],
-                    max_fit_percent: match fit {
-                        Fit::Exact => 0,
-                        _ => self.max_fits[own[3]].0,
-                    },
-                    depth_percent: self.depths[own[4]].0,
-                }
-            }
-            Family::Classes => IndexKind::Classes {
+        let all = |index| [index; GENERAL];
+        let indexes = match family {
+            Family::List => self.lists(own, pools),
+            Family::Classes => all(IndexKind::Classes {
                 second_level: self.second_levels[own[0]].0 as u32,
                 probes: self.probes[own[1]].0,
-            },
-            Family::Kingsley => IndexKind::Kingsley,
-            Family::Buddy => IndexKind::Buddy {
+            }),
+            Family::Kingsley => all(IndexKind::Kingsley),
+            Family::Buddy => all(IndexKind::Buddy {
                 lowest: self.buddies[own[0]] == Order::Address,
-            },
+            }),
+            Family::Lea => all(IndexKind::Lea {
+                keep_up_to: self.kept[own[0]].0,
+            }),
+            Family::Ose => all(IndexKind::FixedSizes {
+                sizes: match self.tables[own[0]] {
+                    Table::Default => SizeTable::DEFAULT,
+                    Table::Fitted => self.fitted,
+                    Table::Sizes(table) => table,
+                },
+            }),
         };
-        Kind { index, limits }
+        Kind { indexes, limits }
+    }
+
+    /// The searched lists of so many pools. Fits are given from the last pool
+    /// backwards, the first one for all before it.
+    fn lists(&self, digits: &[usize], pools: usize) -> [IndexKind; GENERAL] {
+        let Set(fits) = &self.fits[digits[0]];
+        let list = |pool: usize| {
+            let from_last = pools - 1 - pool.min(pools - 1);
+            let fit = fits[fits.len().saturating_sub(1 + from_last)];
+            IndexKind::List {
+                fit,
+                order: self.orders[digits[1]],
+                links: self.links[digits[2]],
+                max_fit_percent: match fit {
+                    Fit::Exact => 0,
+                    _ => self.max_fits[digits[3]].0,
+                },
+                depth_percent: self.depths[digits[4]].0,
+            }
+        };
+        std::array::from_fn(|pool| list(if pool < pools { pool } else { 0 }))
     }
 
     /// The last so many general pools, those of the largest requests, merge and
@@ -147,7 +223,7 @@ impl Ranges {
 
 /// Grid points of each family.
 pub(super) fn points(description: &SpaceDescription) -> Vec<u128> {
-    let ranges = Ranges::of(description);
+    let ranges = Ranges::of(description, SizeTable::DEFAULT);
     let points = |family: &Family| {
         let radices = ranges.radices(*family).into_iter();
         radices.map(|radix| radix as u128).product()
@@ -162,8 +238,10 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    pub(super) fn new(description: &SpaceDescription, pools: usize) -> Self {
-        let ranges = Ranges::of(description);
+    /// Kinds for so many general pools, with the table of block sizes that suits
+    /// the trace.
+    pub(super) fn new(description: &SpaceDescription, pools: usize, fitted: SizeTable) -> Self {
+        let ranges = Ranges::of(description, fitted);
         let fold = |&family: &Family| {
             Folded::new(ranges.radices(family), |digits| {
                 Some(ranges.kind(family, digits, pools))
@@ -196,6 +274,23 @@ impl Kinds {
     pub(super) fn get(&self, kind: usize) -> Option<Kind> {
         let (family, number) = self.locate(kind)?;
         self.families[family].values().get(number).copied()
+    }
+
+    /// Family and first grid point of a kind.
+    pub(super) fn digits(&self, kind: usize) -> Option<(usize, Vec<usize>)> {
+        let (family, number) = self.locate(kind)?;
+        Some((family, self.families[family].digits(number as u32)))
+    }
+
+    /// How many parameters the grid of a family has.
+    pub(super) fn radices(&self, family: usize) -> usize {
+        self.families[family].radices()
+    }
+
+    /// The kind of a grid point of a family.
+    pub(super) fn at(&self, family: usize, digits: &[usize]) -> Option<usize> {
+        let number = self.families[family].at(digits)?;
+        Some(self.base(family) + number as usize)
     }
 
     /// Kinds one parameter away, and the plainest of every other family.

@@ -9,6 +9,7 @@
 //! Invariant: what a number names depends on the description and on the sizes
 //! that the trace requests, on nothing else.
 
+mod axes;
 mod description;
 mod error;
 mod folded;
@@ -22,13 +23,17 @@ mod tests;
 mod values;
 
 use metes_config::{Config, Source};
+use metes_heap::SizeTable;
 
+pub use axes::{Axis, AxisError, AxisValue, AxisValues};
 pub use description::{PAPER, PROTOTYPE, SpaceDescription};
 pub use error::SpaceError;
 pub use parameters::Parameters;
 pub use suggested::{Point, Suggested};
 
 use crate::events::Events;
+use crate::fixed_sizes::fitted_sizes;
+use axes::Axes;
 use folded::Folded;
 use kinds::Kinds;
 use sizes::Sizes;
@@ -46,8 +51,9 @@ pub struct Space {
     kinds: Vec<Kinds>,
     /// Numbers before the end of each structure, those of baselines included.
     ends: Vec<u64>,
-    /// Names and first sizes of the memory levels.
-    levels: Vec<(String, usize)>,
+    /// Names of the memory levels.
+    levels: Vec<String>,
+    axes: Axes,
     raw: u128,
     text: String,
 }
@@ -86,8 +92,12 @@ impl Space {
         }
         let pools = structures.values().iter().map(Structure::pools);
         let most_pools = pools.max().unwrap_or(1);
+        let fitted = match description.wants_fitted_sizes() {
+            true => fitted_sizes(events),
+            false => SizeTable::DEFAULT,
+        };
         let kinds: Vec<Kinds> = (1..=most_pools)
-            .map(|pools| Kinds::new(description, pools))
+            .map(|pools| Kinds::new(description, pools, fitted))
             .collect();
         let mut size = baselines.len() as u64;
         let mut ends = Vec::with_capacity(structures.len());
@@ -95,12 +105,18 @@ impl Space {
             size += kinds[structure.pools() - 1].len() as u64;
             ends.push(size);
         }
+        let (family, own) = kinds::axes(description);
         Ok(Space {
+            axes: Axes {
+                structure: plan.axes(),
+                family,
+                kinds: own,
+            },
             baselines,
             structures,
             kinds,
             ends,
-            levels: plan.levels(),
+            levels: plan.level_names().to_vec(),
             raw: structure_points * kind_points.iter().sum::<u128>(),
             text: description.canonical(),
         })
@@ -125,6 +141,11 @@ impl Space {
     /// file spells them.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Names of the memory levels, the nearest first; none where all memory is alike.
+    pub fn levels(&self) -> &[String] {
+        &self.levels
     }
 
     /// The name of a heap to compare with.
@@ -165,6 +186,41 @@ impl Space {
     /// What the parameters of a number are, as results show them.
     pub fn parameters(&self, number: u64) -> Option<Parameters> {
         Some(Parameters::of(&self.describe(number)?))
+    }
+
+    /// The parameters that configurations are chosen by, and their values.
+    pub fn axes(&self) -> Vec<Axis> {
+        self.axes.all()
+    }
+
+    /// The values of a number; `None` for heaps to compare with, which have
+    /// none, and outside of the space. Parameters that cannot matter have their
+    /// first value. O(log structures).
+    pub fn values(&self, number: u64) -> Option<AxisValues> {
+        let (place, kind) = self.locate(number)?;
+        let (family, digits) = self.kinds[self.pools(place) - 1].digits(kind)?;
+        let structure = self.structures.digits(place as u32);
+        Some(self.axes.values(&structure, family, &digits))
+    }
+
+    /// The number of values; what is left out has its first value.
+    ///
+    /// # Errors
+    /// [`AxisError`] for what the space does not have, and for values that
+    /// together are no heap.
+    pub fn number(&self, values: &AxisValues) -> Result<u64, AxisError> {
+        let (structure, family, mut kind) = self.axes.point(values)?;
+        let place = self.structures.at(&structure).ok_or(AxisError::NoHeap)? as usize;
+        let kinds = &self.kinds[self.pools(place) - 1];
+        // Kinds without limits of their own have dead ones in their grid.
+        kind.resize(kinds.radices(family), 0);
+        let kind = kinds.at(family, &kind).ok_or(AxisError::NoHeap)?;
+        Ok(self.base(place) + kind as u64)
+    }
+
+    /// General pools whose kind is chosen.
+    fn pools(&self, structure: usize) -> usize {
+        self.structures.values()[structure].pools()
     }
 
     /// All numbers that differ in one parameter, ascending. A heap to compare

@@ -11,9 +11,10 @@ use metes_heap::description::{
 use metes_heap::objects::{GRANULE, LARGEST};
 use metes_heap::{Description, Geometry, IndexKind, Limits, Links, Order};
 
+use super::axes::{Axis, AxisValue};
 use super::description::SpaceDescription;
 use super::folded::Folded;
-use super::kinds::{Kind, or};
+use super::kinds::{Kind, axis, or};
 use super::sizes::{Sizes, objects};
 use super::values::{Count, Set, Size, Word};
 
@@ -51,8 +52,8 @@ pub(super) struct Structure {
     general: List<Pool, GENERAL>,
     dedicated: List<DedicatedPool, DEDICATED>,
     objects: List<ObjectPoolKind, OBJECTS>,
-    /// Bytes of the levels.
-    sizes: [usize; LEVELS],
+    /// Bytes of the levels, where they have a size.
+    sizes: [Option<usize>; LEVELS],
     increment: usize,
 }
 
@@ -65,16 +66,19 @@ impl Structure {
 
     fn heap(&self, kind: &Kind) -> Description {
         let mut general = List::EMPTY;
-        let mut limits = kind.limits.into_iter();
+        let mut kinds = kind.indexes.into_iter().zip(kind.limits);
         for pool in self.general.iter() {
             general.push(match pool {
                 Pool::Alone(pool) => pool,
-                Pool::Open { up_to, level } => General {
-                    up_to,
-                    level,
-                    limits: limits.next().unwrap_or(Limits::NONE),
-                    ..General::of(kind.index)
-                },
+                Pool::Open { up_to, level } => {
+                    let (index, limits) = kinds.next().unwrap_or((kind.indexes[0], Limits::NONE));
+                    General {
+                        up_to,
+                        level,
+                        limits,
+                        ..General::of(index)
+                    }
+                }
             });
         }
         Description {
@@ -84,18 +88,18 @@ impl Structure {
         }
     }
 
-    pub(super) fn config(&self, kind: &Kind, levels: &[(String, usize)]) -> Config {
+    pub(super) fn config(&self, kind: &Kind, levels: &[String]) -> Config {
         let mut config = Config::of(self.heap(kind));
         config.arena.increment = self.increment;
-        config.levels = named_levels(levels.iter().map(|(name, _)| name).zip(self.sizes));
+        config.levels = named_levels(levels.iter().zip(self.sizes));
         config
     }
 }
 
-fn named_levels<'n>(levels: impl Iterator<Item = (&'n String, usize)>) -> Vec<Level> {
-    let level = |(name, size): (&'n String, usize)| Level {
+fn named_levels<'n>(levels: impl Iterator<Item = (&'n String, Option<usize>)>) -> Vec<Level> {
+    let level = |(name, size): (&'n String, Option<usize>)| Level {
         name: name.clone(),
-        size: Some(size),
+        size,
         read_energy: None,
         write_energy: None,
         latency: None,
@@ -180,7 +184,7 @@ impl<'s> Plan<'s> {
             object_counts: or(&objects.count, &[Count(0)]),
             object_sizes: given_sizes(&objects.sizes).unwrap_or_else(|| sizes.slots()),
             slabs: or(&objects.slab, &[Size(Some(SLAB))]),
-            level_sizes: levels.iter().map(|l| l.size.get_ref().0.clone()).collect(),
+            level_sizes: levels.iter().map(|l| or(&l.size, &[Size(None)])).collect(),
             increments: or(&arena.increment, &[Size(Some(4096))]),
             level_names,
             sizes,
@@ -202,6 +206,46 @@ impl<'s> Plan<'s> {
         ];
         radices.extend(self.level_sizes.iter().map(Vec::len));
         radices
+    }
+
+    /// The parameters of structures, those of [`radices`](Self::radices).
+    pub(super) fn axes(&self) -> Vec<Axis> {
+        let name = |level: u8| {
+            let name = self.level_names.get(usize::from(level));
+            name.map(|name| AxisValue::Word(name.clone()))
+        };
+        let names = |name: &str, sets: Vec<Vec<Option<AxisValue>>>| {
+            let set =
+                |set: Vec<Option<AxisValue>>| AxisValue::of(set.into_iter().flatten().collect());
+            Axis::new(name, sets.into_iter().map(set).collect())
+        };
+        let general = self.general_levels.iter();
+        let general = general.map(|set| set.iter().map(|&level| name(level)).collect());
+        let dedicated = self.dedicated_levels.iter();
+        let dedicated = dedicated.map(|set| set.iter().map(|level| name((*level)?)).collect());
+        let mut axes = vec![
+            axis("general.count", &self.counts),
+            axis("general.split", &self.splits),
+            names("general.level", general.collect()),
+            axis("dedicated.count", &self.dedicated_counts),
+            names("dedicated.level", dedicated.collect()),
+            axis("objects.count", &self.object_counts),
+            axis("objects.slab", &self.slabs),
+            axis("arena.increment", &self.increments),
+            axis("dedicated.order", &self.dedicated_orders),
+            axis("dedicated.links", &self.dedicated_links),
+        ];
+        let levels = self.level_names.iter().zip(&self.level_sizes);
+        axes.extend(levels.map(|(name, sizes)| {
+            // A level without a size of its own has none to choose.
+            let own = if sizes == &[Size(None)] {
+                &[][..]
+            } else {
+                sizes
+            };
+            axis(&format!("level.{name}"), own)
+        }));
+        axes
     }
 
     /// Grid points.
@@ -229,7 +273,7 @@ impl<'s> Plan<'s> {
 
     fn validate(&self, structure: &Structure) -> Result<(), Invalid> {
         let kind = Kind {
-            index: IndexKind::Kingsley,
+            indexes: [IndexKind::Kingsley; GENERAL],
             limits: [Limits::NONE; GENERAL],
         };
         let heap = structure.heap(&kind);
@@ -293,11 +337,11 @@ impl<'s> Plan<'s> {
                 .iter()
                 .any(|pool| usize::from(pool.level()) == level)
         };
-        let mut sizes = [0; LEVELS];
+        let mut sizes = [None; LEVELS];
         for (level, values) in self.level_sizes.iter().enumerate() {
             // The size of a level without pools is dead.
             let digit = if used(level) { digits[10 + level] } else { 0 };
-            sizes[level] = values[digit].bytes();
+            sizes[level] = values[digit].0;
         }
         dedicated.sort_unstable_by_key(|pool| pool.size);
         Some(Structure {
@@ -349,19 +393,18 @@ impl<'s> Plan<'s> {
         ranked.map(|(rank, size)| (size, level(rank))).collect()
     }
 
-    /// Names and first sizes of the levels.
-    pub(super) fn levels(&self) -> Vec<(String, usize)> {
-        let sizes = self.level_sizes.iter().map(|values| values[0].bytes());
-        self.level_names.iter().cloned().zip(sizes).collect()
+    /// Names of the levels.
+    pub(super) fn level_names(&self) -> &[String] {
+        &self.level_names
     }
 
     /// Gives a heap the surroundings of the space: its growth, and its levels,
     /// with every pool in the last one.
     pub(super) fn surround(&self, config: &mut Config) {
         config.arena.increment = self.increments[0].bytes();
-        let levels = self.levels();
-        let last = levels.len().saturating_sub(1) as u8;
-        config.levels = named_levels(levels.iter().map(|(name, size)| (name, *size)));
+        let last = self.level_names.len().saturating_sub(1) as u8;
+        let sizes = self.level_sizes.iter().map(|values| values[0].0);
+        config.levels = named_levels(self.level_names.iter().zip(sizes));
         let mut list = List::EMPTY;
         for mut pool in config.heap.general.iter() {
             pool.level = last;

@@ -33,9 +33,13 @@ const MIXED: &str = r#"
 count = [1, 2]
 split = [75, 1000]
 level = ["main", ["near", "main"]]
-index = ["list", "classes", "buddy", "kingsley"]
+index = ["list", "classes", "buddy", "kingsley", "lea", "ose"]
+[lea]
+keep_up_to = ["never", 64]
+[ose]
+sizes = ["default", "fitted", [64, 1024]]
 [list]
-fit = ["first", "exact"]
+fit = ["first", ["best", "exact"]]
 order = ["lifo", "address"]
 links = ["single", "double"]
 max_fit = ["any", 150]
@@ -102,6 +106,168 @@ fn what_is_described_is_written_and_read_back() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn each_pool_has_a_fit_of_its_own() {
+    let text =
+        "[general]\ncount = [1, 2, 3]\nsplit = [[75, 1000]]\n[list]\nfit = [[\"best\", \"first\"]]";
+    let space = space(text).unwrap();
+    let fits = |count: u64| {
+        let values = AxisValues::from([("general.count".to_owned(), AxisValue::Number(count))]);
+        let config = space.describe(space.number(&values).unwrap()).unwrap();
+        let fit = |pool: metes_heap::description::General| match pool.index {
+            metes_heap::IndexKind::List { fit, .. } => fit,
+            other => panic!("a list, not {other:?}"),
+        };
+        config.heap.general.iter().map(fit).collect::<Vec<_>>()
+    };
+    use metes_heap::Fit::{Best, First};
+    // One a pool, the last pool's last; the first for all before it.
+    assert_eq!(fits(1), [First]);
+    assert_eq!(fits(2), [Best, First]);
+    assert_eq!(fits(3), [Best, Best, First]);
+}
+
+#[test]
+fn lea_and_fixed_sizes_have_parameters_of_their_own() {
+    let space = space(MIXED).unwrap();
+    let index = |json: &str| {
+        let number = space.number(&values(json)).unwrap();
+        let config = space.describe(number).unwrap();
+        config.heap.general.iter().next().unwrap().index
+    };
+    use metes_heap::{IndexKind, SizeTable};
+    assert_eq!(
+        index(r#"{"general.index": "lea", "lea.keep_up_to": 64}"#),
+        IndexKind::Lea { keep_up_to: 64 }
+    );
+    assert_eq!(
+        index(r#"{"general.index": "lea"}"#),
+        IndexKind::Lea { keep_up_to: 0 }
+    );
+    let sizes = |table: &str| match index(&format!(
+        r#"{{"general.index": "ose", "ose.sizes": {table}}}"#
+    )) {
+        IndexKind::FixedSizes { sizes } => sizes,
+        other => panic!("fixed sizes, not {other:?}"),
+    };
+    assert_eq!(sizes(r#""default""#), SizeTable::DEFAULT);
+    assert_eq!(sizes(r#""fitted""#), crate::fitted_sizes(&events()));
+    assert_eq!(Some(sizes("[64, 1024]")), SizeTable::new(&[64, 1024]));
+}
+
+#[test]
+fn a_level_without_a_size_has_no_limit_of_its_own() {
+    let text = MIXED.replace("size = \"4 MiB\"\n", "");
+    let space = space(&text).unwrap();
+    let config = space.describe(space.size() - 1).unwrap();
+    assert_eq!(config.levels[1].size, None);
+    assert!(config.levels[0].size.is_some());
+    assert!(space.axes().iter().all(|axis| axis.name != "level.main"));
+    for number in (space.baselines()..space.size()).step_by(53) {
+        assert_eq!(space.number(&space.values(number).unwrap()), Ok(number));
+    }
+}
+
+#[test]
+fn values_and_numbers_name_each_other() {
+    let space = space(MIXED).unwrap();
+    for number in space.baselines()..space.size() {
+        let values = space.values(number).unwrap();
+        assert_eq!(space.number(&values), Ok(number), "{values:?}");
+    }
+    assert_eq!(space.values(0), None, "a heap to compare with has none");
+    assert_eq!(space.values(space.size()), None);
+    // What is left out has its first value.
+    let (first, none) = (space.baselines(), AxisValues::new());
+    assert_eq!(space.number(&none), Ok(first));
+}
+
+/// Values as a question has them.
+fn values(json: &str) -> AxisValues {
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn parameters_that_cannot_matter_name_the_same() {
+    let space = space(MIXED).unwrap();
+    let number = |json: &str| space.number(&values(json));
+    let never = number(r#"{"coalescing.pools": 0}"#).unwrap();
+    assert_eq!(
+        number(r#"{"coalescing.pools": 0, "coalescing.up_to": 2048}"#),
+        Ok(never)
+    );
+    assert_ne!(
+        number(r#"{"coalescing.pools": 1, "coalescing.up_to": 2048}"#),
+        Ok(never)
+    );
+    // Those of another index are none of this one's.
+    let buddy = number(r#"{"general.index": "buddy", "buddy.order": "address"}"#).unwrap();
+    let also = r#"{"general.index": "buddy", "buddy.order": "address",
+        "list.fit": ["best", "exact"]}"#;
+    assert_eq!(number(also), Ok(buddy));
+    let heap = space.describe(buddy).unwrap().heap;
+    let pool = heap.general.iter().next().unwrap();
+    assert_eq!(pool.index, metes_heap::IndexKind::Buddy { lowest: true });
+}
+
+#[test]
+fn axes_are_those_of_the_file() {
+    let space = space(MIXED).unwrap();
+    let axes = space.axes();
+    let axis = |name: &str| axes.iter().find(|axis| axis.name == name).unwrap();
+    let spelt = |name: &str| {
+        let values = axis(name).values.iter().map(ToString::to_string);
+        values.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(spelt("general.level"), "main near+main");
+    assert_eq!(spelt("coalescing.up_to"), "any 2048");
+    assert_eq!(spelt("classes.probes"), "0 all");
+    assert_eq!(spelt("level.near"), "65536 131072");
+    assert_eq!(axis("general.count").index, None);
+    let with = |name: &str| serde_json::to_string(&axis(name).index).unwrap();
+    assert_eq!(with("buddy.order"), r#"["buddy"]"#);
+    assert_eq!(with("splitting.pools"), r#"["list","classes"]"#);
+}
+
+#[test]
+fn values_that_the_space_does_not_have_are_refused() {
+    let space = space(MIXED).unwrap();
+    let wrong = |json: &str| space.number(&values(json)).unwrap_err().to_string();
+    assert_eq!(
+        wrong(r#"{"list.fti": "first"}"#),
+        "the space has no parameter `list.fti` (did you mean `list.fit`?)"
+    );
+    assert_eq!(
+        wrong(r#"{"coalescing.up_to": 77}"#),
+        "`coalescing.up_to` is not 77 in this space: its values are any, 2048"
+    );
+}
+
+#[test]
+fn values_that_are_no_heap_together_are_told_from_wrong_ones() {
+    let text = r#"
+[general]
+count = [1, 2]
+split = [75]
+level = "main"
+[dedicated]
+count = [0, 4]
+level = ["main", "near"]
+[[level]]
+name = "near"
+size = "64 KiB"
+[[level]]
+name = "main"
+size = "4 MiB"
+"#;
+    let space = space(text).unwrap();
+    let number = |json: &str| space.number(&values(json));
+    assert!(number(r#"{"dedicated.count": 4}"#).is_ok());
+    // One in another level is a general pool: five or six of at most four.
+    let far = r#"{"dedicated.count": 4, "dedicated.level": "near"}"#;
+    assert_eq!(number(far), Err(AxisError::NoHeap));
 }
 
 #[test]
@@ -191,6 +357,19 @@ fn what_is_wrong_is_said_with_its_place() {
             "a slab is a power of two",
         ),
         ("[named]\nheaps = [\"tslf\"]", "did you mean `tlsf`?"),
+        (
+            "[lea]\nkeep_up_to = 40",
+            "a multiple of 16 up to 256 bytes, or `never`, is expected, not 40",
+        ),
+        (
+            "[ose]\nsizes = [[64, 48]]",
+            "up to 8 block sizes are expected, rising multiples of 32",
+        ),
+        ("[ose]\nsizes = \"fited\"", "did you mean `fitted`?"),
+        (
+            "[[level]]\nname = \"near\"\nsize = \"any\"",
+            "leave `size` out for what --levels gives it",
+        ),
         (
             "[classes]\nsecond_level = [3]",
             "a power of two from 1 to 32, not 3",

@@ -6,8 +6,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use metes_heap::{Fit, Links, Order};
+use metes_heap::index::lea::LARGEST_KEPT;
+use metes_heap::{Fit, Links, Order, SizeTable};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::axes::AxisValue;
 
 /// What a value can be read from.
 pub(super) trait Item: Sized + Clone + PartialEq {
@@ -28,9 +31,22 @@ pub(super) trait Item: Sized + Clone + PartialEq {
         Err(de::Error::custom(message))
     }
 
+    /// The value for whoever chooses one: what a space file would say.
+    fn value(&self) -> AxisValue;
+
     /// As the manifest of an exploration has it: two spellings of one value are
     /// the same there.
-    fn spelt(&self) -> String;
+    fn spelt(&self) -> String {
+        self.value().to_string()
+    }
+}
+
+fn number(number: usize) -> AxisValue {
+    AxisValue::Number(number as u64)
+}
+
+fn word(text: &str) -> AxisValue {
+    AxisValue::Word(text.to_owned())
 }
 
 /// The values of one parameter.
@@ -46,9 +62,9 @@ fn one_of<T: Item>(known: &[(&'static str, T)], text: &str) -> Result<T, String>
     })
 }
 
-fn name_of<T: PartialEq>(known: &[(&'static str, T)], value: &T) -> String {
+fn name_of<T: PartialEq>(known: &[(&'static str, T)], value: &T) -> AxisValue {
     let found = known.iter().find(|(_, own)| own == value);
-    found.map_or(String::new(), |(name, _)| (*name).to_owned())
+    word(found.map_or("", |(name, _)| name))
 }
 
 macro_rules! words {
@@ -59,7 +75,7 @@ macro_rules! words {
             fn word(text: &str) -> Result<Self, String> {
                 one_of($known, text)
             }
-            fn spelt(&self) -> String {
+            fn value(&self) -> AxisValue {
                 name_of($known, self)
             }
         }
@@ -78,10 +94,92 @@ pub(super) enum Family {
     Classes,
     Kingsley,
     Buddy,
+    Lea,
+    Ose,
 }
 
 words!(Family, FAMILIES, "an index", "list" => Family::List, "classes" => Family::Classes,
-    "kingsley" => Family::Kingsley, "buddy" => Family::Buddy);
+    "kingsley" => Family::Kingsley, "buddy" => Family::Buddy, "lea" => Family::Lea,
+    "ose" => Family::Ose);
+
+/// Bytes up to which freed blocks are kept aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keep(pub(super) u32);
+
+impl Item for Keep {
+    const EXPECTED: &'static str = "a multiple of 16 up to 256 bytes, or `never`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        match u32::try_from(number) {
+            Ok(size) if size <= LARGEST_KEPT && size.is_multiple_of(16) => Ok(Keep(size)),
+            _ => Err(format!("{} is expected, not {number}", Self::EXPECTED)),
+        }
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        one_of(&[("never", Keep(0))], text)
+    }
+
+    fn value(&self) -> AxisValue {
+        match self.0 {
+            0 => word("never"),
+            size => AxisValue::Number(size.into()),
+        }
+    }
+}
+
+/// The block sizes of a heap of fixed sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// Powers of two, as the named heap has them.
+    Default,
+    /// Those that suit the trace best.
+    Fitted,
+    Sizes(SizeTable),
+}
+
+impl Table {
+    fn of(sizes: &[u64]) -> Result<Self, String> {
+        let sizes: Option<Vec<u32>> = sizes.iter().map(|&size| size.try_into().ok()).collect();
+        let table = sizes.and_then(|sizes| SizeTable::new(&sizes));
+        table.map(Table::Sizes).ok_or_else(|| {
+            "up to 8 block sizes are expected, rising multiples of 32 up to 2 GiB, as in \
+             [64, 256, 1024]"
+                .to_owned()
+        })
+    }
+}
+
+impl Item for Table {
+    const EXPECTED: &'static str = "a list of block sizes, `fitted` or `default`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        Table::of(&[number])
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        one_of(
+            &[("default", Table::Default), ("fitted", Table::Fitted)],
+            text,
+        )
+    }
+
+    fn nested<'d, A: SeqAccess<'d>>(list: &mut A) -> Result<Self, A::Error> {
+        let Set(sizes) = Set::<Size>::nested(list)?;
+        let sizes: Vec<u64> = sizes.iter().map(|size| size.bytes() as u64).collect();
+        Table::of(&sizes).map_err(de::Error::custom)
+    }
+
+    fn value(&self) -> AxisValue {
+        match self {
+            Table::Default => word("default"),
+            Table::Fitted => word("fitted"),
+            Table::Sizes(table) => {
+                AxisValue::of(table.iter().map(|size| number(size as usize)).collect())
+            }
+        }
+    }
+}
 
 /// A number of things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,8 +195,8 @@ impl Item for Count {
         })
     }
 
-    fn spelt(&self) -> String {
-        self.0.to_string()
+    fn value(&self) -> AxisValue {
+        number(self.0)
     }
 }
 
@@ -116,8 +214,8 @@ impl Item for Depth {
         }
     }
 
-    fn spelt(&self) -> String {
-        self.0.to_string()
+    fn value(&self) -> AxisValue {
+        AxisValue::Number(self.0.into())
     }
 }
 
@@ -139,10 +237,10 @@ impl Item for MaxFit {
         one_of(&[("any", MaxFit(0))], text)
     }
 
-    fn spelt(&self) -> String {
+    fn value(&self) -> AxisValue {
         match self.0 {
-            0 => "any".to_owned(),
-            percent => percent.to_string(),
+            0 => word("any"),
+            percent => AxisValue::Number(percent.into()),
         }
     }
 }
@@ -162,10 +260,10 @@ impl Item for Probes {
         one_of(&[("all", Probes(usize::MAX))], text)
     }
 
-    fn spelt(&self) -> String {
+    fn value(&self) -> AxisValue {
         match self.0 {
-            usize::MAX => "all".to_owned(),
-            number => number.to_string(),
+            usize::MAX => word("all"),
+            probes => number(probes),
         }
     }
 }
@@ -198,11 +296,8 @@ impl Item for Size {
         }
     }
 
-    fn spelt(&self) -> String {
-        match self.0 {
-            None => "any".to_owned(),
-            Some(bytes) => bytes.to_string(),
-        }
+    fn value(&self) -> AxisValue {
+        self.0.map_or_else(|| word("any"), number)
     }
 }
 
@@ -219,8 +314,8 @@ impl Item for Word {
         Ok(Word(text.to_owned()))
     }
 
-    fn spelt(&self) -> String {
-        self.0.clone()
+    fn value(&self) -> AxisValue {
+        word(&self.0)
     }
 }
 
@@ -247,9 +342,8 @@ impl<T: Item> Item for Set<T> {
         Ok(Set(values))
     }
 
-    fn spelt(&self) -> String {
-        let parts: Vec<String> = self.0.iter().map(Item::spelt).collect();
-        parts.join("+")
+    fn value(&self) -> AxisValue {
+        AxisValue::of(self.0.iter().map(Item::value).collect())
     }
 }
 

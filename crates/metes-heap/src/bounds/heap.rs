@@ -363,6 +363,10 @@ pub enum Time {
     Orders,
     /// Words of the bitmap: slots / 64.
     Words,
+    /// Logarithm of the bytes of the object.
+    Logarithmic,
+    /// Bytes of the object.
+    Linear,
     /// Number of holes, at most live blocks + 1.
     Holes,
     /// Holes that enter sorted lists, each a walk over holes.
@@ -396,6 +400,8 @@ impl Time {
             Time::Constant => "O(1)",
             Time::Orders => "O(log(n/l))",
             Time::Words => "O(slots/64)",
+            Time::Logarithmic => "O(log n)",
+            Time::Linear => "O(n)",
             Time::Holes => "O(holes)",
             Time::HolesSquared => "O(holes^2)",
             Time::Moved => "O(1) in place, O(n) to move",

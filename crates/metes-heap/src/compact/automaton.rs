@@ -31,6 +31,7 @@
 //! count in n, and stays so until n allows for it ([`Class::unpin`]); the pages of a class are thus at most
 //! ⌊h/π⌋ + κ + source pages without used page-blocks + pages with pins.
 
+use super::bits;
 use super::table::{LISTS, List, NONE, Place, Supply, Table};
 
 /// A page-block: number of the page, and which of it.
@@ -83,8 +84,9 @@ pub(super) enum Unpinning {
     Waits,
 }
 
-/// One size class.
+/// One size class. As large as a power of two, so that finding one is a shift.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Class {
     /// Bytes of a page-block, β.
     pub(super) bytes: u32,
@@ -92,6 +94,8 @@ pub(super) struct Class {
     pub(super) blocks: u32,
     /// ⌈2³² / β⌉: finds the page-block at an offset.
     reciprocal: u32,
+    /// Summary of an empty page.
+    summary: usize,
     /// κ.
     kappa: u32,
     /// This class's number.
@@ -99,8 +103,6 @@ pub(super) struct Class {
     lists: [List; LISTS],
     /// Not-full pages, n: those in the lists of open and of blocked pages.
     pub(super) not_full: u32,
-    /// Used page-blocks, h.
-    pub(super) used: u32,
     /// Page-blocks that are being left.
     pub(super) sources: u32,
     /// Pages.
@@ -114,23 +116,24 @@ impl Class {
             bytes: bytes as u32,
             blocks: (page / bytes) as u32,
             reciprocal: (1u64 << 32).div_ceil(bytes as u64) as u32,
+            summary: bits::summary(page / bytes),
             kappa,
             number,
             lists: [List::EMPTY; LISTS],
             not_full: 0,
-            used: 0,
             sources: 0,
             pages: 0,
         }
     }
 
-    /// The page-block that begins `offset` bytes into a page, if one does.
+    /// The page-block that begins `offset` bytes into a page, if one does. The rest of a page
+    /// behind its last page-block counts as one that is always free.
     #[inline(always)]
     pub(super) fn block_at(&self, offset: usize) -> Option<u32> {
         // Exact for offsets and sizes of at most 2¹⁶ bytes: the reciprocal is less than
         // 2⁻³² too large, relatively to 1/β, so the error stays below 1/β.
         let block = ((offset as u64 * u64::from(self.reciprocal)) >> 32) as u32;
-        (block < self.blocks && block * self.bytes == offset as u32).then_some(block)
+        (block * self.bytes == offset as u32).then_some(block)
     }
 
     #[inline(always)]
@@ -144,6 +147,13 @@ impl Class {
         self.first(Place::Held) != NONE || self.first(Place::Open) != NONE
     }
 
+    /// A page to take a page-block from, if there is one without pins.
+    #[inline(always)]
+    pub(super) fn open_page(&self) -> Option<u32> {
+        let number = self.first(Place::Open);
+        (number != NONE).then_some(number)
+    }
+
     /// Takes a page-block. O(1). `None` when no page has room and the supply has none.
     #[inline(always)]
     pub(super) fn allocate(
@@ -151,21 +161,37 @@ impl Class {
         table: &Table<'_>,
         supply: impl FnOnce() -> Option<u32>,
     ) -> Option<(Slot, Transition)> {
-        let mut number = self.first(Place::Held);
-        if number == NONE {
-            number = self.first(Place::Open);
+        match self.open_page() {
+            Some(number) => Some(self.take(table, number)),
+            None => self.take_elsewhere(table, supply),
         }
-        let opens = number == NONE;
-        if opens {
-            number = self.open(table, supply()?);
+    }
+
+    /// Takes a page-block when no page is open: of a page with pins, or of one of the supply.
+    /// O(1). `None` when the supply has none.
+    pub(super) fn take_elsewhere(
+        &mut self,
+        table: &Table<'_>,
+        supply: impl FnOnce() -> Option<u32>,
+    ) -> Option<(Slot, Transition)> {
+        let held = self.first(Place::Held);
+        if held != NONE {
+            return Some(self.take(table, held));
         }
+        let number = supply()?;
+        self.open(table, number);
+        Some((self.take(table, number).0, Transition::Opens))
+    }
+
+    /// Takes a page-block of a page with room. O(1).
+    #[inline(always)]
+    pub(super) fn take(&mut self, table: &Table<'_>, number: u32) -> (Slot, Transition) {
         let page = table.page(number);
         let used = page.used.get() + 1;
         page.used.set(used);
-        self.used += 1;
         let block = table.bits(number).take() as u32;
         let transition = if u32::from(used + page.sources.get()) == self.blocks {
-            self.settle(table, number);
+            self.resettle(table, number);
             Transition::Completes
         } else {
             Transition::Fills
@@ -174,20 +200,19 @@ impl Class {
             page: number,
             block,
         };
-        Some((slot, if opens { Transition::Opens } else { transition }))
+        (slot, transition)
     }
 
-    /// Makes a page of the supply one of this class.
-    fn open(&mut self, table: &Table<'_>, number: u32) -> u32 {
+    /// Makes a page of the supply one of this class. An empty page has no pins, no sources
+    /// and nothing occupied. O(1).
+    #[inline(always)]
+    fn open(&mut self, table: &Table<'_>, number: u32) {
         let page = table.page(number);
-        page.used.set(0);
-        page.sources.set(0);
-        page.pins.set(0);
+        debug_assert!((page.used.get(), page.sources.get(), page.pins.get()) == (0, 0, 0));
         page.class.set(self.number);
-        table.bits(number).reset(self.blocks as usize);
+        table.bits(number).reset(self.summary);
         self.pages += 1;
         self.enter(table, number, Place::Open);
-        number
     }
 
     /// Frees a used page-block, or has another move into it: then that has begun, and
@@ -200,10 +225,30 @@ impl Class {
         give: impl FnOnce(u32),
     ) -> (Transition, Option<Move>) {
         let page = table.page(slot.page);
-        self.used -= 1;
         let used = page.used.get();
-        if u32::from(used) == self.blocks
-            && used > 1
+        if u32::from(used) == self.blocks || used == 1 {
+            return self.free_at_edge(table, slot, give);
+        }
+        page.used.set(used - 1);
+        table.bits(slot.page).release(slot.block as usize);
+        // A page that has room stays where it is.
+        if matches!(page.place.get(), Place::Blocked | Place::Apart) {
+            self.resettle(table, slot.page);
+        }
+        (Transition::Drains, None)
+    }
+
+    /// Frees a page-block of a full page, or the last used one of a page.
+    #[inline(never)]
+    fn free_at_edge(
+        &mut self,
+        table: &Table<'_>,
+        slot: Slot,
+        give: impl FnOnce(u32),
+    ) -> (Transition, Option<Move>) {
+        let page = table.page(slot.page);
+        let used = page.used.get();
+        if used > 1
             && page.pins.get() == 0
             && self.not_full >= self.kappa
             && let Some(from) = self.depart(table)
@@ -213,19 +258,70 @@ impl Class {
         }
         page.used.set(used - 1);
         table.bits(slot.page).release(slot.block as usize);
-        let transition = match (used, u32::from(used) == self.blocks) {
-            (1, _) => Transition::Empties,
-            (_, true) => Transition::Reopens,
-            _ => Transition::Drains,
+        self.settle_or_give(table, slot.page, give);
+        let transition = match used {
+            1 => Transition::Empties,
+            _ => Transition::Reopens,
         };
-        // A page that stays open stays where it is.
-        if transition != Transition::Drains
-            || page.place.get() == Place::Blocked
-            || page.place.get() == Place::Apart
-        {
-            self.settle_or_give(table, slot.page, give);
-        }
         (transition, None)
+    }
+
+    /// Takes a page-block of an open page of a class in which nothing moves and nothing is
+    /// pinned, so that pages are open or full; and whether the page is full now, which
+    /// [`close_still`](Class::close_still) is to be told. O(1).
+    #[inline(always)]
+    pub(super) fn take_still(&mut self, table: &Table<'_>, number: u32) -> (u32, bool) {
+        let page = table.page(number);
+        let used = page.used.get() + 1;
+        page.used.set(used);
+        let block = table.bits(number).take() as u32;
+        (block, u32::from(used) == self.blocks)
+    }
+
+    /// A page has become full by [`take_still`](Class::take_still).
+    pub(super) fn close_still(&mut self, table: &Table<'_>, number: u32) {
+        table.page(number).place.set(Place::Apart);
+        self.lists[Place::Open as usize].remove(table, number);
+        self.not_full -= 1;
+    }
+
+    /// An empty page becomes one of a class in which nothing moves. O(1).
+    #[inline(always)]
+    pub(super) fn open_still(&mut self, table: &Table<'_>, number: u32) {
+        self.open(table, number);
+    }
+
+    /// Frees a page-block of a class in which nothing moves and nothing is pinned; whether its
+    /// page was full or is empty now, which [`reopen_still`](Class::reopen_still) is to be
+    /// told. O(1).
+    #[inline(always)]
+    pub(super) fn free_still(&mut self, table: &Table<'_>, slot: Slot) -> bool {
+        let page = table.page(slot.page);
+        let used = page.used.get();
+        page.used.set(used - 1);
+        table.bits(slot.page).release(slot.block as usize);
+        u32::from(used) == self.blocks || used == 1
+    }
+
+    /// A page was full before [`free_still`](Class::free_still), or is empty after it; whether
+    /// it is empty, and out of the class.
+    pub(super) fn reopen_still(&mut self, table: &Table<'_>, number: u32) -> bool {
+        let page = table.page(number);
+        let listed = page.place.get() == Place::Open;
+        if page.used.get() == 0 {
+            self.pages -= 1;
+            if listed {
+                self.lists[Place::Open as usize].remove(table, number);
+                self.not_full -= 1;
+            }
+            return true;
+        }
+        if !listed {
+            page.place.set(Place::Open);
+            self.lists[Place::Open as usize].push(table, number);
+            self.not_full += 1;
+        }
+        false
     }
 
     /// A page-block of a not-full page becomes the source of a move.
@@ -273,7 +369,6 @@ impl Class {
         page.sources.set(page.sources.get() - 1);
         page.used.set(page.used.get() + 1);
         self.sources -= 1;
-        self.used += 1;
         table.bits(moved.from.page).stay(moved.from.block as usize);
         self.settle(table, moved.from.page);
         (moved.to, Transition::Recalls)
@@ -344,6 +439,12 @@ impl Class {
         })
     }
 
+    /// [`settle`](Class::settle), out of the way of the common transitions.
+    #[inline(never)]
+    fn resettle(&mut self, table: &Table<'_>, number: u32) {
+        self.settle(table, number);
+    }
+
     #[inline(always)]
     fn settle(&mut self, table: &Table<'_>, number: u32) {
         let place = self.belongs(table, number);
@@ -384,9 +485,10 @@ impl Class {
 
     /// The state of the automaton: h, n, and the bytes that only this state explains.
     pub(super) fn state(&self, table: &Table<'_>) -> ClassState {
-        let (mut held, mut source_pages) = (0, 0);
-        for page in table.pages {
+        let (mut used, mut held, mut source_pages) = (0, 0, 0);
+        for (_, page) in table.pages() {
             if page.class.get() == self.number && page.place.get() != Place::Unowned {
+                used += u32::from(page.used.get());
                 held += u32::from(page.pins.get() > 0);
                 source_pages += u32::from(page.used.get() == 0);
             }
@@ -394,7 +496,7 @@ impl Class {
         ClassState {
             block: self.bytes as usize,
             blocks: self.blocks,
-            used: self.used,
+            used,
             not_full: self.not_full,
             pages: self.pages,
             sources: self.sources,
@@ -406,23 +508,20 @@ impl Class {
     /// Verifies lists, counts and bitmaps, and that n is within κ. Linear in pages.
     pub(super) fn check(&self, table: &Table<'_>) -> bool {
         let mut counted = [0u32; LISTS];
-        let (mut used, mut sources, mut pages) = (0, 0, 0);
-        for (number, page) in table.pages.iter().enumerate() {
+        let (mut sources, mut pages) = (0, 0);
+        for (number, page) in table.pages() {
             if page.place.get() == Place::Unowned || page.class.get() != self.number {
                 continue;
             }
-            let Some((free, taken)) = table.bits(number as u32).counts() else {
-                return false;
-            };
-            let left = u32::from(page.sources.get());
-            if taken != usize::from(page.used.get())
-                || free as u32 + taken as u32 + left != self.blocks
-                || self.belongs(table, number as u32) != Some(page.place.get())
+            let counts = table.bits(number).counts(self.blocks as usize);
+            let (taken, left) = (page.used.get(), page.sources.get());
+            let rest = (self.blocks as usize).checked_sub(usize::from(taken + left));
+            if counts != rest.map(|free| (free, usize::from(left)))
+                || self.belongs(table, number) != Some(page.place.get())
             {
                 return false;
             }
-            used += taken as u32;
-            sources += left;
+            sources += u32::from(left);
             pages += 1;
             if let Some(count) = counted.get_mut(page.place.get() as usize) {
                 *count += 1;
@@ -435,14 +534,14 @@ impl Class {
         linked
             && not_full == self.not_full
             && not_full <= self.kappa
-            && (used, sources, pages) == (self.used, self.sources, self.pages)
+            && (sources, pages) == (self.sources, self.pages)
     }
 
     fn length(&self, table: &Table<'_>, place: Place, most: u32) -> Option<u32> {
         let list = self.lists[place as usize];
         let (mut number, mut before, mut count) = (list.first, NONE, 0);
         while number != NONE {
-            let page = table.pages.get(number as usize)?;
+            let page = table.get(number)?;
             if page.place.get() != place || page.previous.get() != before || count == most {
                 return None;
             }
@@ -463,6 +562,23 @@ impl Class {
     ) -> (Transition, Option<Move>) {
         self.free(table, slot, |number| supply.give(table, number))
     }
+}
+
+/// The class of a number that the class table or a page gave.
+#[inline(always)]
+pub(super) fn of(classes: &[Class], number: usize) -> &Class {
+    debug_assert!(number < classes.len());
+    // SAFETY: the table of classes by size and the records of pages hold numbers of classes
+    // only; both were made with these classes, and nobody outside can write them.
+    unsafe { classes.get_unchecked(number) }
+}
+
+/// As [`of`].
+#[inline(always)]
+pub(super) fn of_mut(classes: &mut [Class], number: usize) -> &mut Class {
+    debug_assert!(number < classes.len());
+    // SAFETY: as for `of`.
+    unsafe { classes.get_unchecked_mut(number) }
 }
 
 /// The state of a size class, as the slides write it, and what explains its pages.

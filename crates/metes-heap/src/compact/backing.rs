@@ -27,8 +27,9 @@ pub type Place = u32;
 /// Page-blocks that are provided and do not overlap in the space of pages do not overlap in
 /// memory, and each is valid for reads and writes. After `carry` over a whole page-block, the target holds what the source held.
 pub unsafe trait Backing {
-    /// Pages there are room for beside `table` bytes of handles.
-    fn pages_beside(&self, table: usize) -> u32;
+    /// Pages there are room for beside `table` bytes of handles, which the heap takes if all
+    /// pages that were ever used are among them.
+    fn pages_beside(&mut self, table: usize) -> u32;
 
     /// Provides memory for `bytes` of page-block at a place. O(bytes) at most.
     fn provide(&mut self, place: Place, bytes: usize) -> bool;
@@ -64,6 +65,10 @@ pub unsafe trait Backing {
 
     /// Bytes of the memory in use for `pages` pages that were ever used.
     fn bytes(&self, pages: u32) -> usize;
+
+    /// Bytes of those that no page-block, used or free, has; `None` where pages lie in memory
+    /// as a whole.
+    fn spare(&self) -> Option<usize>;
 
     /// Bytes of records beside those inside page-blocks, for as many pages.
     fn record_bytes(&self, pages: u32) -> usize;

@@ -1,12 +1,16 @@
-//! Which page-blocks of a page are free and which are used, found in constant time.
+//! Which page-blocks of a page are occupied and which are being left, found in constant time.
 //!
-//! The words of a page are two bitmaps of two levels each:
-//! `| free summary | used summary | free 0 … | used 0 … |`. A page-block in neither
-//! is the source of a move.
+//! The words of a page are `| summary | occupied 0 … | leaving 0 … |`. A page-block is free, or
+//! occupied; an occupied one is used, or leaving: the source of a move. In an empty page all
+//! words behind the summary are zero, whichever class owned it, so that a page changes its
+//! class in constant time.
 //!
-//! Invariant: bit i of a summary is set exactly when word i of its bitmap is not zero.
+//! Invariant: bit i of the summary is clear exactly when occupied word i has no zero, except
+//! for the last word of a page, which may be partial: its bit is looked at last, and only in a
+//! page with room.
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 
 const BITS: usize = usize::BITS as usize;
 /// Most page-blocks of a page.
@@ -14,137 +18,159 @@ pub(super) const MOST: usize = BITS * BITS;
 
 /// Words of a page with `blocks` page-blocks.
 pub(super) const fn words_for(blocks: usize) -> usize {
-    2 + 2 * blocks.div_ceil(BITS)
+    1 + 2 * blocks.div_ceil(BITS)
 }
 
 /// The bitmaps of one page.
 #[derive(Clone, Copy)]
-pub(super) struct Bits<'a>(pub(super) &'a [Cell<usize>]);
-
-/// One of the two bitmaps.
-#[derive(Clone, Copy)]
-enum Map {
-    Free = 0,
-    Used = 1,
+pub(super) struct Bits<'a> {
+    words: *const Cell<usize>,
+    /// Words of one bitmap.
+    count: usize,
+    life: PhantomData<&'a Cell<usize>>,
 }
 
-impl Bits<'_> {
+impl<'a> Bits<'a> {
+    /// The bitmaps in `1 + 2 count` words from `words` on.
+    ///
+    /// # Safety
+    /// The words are valid, and reached as cells only, for `'a`.
     #[inline(always)]
-    fn words(self) -> usize {
-        self.0.len() / 2 - 1
-    }
-
-    #[inline(always)]
-    fn word(&self, map: Map, index: usize) -> &Cell<usize> {
-        &self.0[2 + map as usize * self.words() + index]
-    }
-
-    #[inline(always)]
-    fn set(self, map: Map, block: usize) {
-        let word = self.word(map, block / BITS);
-        word.set(word.get() | 1 << (block % BITS));
-        let summary = &self.0[map as usize];
-        summary.set(summary.get() | 1 << (block / BITS));
-    }
-
-    #[inline(always)]
-    fn clear(self, map: Map, block: usize) {
-        let word = self.word(map, block / BITS);
-        word.set(word.get() & !(1 << (block % BITS)));
-        if word.get() == 0 {
-            let summary = &self.0[map as usize];
-            summary.set(summary.get() & !(1 << (block / BITS)));
+    pub(super) unsafe fn new(words: *const Cell<usize>, count: usize) -> Self {
+        Bits {
+            words,
+            count,
+            life: PhantomData,
         }
     }
 
     #[inline(always)]
-    fn first(self, map: Map) -> usize {
-        let index = self.0[map as usize].get().trailing_zeros() as usize;
-        index * BITS + self.word(map, index).get().trailing_zeros() as usize
+    fn word(self, index: usize) -> &'a Cell<usize> {
+        debug_assert!(index < 1 + 2 * self.count);
+        // SAFETY: within the words that `new` was promised.
+        unsafe { &*self.words.add(index) }
     }
 
     #[inline(always)]
-    fn has(self, map: Map, block: usize) -> bool {
-        self.word(map, block / BITS).get() >> (block % BITS) & 1 == 1
+    fn summary(self) -> &'a Cell<usize> {
+        self.word(0)
     }
 
-    /// All of `blocks` page-blocks are free. O(blocks / word).
-    pub(super) fn reset(self, blocks: usize) {
-        let full = blocks / BITS;
-        for index in 0..self.words() {
-            let free = match index.cmp(&full) {
-                core::cmp::Ordering::Less => usize::MAX,
-                core::cmp::Ordering::Equal => (1 << (blocks % BITS)) - 1,
-                core::cmp::Ordering::Greater => 0,
-            };
-            self.word(Map::Free, index).set(free);
-            self.word(Map::Used, index).set(0);
-        }
-        let words = blocks.div_ceil(BITS);
-        self.0[0].set(usize::MAX >> (BITS - words));
-        self.0[1].set(0);
+    #[inline(always)]
+    fn occupied_word(self, index: usize) -> &'a Cell<usize> {
+        self.word(1 + index)
+    }
+
+    #[inline(always)]
+    fn leaving_word(self, index: usize) -> &'a Cell<usize> {
+        self.word(1 + self.count + index)
+    }
+
+    /// The page is empty and gets page-blocks with this [`summary`].
+    #[inline(always)]
+    pub(super) fn reset(self, summary: usize) {
+        self.summary().set(summary);
     }
 
     /// Takes the first free page-block. There is one.
     #[inline(always)]
     pub(super) fn take(self) -> usize {
-        let block = self.first(Map::Free);
-        self.clear(Map::Free, block);
-        self.set(Map::Used, block);
-        block
+        let summary = self.summary().get();
+        debug_assert_ne!(summary, 0);
+        // SAFETY: the caller knows that a page-block is free; then a bit is set, and the first
+        // of them is exact or that of the last word, which has the free page-block.
+        unsafe { core::hint::assert_unchecked(summary != 0) };
+        let index = summary.trailing_zeros() as usize;
+        let word = self.occupied_word(index).get();
+        debug_assert_ne!(word, usize::MAX);
+        // SAFETY: as above.
+        unsafe { core::hint::assert_unchecked(word != usize::MAX) };
+        let taken = word | (word + 1);
+        self.occupied_word(index).set(taken);
+        if taken == usize::MAX {
+            self.summary().set(summary & (summary - 1));
+        }
+        index * BITS + (!word).trailing_zeros() as usize
     }
 
-    /// A used page-block becomes free.
+    /// An occupied page-block becomes free.
     #[inline(always)]
     pub(super) fn release(self, block: usize) {
-        self.clear(Map::Used, block);
-        self.set(Map::Free, block);
+        let index = block / BITS;
+        let word = self.occupied_word(index);
+        debug_assert!(!self.free(block));
+        word.set(word.get() & !(1 << (block % BITS)));
+        self.summary().set(self.summary().get() | 1 << index);
     }
 
-    /// The first used page-block becomes the source of a move.
-    #[inline(always)]
+    /// The first used page-block begins to leave. There is one. O(blocks / word).
     pub(super) fn depart(self) -> usize {
-        let block = self.first(Map::Used);
-        self.clear(Map::Used, block);
-        block
+        let mut index = 0;
+        loop {
+            let leaving = self.leaving_word(index);
+            let used = self.occupied_word(index).get() & !leaving.get();
+            if used != 0 {
+                leaving.set(leaving.get() | used & used.wrapping_neg());
+                return index * BITS + used.trailing_zeros() as usize;
+            }
+            index += 1;
+        }
     }
 
-    /// A source becomes free.
-    #[inline(always)]
-    pub(super) fn leave(self, block: usize) {
-        self.set(Map::Free, block);
-    }
-
-    /// A source stays where it is.
+    /// A page-block that was leaving stays used.
     #[inline(always)]
     pub(super) fn stay(self, block: usize) {
-        self.set(Map::Used, block);
+        let word = self.leaving_word(block / BITS);
+        word.set(word.get() & !(1 << (block % BITS)));
+    }
+
+    /// A page-block that was leaving is free.
+    #[inline(always)]
+    pub(super) fn leave(self, block: usize) {
+        self.stay(block);
+        self.release(block);
     }
 
     /// Whether the page-block is free.
     #[inline(always)]
     pub(super) fn free(self, block: usize) -> bool {
-        self.has(Map::Free, block)
+        (self.occupied_word(block / BITS).get() >> (block % BITS)) & 1 == 0
     }
 
-    /// Free and used page-blocks, counted; `None` when a summary disagrees.
-    pub(super) fn counts(self) -> Option<(usize, usize)> {
-        let count = |map| {
-            let mut sum = 0;
-            for index in 0..self.words() {
-                let word = self.word(map, index).get();
-                if (word != 0) != (self.0[map as usize].get() >> index & 1 == 1) {
-                    return None;
-                }
-                sum += word.count_ones() as usize;
+    /// Free and leaving ones of `blocks` page-blocks; `None` when the words disagree.
+    pub(super) fn counts(self, blocks: usize) -> Option<(usize, usize)> {
+        let (mut occupied, mut leaving) = (0, 0);
+        for index in 0..self.count {
+            let (here, gone) = (
+                self.occupied_word(index).get(),
+                self.leaving_word(index).get(),
+            );
+            let room = (self.summary().get() >> index) & 1 == 1;
+            let right = match valid(blocks, index) {
+                0 => !room,
+                usize::MAX => room == (here != usize::MAX),
+                _ => room,
+            };
+            if !right || here & !valid(blocks, index) != 0 || gone & !here != 0 {
+                return None;
             }
-            Some(sum)
-        };
-        let overlap = (0..self.words())
-            .any(|i| self.word(Map::Free, i).get() & self.word(Map::Used, i).get() != 0);
-        if overlap {
-            return None;
+            occupied += here.count_ones() as usize;
+            leaving += gone.count_ones() as usize;
         }
-        Some((count(Map::Free)?, count(Map::Used)?))
+        Some((blocks - occupied, leaving))
+    }
+}
+
+/// The summary of an empty page with `blocks` page-blocks.
+pub(super) const fn summary(blocks: usize) -> usize {
+    usize::MAX >> (BITS - blocks.div_ceil(BITS))
+}
+
+/// The bits of word `index` that stand for one of `blocks` page-blocks.
+fn valid(blocks: usize, index: usize) -> usize {
+    match blocks.saturating_sub(index * BITS) {
+        0 => 0,
+        left if left >= BITS => usize::MAX,
+        left => (1 << left) - 1,
     }
 }

@@ -17,7 +17,8 @@ pub const MOST_HANDLES: u32 = (1 << INDEX_BITS) - 1;
 /// Most pins of a block at once.
 pub const MOST_PINS: u32 = PINS - 1;
 pub(super) const PINS: u32 = 0xff;
-pub(super) const GENERATION: u32 = 0xff_ffff;
+/// Largest generation of an entry.
+pub(crate) const GENERATION: u32 = 0xff_ffff;
 /// Bytes of an entry.
 pub const ENTRY: usize = Entries::<Cell<u32>>::ENTRY;
 
@@ -28,19 +29,19 @@ pub const ENTRY: usize = Entries::<Cell<u32>>::ENTRY;
 pub struct Handle(u64);
 
 impl Handle {
-    pub(super) const fn new(identity: u16, generation: u32, index: u32) -> Self {
+    pub(crate) const fn new(identity: u16, generation: u32, index: u32) -> Self {
         Handle((identity as u64) << 48 | (generation as u64) << INDEX_BITS | index as u64)
     }
 
-    pub(super) const fn index(self) -> u32 {
+    pub(crate) const fn index(self) -> u32 {
         self.0 as u32 & MOST_HANDLES
     }
 
-    pub(super) const fn generation(self) -> u32 {
+    pub(crate) const fn generation(self) -> u32 {
         (self.0 >> INDEX_BITS) as u32 & GENERATION
     }
 
-    pub(super) const fn identity(self) -> u16 {
+    pub(crate) const fn identity(self) -> u16 {
         (self.0 >> 48) as u16
     }
 

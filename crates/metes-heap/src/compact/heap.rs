@@ -14,9 +14,10 @@
 use core::cell::Cell;
 use core::ops::Range;
 
-use super::automaton::{Class, ClassState, Move, Slot, Transition, Unpinning};
+use super::automaton::{Class, ClassState, Move, Slot, Transition, Unpinning, of, of_mut};
 use super::backing::{Backing, Place, RECORD, Record};
 use super::handles::{BadHandle, Handle, Handles};
+use super::layout::class_by_size;
 use super::options::{GRANULE, Options};
 use super::table::{Supply, Table};
 use crate::statistics::{Counters, Statistics};
@@ -70,7 +71,27 @@ pub struct Compaction {
     serial: u32,
 }
 
-/// Where the bytes of the heap go. All in bytes.
+impl Compaction {
+    /// The move as a number, for other languages; never 0.
+    pub const fn to_bits(self) -> u64 {
+        (self.serial as u64) << 32 | (self.index as u64 + 1)
+    }
+
+    /// The move with this number, if it is that of one. A move that has ended, or of another
+    /// heap, has no steps left.
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match (bits as u32 as usize).wrapping_sub(1) {
+            index @ 0..MOVES => Some(Compaction {
+                index,
+                serial: (bits >> 32) as u32,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Where the bytes of the heap go. All in bytes of memory: behind a block table, free
+/// page-blocks and sources of moves have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fragmentation {
     /// Requested bytes of the blocks in use.
@@ -104,6 +125,8 @@ pub struct CompactFit<B> {
     handles: Handles,
     page_log2: u32,
     increment: usize,
+    /// Largest request.
+    largest: usize,
     /// Most alignment of a block.
     align: usize,
     under: [Option<Under>; MOVES],
@@ -124,18 +147,17 @@ pub(super) struct Parts<B> {
 
 impl<B: Backing> CompactFit<B> {
     pub(super) fn from_parts(options: &Options, parts: Parts<B>) -> Self {
-        let limit = parts
-            .backing
-            .pages_beside(0)
-            .min(parts.table.pages.len() as u32);
+        let mut backing = parts.backing;
+        let limit = backing.pages_beside(0).min(parts.table.count());
         CompactFit {
-            backing: parts.backing,
+            backing,
             table: parts.table,
             classes: parts.classes,
             by_size: parts.by_size,
             supply: Supply::new(limit),
             handles: parts.handles,
             page_log2: options.partition.page.trailing_zeros(),
+            largest: options.partition.largest,
             align: parts.align,
             increment: options.increment.unwrap_or(usize::MAX),
             under: [None; MOVES],
@@ -146,7 +168,7 @@ impl<B: Backing> CompactFit<B> {
 
     #[inline(always)]
     fn place(&self, class: usize, slot: Slot) -> Place {
-        let within = slot.block * self.classes[class].bytes;
+        let within = slot.block * of(self.classes, class).bytes;
         (slot.page << (self.page_log2 - GRANULE.trailing_zeros())) + within / GRANULE as u32
     }
 
@@ -157,7 +179,7 @@ impl<B: Backing> CompactFit<B> {
         let page = place >> shift;
         let class = usize::from(self.table.page(page).class.get());
         let offset = (place as usize & ((1 << shift) - 1)) * GRANULE;
-        let block = self.classes[class].block_at(offset);
+        let block = of(self.classes, class).block_at(offset);
         debug_assert!(block.is_some());
         let block = block.unwrap_or(0);
         (class, Slot { page, block })
@@ -166,9 +188,10 @@ impl<B: Backing> CompactFit<B> {
     /// The class of a request.
     #[inline(always)]
     fn class_for(&self, size: usize, align: usize) -> Result<usize, Refused> {
-        let granules = size.saturating_add(RECORD + GRANULE - 1) / GRANULE;
-        let class = self.by_size.get(granules).ok_or(Refused::TooLarge)?.get();
-        let mut class = usize::from(class);
+        if size > self.largest {
+            return Err(Refused::TooLarge);
+        }
+        let mut class = class_by_size(self.by_size, size + RECORD);
         if align > GRANULE {
             if align > self.align {
                 return Err(Refused::Alignment);
@@ -226,7 +249,7 @@ impl<B: Backing> CompactFit<B> {
 
     #[inline(always)]
     fn take(&mut self, class: usize, size: usize) -> Result<(Handle, Transition), Refused> {
-        let (backing, supply) = (&self.backing, &mut self.supply);
+        let (backing, supply) = (&mut self.backing, &mut self.supply);
         let owner = self
             .handles
             .take(|bytes| {
@@ -244,7 +267,7 @@ impl<B: Backing> CompactFit<B> {
             return Err(Refused::Exhausted);
         };
         let place = self.place(class, slot);
-        let bytes = self.classes[class].bytes as usize;
+        let bytes = of(self.classes, class).bytes as usize;
         if !self.backing.provide(place, bytes) {
             self.vacate(class, slot);
             self.handles.untake(owner);
@@ -262,16 +285,27 @@ impl<B: Backing> CompactFit<B> {
 
     #[inline(always)]
     fn page_block(&mut self, class: usize) -> Option<(Slot, Transition)> {
-        if self.classes[class].sources > 0 && !self.classes[class].has_room() {
+        match of(self.classes, class).open_page() {
+            Some(page) => Some(of_mut(self.classes, class).take(&self.table, page)),
+            None => self.page_block_elsewhere(class),
+        }
+    }
+
+    /// A page-block when no page is open: the target of a move under way, or of a page with
+    /// pins, or of one of the supply.
+    #[inline(never)]
+    fn page_block_elsewhere(&mut self, class: usize) -> Option<(Slot, Transition)> {
+        let of_class = of_mut(self.classes, class);
+        if of_class.sources > 0 && !of_class.has_room() {
             return Some(self.recall(class));
         }
         let (table, supply) = (&self.table, &mut self.supply);
-        self.classes[class].allocate(table, || supply.take(table))
+        of_class.take_elsewhere(table, || supply.take(table))
     }
 
     /// Frees a page-block that holds no block, and makes the move that may follow.
     fn vacate(&mut self, class: usize, slot: Slot) {
-        let (_, moved) = self.classes[class].free_into(&self.table, slot, &mut self.supply);
+        let (_, moved) = of_mut(self.classes, class).free_into(&self.table, slot, &mut self.supply);
         if let Some(moved) = moved {
             self.carry_whole(class, moved);
         }
@@ -337,15 +371,15 @@ impl<B: Backing> CompactFit<B> {
         let size = self.backing.record(place).size as usize;
         self.counters.freed(size);
         let (class, mut slot) = self.slot(place);
-        if self.classes[class].sources > 0
+        if of(self.classes, class).sources > 0
             && let Some(to) = self.abandon(class, place)
         {
             slot = to;
         }
-        let bytes = self.classes[class].bytes as usize;
+        let bytes = of(self.classes, class).bytes as usize;
         self.backing.withdraw(place, bytes);
         let (transition, moved) =
-            self.classes[class].free_into(&self.table, slot, &mut self.supply);
+            of_mut(self.classes, class).free_into(&self.table, slot, &mut self.supply);
         Ok((transition, moved.map(|moved| (class, moved))))
     }
 
@@ -358,7 +392,7 @@ impl<B: Backing> CompactFit<B> {
             .iter_mut()
             .find(|under| under.is_some_and(|under| under.from == place))?
             .take()?;
-        let bytes = self.classes[class].bytes as usize;
+        let bytes = of(self.classes, class).bytes as usize;
         self.backing.forget(under.to, bytes);
         self.arrive(class, under.moved.from);
         Some(under.moved.to)
@@ -367,7 +401,7 @@ impl<B: Backing> CompactFit<B> {
     #[inline(always)]
     fn arrive(&mut self, class: usize, from: Slot) {
         let (table, supply) = (&self.table, &mut self.supply);
-        self.classes[class].arrive(table, from, |number| supply.give(table, number));
+        of_mut(self.classes, class).arrive(table, from, |number| supply.give(table, number));
     }
 
     /// Makes a move at once. O(bytes of the page-block).
@@ -385,7 +419,8 @@ impl<B: Backing> CompactFit<B> {
         let length = self.carried(class, record);
         self.backing.carry(from, to, 0..length);
         self.handles.moved(record.owner, to);
-        self.backing.leave(from, self.classes[class].bytes as usize);
+        self.backing
+            .leave(from, of(self.classes, class).bytes as usize);
         self.arrive(class, moved.from);
     }
 
@@ -394,7 +429,7 @@ impl<B: Backing> CompactFit<B> {
     fn carried(&self, class: usize, record: Record) -> usize {
         match B::COPIES {
             true => RECORD + record.size as usize,
-            false => self.classes[class].bytes as usize,
+            false => of(self.classes, class).bytes as usize,
         }
     }
 
@@ -468,7 +503,7 @@ impl<B: Backing> CompactFit<B> {
         let class = usize::from(under.class);
         let owner = self.backing.record(under.to).owner;
         self.handles.moved(owner, under.to);
-        let bytes = self.classes[class].bytes as usize;
+        let bytes = of(self.classes, class).bytes as usize;
         self.backing.leave(under.from, bytes);
         self.arrive(class, under.moved.from);
     }
@@ -576,7 +611,7 @@ impl<B: Backing> CompactFit<B> {
             self.handles.unpinned(handle)?;
             let taken = self.page_block(wanted).and_then(|(taken, _)| {
                 let to = self.place(wanted, taken);
-                let bytes = self.classes[wanted].bytes as usize;
+                let bytes = of(self.classes, wanted).bytes as usize;
                 let provided = self.backing.provide(to, bytes);
                 if !provided {
                     self.vacate(wanted, taken);
@@ -597,7 +632,7 @@ impl<B: Backing> CompactFit<B> {
                 },
             );
             self.handles.moved(record.owner, to);
-            let bytes = self.classes[class].bytes as usize;
+            let bytes = of(self.classes, class).bytes as usize;
             self.backing.withdraw(place, bytes);
             self.vacate(class, slot);
         } else {
@@ -707,8 +742,7 @@ impl<B: Backing> CompactFit<B> {
     }
 
     fn records(&self) -> usize {
-        let page = Table::record_bytes(self.table.stride);
-        self.supply.extent as usize * page
+        self.supply.extent as usize * self.table.stride()
             + self.backing.record_bytes(self.supply.extent)
             + size_of_val(self.classes)
             + self.by_size.len()
@@ -724,16 +758,21 @@ impl<B: Backing> CompactFit<B> {
             ..Fragmentation::default()
         };
         let mut used = 0;
-        for class in self.classes.iter() {
-            let (pages, bytes) = (class.pages as usize, class.bytes as usize);
-            let blocks = pages * class.blocks as usize;
-            used += class.used as usize * bytes;
-            found.page_internal += pages * (page - class.blocks as usize * bytes);
-            found.transient += class.sources as usize * bytes;
-            found.size_class += (blocks - (class.used + class.sources) as usize) * bytes;
+        for class in self.states() {
+            let (pages, blocks) = (class.pages as usize, class.blocks as usize);
+            let free = pages * blocks - (class.used + class.sources) as usize;
+            used += class.used as usize * class.block;
+            if self.backing.spare().is_none() {
+                found.page_internal += pages * (page - blocks * class.block);
+                found.transient += class.sources as usize * class.block;
+                found.size_class += free * class.block;
+            }
         }
         found.page_block_internal = used - found.live;
-        found.spare = (self.supply.extent - self.supply.owned) as usize * page;
+        found.spare = match self.backing.spare() {
+            Some(spare) => spare,
+            None => (self.supply.extent - self.supply.owned) as usize * page,
+        };
         found
     }
 
@@ -741,8 +780,7 @@ impl<B: Backing> CompactFit<B> {
     pub fn statistics(&self) -> Statistics {
         let found = self.fragmentation();
         let free = self
-            .classes
-            .iter()
+            .states()
             .map(|class| (class.pages * class.blocks - class.used - class.sources) as usize)
             .sum();
         let largest = self.classes.last().map_or(0, |class| class.bytes as usize);
@@ -769,14 +807,14 @@ impl<B: Backing> CompactFit<B> {
             return Err(broken);
         }
         let (mut live, mut blocks) = (0, 0);
-        for (number, page) in self.table.pages.iter().enumerate() {
+        for (number, page) in self.table.pages() {
             if page.place.get() == super::table::Place::Unowned {
                 continue;
             }
             let class = usize::from(page.class.get());
             for block in 0..self.classes[class].blocks {
                 let slot = Slot {
-                    page: number as u32,
+                    page: number,
                     block,
                 };
                 if !self.occupied(slot) {

@@ -13,12 +13,44 @@ use core::ptr::NonNull;
 use super::automaton::Class;
 use super::bits;
 use super::handles::ENTRY;
-use super::options::{Options, Unfit};
-use super::table::{Page, Table};
+use super::options::{GRANULE, Options, Unfit};
+use super::table::Table;
 use crate::store::tagged::Memory;
 
 /// Blocks are aligned to this at most, where the page is as large.
 const ALIGN: usize = 4096;
+
+/// Bytes that a moving heap needs beside pages and handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Classes and the class of each size.
+    pub fixed: usize,
+    /// Record and bitmaps of a page.
+    pub page_record: usize,
+    /// Most bytes lost to alignment.
+    pub alignment: usize,
+}
+
+impl Needs {
+    /// Bytes of record in each page-block of a moving heap.
+    pub const RECORD: usize = super::backing::RECORD;
+
+    /// What a heap with these options needs on this target.
+    pub fn of(options: &Options) -> Self {
+        let partition = &options.partition;
+        let count = partition.classes(Self::RECORD).count();
+        let most = partition
+            .classes(Self::RECORD)
+            .next()
+            .map_or(1, |block| partition.page / block);
+        let granules = (partition.largest + Self::RECORD).div_ceil(GRANULE) + 1;
+        Needs {
+            fixed: count * size_of::<Class>() + granules,
+            page_record: Table::record_bytes(most),
+            alignment: partition.page.min(ALIGN) + align_of::<Class>() + 4 * ENTRY,
+        }
+    }
+}
 
 /// The tables, made, and the memory that is left for pages and handles.
 pub(super) struct Tables {
@@ -30,6 +62,16 @@ pub(super) struct Tables {
     /// Bytes from `base` to the end of the handles.
     pub(super) space: usize,
     pub(super) align: usize,
+}
+
+/// The class of `bytes` of record and request, which are at most those of the largest.
+#[inline(always)]
+pub(super) fn class_by_size(by_size: &[Cell<u8>], bytes: usize) -> usize {
+    // A shift: `div_ceil` would guard against an overflow that cannot be.
+    let granules = (bytes + GRANULE - 1) >> GRANULE.trailing_zeros();
+    debug_assert!(granules < by_size.len());
+    // SAFETY: `Tables::new` made an entry for the granules of the largest request and below.
+    usize::from(unsafe { by_size.get_unchecked(granules) }.get())
 }
 
 /// Hands out aligned parts of a memory, front to back.
@@ -87,6 +129,10 @@ impl Cursor {
         Ok(at)
     }
 
+    fn align(&mut self, align: usize) -> Result<NonNull<u8>, Unfit> {
+        self.skip(self.at.as_ptr().align_offset(align))
+    }
+
     /// A slice of `count` values.
     pub(super) fn slice<T>(
         &mut self,
@@ -102,8 +148,7 @@ impl Cursor {
         count: usize,
         mut value: impl FnMut(usize) -> Result<T, Unfit>,
     ) -> Result<&'static mut [T], Unfit> {
-        let padding = self.at.as_ptr().align_offset(align_of::<T>());
-        self.skip(padding)?;
+        self.align(align_of::<T>())?;
         let bytes = count
             .checked_mul(size_of::<T>())
             .ok_or(Unfit::TooSmall(usize::MAX))?;
@@ -138,21 +183,23 @@ impl Tables {
         let classes = cursor.slice(count, |index| {
             Class::new(index as u8, sizes[index] as usize, partition.page, kappa)
         })?;
-        let granules = (partition.largest + record).div_ceil(super::options::GRANULE);
+        let granules = (partition.largest + record).div_ceil(GRANULE);
         let by_size = cursor.slice(granules + 1, |granules| {
-            let bytes = (granules * super::options::GRANULE) as u32;
+            let bytes = (granules * GRANULE) as u32;
             Cell::new(sizes[..count].partition_point(|&size| size < bytes) as u8)
         })?;
         let most = classes.iter().map(|class| class.blocks).max().unwrap_or(1) as usize;
         debug_assert!(most <= bits::MOST);
-        let stride = bits::words_for(most);
-        let pages = cursor.left / (behind + Table::record_bytes(stride));
-        let records = cursor.slice(pages, |_| Page::unowned())?;
-        let words = cursor.slice(pages * stride, |_| Cell::new(0usize))?;
+        let record_bytes = Table::record_bytes(most);
+        cursor.align(align_of::<usize>())?;
+        let pages = cursor.left / (behind + record_bytes);
+        let records = cursor.skip(pages * record_bytes)?;
+        // SAFETY: just taken, aligned, and the heap's for ever.
+        let table = unsafe { Table::new(records, pages as u32, most) };
         // A page's worth of alignment only where it is cheap.
         let align = match pages {
             64.. => partition.page.min(ALIGN),
-            _ => super::options::GRANULE,
+            _ => GRANULE,
         };
         let padding = cursor.at.as_ptr().wrapping_add(record).align_offset(align);
         let base = cursor.skip(padding).map(|_| cursor.at)?;
@@ -164,11 +211,7 @@ impl Tables {
         Ok(Tables {
             classes,
             by_size,
-            table: Table {
-                pages: records,
-                words,
-                stride,
-            },
+            table,
             base,
             space,
             align,

@@ -24,23 +24,30 @@
 pub mod automaton;
 pub mod backing;
 mod bits;
+pub mod block_table;
 mod cells;
+pub mod complexity;
 mod entries;
-mod handles;
+pub(crate) mod handles;
 pub mod heap;
 pub mod instances;
 mod layout;
 pub mod moving;
 pub mod options;
+pub mod plain;
 pub mod shared;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod typed;
 
 pub use automaton::{ClassState, Slot, Transition};
+pub use block_table::BlockTable;
 pub use handles::{BadHandle, ENTRY, Handle, MOST_HANDLES, MOST_PINS};
 pub use heap::{CompactFit, Compaction, Fragmentation, MOVES, Refused, Resize};
 pub use instances::{Instances, Member, Population};
+pub use layout::Needs;
 pub use moving::Copying;
 pub use options::{Kappa, Options, Partition, Unfit};
+pub use plain::NonCompacting;
 pub use shared::{Granularity, SharedCompactFit, Sharing};

@@ -28,12 +28,19 @@ pub struct Copying {
 unsafe impl Send for Copying {}
 
 impl Copying {
+    /// Pages there are room for beside `table` bytes of handles.
+    #[inline(always)]
+    pub(super) fn room(&self, table: usize) -> u32 {
+        (self.space.saturating_sub(table) >> self.page_log2) as u32
+    }
+
     #[inline(always)]
     fn at(&self, place: Place) -> NonNull<u8> {
         // SAFETY: places of page-blocks lie below the pages that `pages_beside` granted.
         unsafe { self.base.add(place as usize * GRANULE) }
     }
 
+    /// The block at a place.
     #[inline(always)]
     pub(super) fn block(&self, place: Place) -> NonNull<u8> {
         // SAFETY: a page-block holds its record and the block.
@@ -46,8 +53,8 @@ unsafe impl Backing for Copying {
     const COPIES: bool = true;
 
     #[inline(always)]
-    fn pages_beside(&self, table: usize) -> u32 {
-        (self.space.saturating_sub(table) >> self.page_log2) as u32
+    fn pages_beside(&mut self, table: usize) -> u32 {
+        self.room(table)
     }
 
     #[inline(always)]
@@ -116,6 +123,10 @@ unsafe impl Backing for Copying {
 
     fn bytes(&self, pages: u32) -> usize {
         (pages as usize) << self.page_log2
+    }
+
+    fn spare(&self) -> Option<usize> {
+        None
     }
 
     fn record_bytes(&self, _pages: u32) -> usize {

@@ -4,11 +4,16 @@
 //! owns the page, or the supply while no class owns it; a page is in at most one list,
 //! the one that its record names.
 
-use super::bits::Bits;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::bits::{self, Bits};
 use super::cells::{Cell, Hint};
 
 /// No page.
 pub(super) const NONE: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<Page>().is_multiple_of(align_of::<usize>()));
 
 /// Which list of its class a page is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +36,7 @@ pub(super) const LISTS: usize = 3;
 
 /// The record of one page.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Page {
     pub(super) next: Cell<u32>,
     pub(super) previous: Cell<u32>,
@@ -53,36 +59,94 @@ impl Page {
             used: Cell::new(0),
             sources: Cell::new(0),
             pins: Cell::new(0),
-            class: Hint::new(u8::MAX),
+            class: Hint::new(0),
             place: Cell::new(Place::Unowned),
         }
     }
 }
 
-/// The records and bitmaps of all pages.
+/// The records and bitmaps of all pages: each record is followed by its page's bitmaps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'a> {
-    pub(super) pages: &'a [Page],
-    pub(super) words: &'a [core::cell::Cell<usize>],
-    /// Words of bitmaps a page.
-    pub(super) stride: usize,
+    first: NonNull<Page>,
+    count: u32,
+    /// Words of one bitmap of a page.
+    words: u32,
+    /// Bytes from a record to the next.
+    stride: usize,
+    life: PhantomData<&'a Page>,
 }
 
+// SAFETY: a table only says where the records are; who may touch one is the classes' matter.
+unsafe impl Send for Table<'_> {}
+
 impl<'a> Table<'a> {
+    /// Bytes of the record and the bitmaps of a page of up to `blocks` page-blocks.
+    pub(super) const fn record_bytes(blocks: usize) -> usize {
+        size_of::<Page>() + bits::words_for(blocks) * size_of::<usize>()
+    }
+
+    /// A table of `count` pages of up to `blocks` page-blocks, none of them owned.
+    ///
+    /// # Safety
+    /// `first` is aligned for a word; `count` times [`record_bytes`](Table::record_bytes) from
+    /// there are valid for `'a` and reached through this table and its copies only.
+    pub(super) unsafe fn new(first: NonNull<u8>, count: u32, blocks: usize) -> Self {
+        let table = Table {
+            first: first.cast(),
+            count,
+            words: (bits::words_for(blocks) / 2) as u32,
+            stride: Self::record_bytes(blocks),
+            life: PhantomData,
+        };
+        for number in 0..count {
+            // SAFETY: within the bytes promised; the record size is a multiple of its alignment.
+            unsafe {
+                let page = first.add(number as usize * table.stride);
+                page.cast::<Page>().write(Page::unowned());
+                let words = page.add(size_of::<Page>()).cast::<usize>();
+                words.write_bytes(0, bits::words_for(blocks));
+            }
+        }
+        table
+    }
+
+    /// How many pages it describes.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Bytes from a record to the next.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
     #[inline(always)]
     pub(super) fn page(&self, number: u32) -> &'a Page {
-        &self.pages[number as usize]
+        debug_assert!(number < self.count);
+        // SAFETY: numbers of pages come from a supply whose limit is at most `count`, and
+        // `new` wrote the records.
+        unsafe { self.first.byte_add(number as usize * self.stride).as_ref() }
+    }
+
+    /// The page of a number that may be wrong.
+    pub(super) fn get(&self, number: u32) -> Option<&'a Page> {
+        (number < self.count).then(|| self.page(number))
     }
 
     #[inline(always)]
     pub(super) fn bits(&self, number: u32) -> Bits<'a> {
-        let from = number as usize * self.stride;
-        Bits(&self.words[from..from + self.stride])
+        debug_assert!(number < self.count);
+        // SAFETY: the words follow the record that lies there, and are only reached as cells.
+        unsafe {
+            let page = self.first.byte_add(number as usize * self.stride);
+            Bits::new(page.add(1).cast().as_ptr(), self.words as usize)
+        }
     }
 
-    /// Bytes of the record and the bitmaps of a page.
-    pub(super) const fn record_bytes(stride: usize) -> usize {
-        size_of::<Page>() + stride * size_of::<usize>()
+    /// All pages with their numbers.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (u32, &'a Page)> + '_ {
+        (0..self.count).map(|number| (number, self.page(number)))
     }
 }
 
@@ -184,7 +248,7 @@ impl Supply {
         let mut count = 0;
         let mut number = self.first;
         while number != NONE {
-            let page = table.pages.get(number as usize)?;
+            let page = table.get(number)?;
             if page.place.get() != Place::Unowned || count == self.extent {
                 return None;
             }

@@ -15,13 +15,16 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         need: usize,
         source: &mut impl Source,
     ) -> Option<(S::Block, usize)> {
-        if need > self.span {
+        if need > self.span || self.found_fault() {
             return None;
         }
         if self.gather()
             && let Some(taken) = self.take(need)
         {
             return Some(taken);
+        }
+        if self.found_fault() || !self.end_is_sound() {
+            return None;
         }
         let increment = source.increment();
         let bytes = self.growth_for(need)?.checked_next_multiple_of(increment)?;
@@ -89,7 +92,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     pub(super) fn release_room(&mut self, room: S::Block, size: usize) {
         if !self.index.halves() {
             let header = self.store.header(room);
-            self.release(room, header);
+            if !S::VERIFIES || self.release_is_sound(room, header) {
+                self.release(room, header);
+            }
             return;
         }
         // Tile it with the largest aligned powers of two, then let them merge.
@@ -114,7 +119,10 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             if let Some(rest) = rest {
                 self.store.set_header(rest, Header::new(left - piece, 0));
             }
-            self.release(block, Header::new(piece, flags));
+            let header = Header::new(piece, flags);
+            if !S::VERIFIES || self.release_is_sound(block, header) {
+                self.release(block, header);
+            }
             left -= piece;
             match rest {
                 Some(rest) if left >= self.store.geometry().minimum => block = rest,

@@ -10,7 +10,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// allows, else by moving it. `None` leaves the block as it was.
     ///
     /// # Errors
-    /// [`BadFree`] where the store can tell.
+    /// [`BadFree`] where the store can tell; the block is as it was.
     ///
     /// # Safety
     /// As [`free`](Self::free); on success by moving, the old place is freed.
@@ -38,19 +38,33 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         align: usize,
         source: &mut impl Source,
     ) -> Result<Option<S::Place>, BadFree> {
+        self.begin();
         let block = self.store.resolve(place)?;
         let requested = self.store.requested(block);
         let moved = match self.resize_in_place(block, size, align) {
             Some(place) => Some(place),
-            None => match self.find(size, align, source) {
-                Some(new) => {
-                    self.store.copy(place, new, requested.min(size));
-                    self.give_back(block);
-                    Some(new)
+            None => {
+                if S::VERIFIES {
+                    self.verify_none_found()?;
+                    self.verify_give_back(block)?;
                 }
-                None => None,
-            },
+                match self.find(size, align, source) {
+                    Some(new) => {
+                        self.store.copy(place, new, requested.min(size));
+                        // The search may have come upon what is overwritten: then the
+                        // old block is lost, which the fault tells.
+                        if !S::VERIFIES || self.verify_give_back(block).is_ok() {
+                            self.give_back(block);
+                        }
+                        Some(new)
+                    }
+                    None => None,
+                }
+            }
         };
+        if S::VERIFIES && moved.is_none() {
+            self.verify_none_found()?;
+        }
         if S::STATISTICS {
             match moved {
                 Some(_) => self.counters.resized(requested, size),
@@ -77,6 +91,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             if !other.free() || room + other.size < need || room + other.size > limit {
                 return None;
             }
+            if S::VERIFIES && !self.neighbour_is_sound(after) {
+                return None;
+            }
             self.index.remove(&mut self.store, after, other.size);
             self.store.join(block, after);
             room += other.size;
@@ -92,6 +109,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 let Some(second) = self.store.carve(block, room / 2) else {
                     break;
                 };
+                if S::VERIFIES && !self.release_is_sound(second, Header::new(room / 2, 0)) {
+                    break;
+                }
                 room /= 2;
                 self.store.set_header(second, Header::new(room, 0));
                 self.release(second, Header::new(room, 0));
@@ -102,6 +122,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             if room - need >= least
                 && let Some(rest) = self.store.carve(block, need)
             {
+                if S::VERIFIES && !self.release_is_sound(rest, Header::new(room - need, 0)) {
+                    return None;
+                }
                 self.release(rest, Header::new(room - need, 0));
                 room = need;
             }

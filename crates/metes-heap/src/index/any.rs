@@ -118,6 +118,18 @@ unsafe impl<S: Store> Index<S> for AnyIndex<S::Block> {
         each!(self, index => index.remove(store, block, size));
     }
 
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        each!(self, index => index.insert_is_sound(store, size))
+    }
+
+    fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
+        each!(self, index => index.remove_is_sound(store, block))
+    }
+
+    fn retain_is_sound(&self, store: &S, size: usize) -> bool {
+        each!(self, index => index.retain_is_sound(store, size))
+    }
+
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         each!(self, index => index.take(store, need))
     }

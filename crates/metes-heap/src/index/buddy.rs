@@ -11,7 +11,7 @@
 //! free buddies exist; bit `c` of the bitmap is set exactly when list `c` is
 //! not empty.
 
-use super::{Index, link_after, unlink, walk_list};
+use super::{Index, first_is_sound, link_after, unlink, walk_list, whole_list_is_sound};
 use crate::store::{Geometry, Store};
 
 /// The index; `LOWEST` picks the lowest address of all blocks that serve
@@ -95,6 +95,15 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
     }
 
     #[inline(always)]
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        let class = size.trailing_zeros() as usize;
+        match LOWEST {
+            true => whole_list_is_sound(store, class),
+            false => store.forward_is_sound(store.head(class)),
+        }
+    }
+
+    #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         debug_assert!(need.is_power_of_two());
         store.touch(1, 0);
@@ -116,6 +125,10 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
                 }
                 rest &= rest - 1;
             }
+        }
+        let head = store.head(size.trailing_zeros() as usize);
+        if !first_is_sound(store, head, block) {
+            return None;
         }
         self.remove(store, block, size);
         Some((block, size))

@@ -11,7 +11,7 @@
 //! empty, and bit `w` of the top word exactly when word `w` is not zero. With one
 //! class a power of two (`l` = 0) the top word stands alone.
 
-use super::{Index, Limits, unlink, walk_list};
+use super::{Index, Limits, first_is_sound, step_is_sound, take_is_sound, unlink, walk_list};
 use crate::store::{Geometry, Store};
 
 /// Words of the bitmap, one a power of two, as many as the top word has bits.
@@ -282,17 +282,31 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     }
 
     #[inline(always)]
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        store.forward_is_sound(store.head(self.class(store, size)))
+    }
+
+    #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         let log2 = self.parameters.second_level_log2();
         let granules = store.geometry().granules(need);
         let probes = self.parameters.probes();
         if probes != 0 {
             let head = store.head(class_floor(granules, log2));
+            if !step_is_sound(store, head) {
+                return None;
+            }
             let mut block = store.next(head);
             let mut tried = 0;
             while tried < probes && block != head {
+                if !step_is_sound(store, block) {
+                    return None;
+                }
                 let size = store.header(block).size;
                 if size >= need {
+                    if !take_is_sound(store, block) {
+                        return None;
+                    }
                     self.remove(store, block, size);
                     return Some((block, size));
                 }
@@ -303,6 +317,9 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let class = self.first_above(store, class_below(granules, log2))?;
         let head = store.head(class);
         let block = store.next(head);
+        if !first_is_sound(store, head, block) {
+            return None;
+        }
         let next = store.next(block);
         store.set_next(head, next);
         store.set_previous(next, head);

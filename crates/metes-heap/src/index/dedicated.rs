@@ -203,6 +203,26 @@ where
     }
 
     #[inline(always)]
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        self.inner.insert_is_sound(store, size)
+    }
+
+    #[inline(always)]
+    fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
+        self.inner.remove_is_sound(store, block)
+    }
+
+    #[inline(always)]
+    fn retain_is_sound(&self, store: &S, size: usize) -> bool {
+        match self.pool(size) {
+            Some(pool) => self
+                .ring(store, pool)
+                .insert_is_sound(store, self.first_head + pool),
+            None => self.inner.retain_is_sound(store, size),
+        }
+    }
+
+    #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         self.inner.take(store, need)
     }

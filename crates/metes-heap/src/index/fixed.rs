@@ -15,7 +15,9 @@
 //! the ends of regions leave), list `i` blocks of at least size `i` and less than
 //! the next; the wilderness is in no list.
 
-use super::{Index, Limits, link_after, unlink, walk_list};
+use super::{
+    Index, Limits, apart_is_sound, first_is_sound, link_after, step_is_sound, unlink, walk_list,
+};
 use crate::store::{Geometry, Store};
 
 /// Most sizes in a table.
@@ -171,6 +173,15 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
         }
     }
 
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        // Also where it becomes the wilderness: that depends on its place.
+        store.forward_is_sound(store.head(self.list(size)))
+    }
+
+    fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
+        self.wilderness == Some(block) || store.list_is_sound(block)
+    }
+
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         let list = self.list(need);
@@ -179,7 +190,10 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
         }
         let head = store.head(list);
         let block = store.next(head);
-        if block != head {
+        if block != head || !step_is_sound(store, head) {
+            if !first_is_sound(store, head, block) {
+                return None;
+            }
             let size = store.header(block).size;
             unlink(store, block);
             return Some((block, size));
@@ -187,7 +201,7 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
         store.touch(1, 0);
         let block = self.wilderness?;
         let size = store.header(block).size;
-        if size < need {
+        if size < need || !apart_is_sound(store, block) {
             return None;
         }
         self.wilderness = None;

@@ -9,7 +9,9 @@
 //! bytes (larger than `2^c` only what the end of a region left over); the
 //! wilderness is in no list.
 
-use super::{Index, Limits, link_after, unlink, walk_list};
+use super::{
+    Index, Limits, apart_is_sound, first_is_sound, link_after, step_is_sound, unlink, walk_list,
+};
 use crate::store::{Geometry, Store};
 
 /// The index; `B` is the store's block.
@@ -73,6 +75,15 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
         }
     }
 
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        // Also where it becomes the wilderness: that depends on its place.
+        store.forward_is_sound(store.head(size.ilog2() as usize))
+    }
+
+    fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
+        self.wilderness == Some(block) || store.list_is_sound(block)
+    }
+
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         let class = need.ilog2() as usize;
@@ -81,14 +92,17 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
         }
         let head = store.head(class);
         let block = store.next(head);
-        if block != head {
+        if block != head || !step_is_sound(store, head) {
+            if !first_is_sound(store, head, block) {
+                return None;
+            }
             let size = store.header(block).size;
             unlink(store, block);
             return Some((block, size));
         }
         let block = self.wilderness?;
         let size = store.header(block).size;
-        if size < need {
+        if size < need || !apart_is_sound(store, block) {
             return None;
         }
         self.wilderness = None;

@@ -16,7 +16,10 @@
 use super::classes::class_floor;
 use super::links::{Links, Ring};
 use super::list::Order;
-use super::{Index, link_after, unlink, walk_list};
+use super::{
+    Index, apart_is_sound, link_after, step_is_sound, take_is_sound, unlink, walk_list,
+    whole_list_is_sound,
+};
 use crate::store::{Geometry, Store};
 
 /// Lists of one exact size: blocks of fewer granules than this.
@@ -154,6 +157,9 @@ unsafe impl<S: Store> Index<S> for Lea<S::Block> {
         let mut from = own;
         while let Some(list) = self.first_from(store, from) {
             let head = store.head(list);
+            if !step_is_sound(store, head) {
+                return None;
+            }
             let mut block = store.next(head);
             let mut size = store.header(block).size;
             // In the list of the request itself blocks may be too small.
@@ -162,23 +168,50 @@ unsafe impl<S: Store> Index<S> for Lea<S::Block> {
                 if block == head {
                     break;
                 }
+                if !step_is_sound(store, block) {
+                    return None;
+                }
                 size = store.header(block).size;
             }
             if block != head {
+                if !take_is_sound(store, block) {
+                    return None;
+                }
                 self.take_out(store, block);
                 return Some((block, size));
             }
-            from = own + 1;
+            if S::VERIFIES && store.fault().is_some() {
+                return None;
+            }
+            from = list + 1;
         }
         store.touch(1, 0);
         let block = self.wilderness?;
         let size = store.header(block).size;
-        if size < need {
+        if size < need || !apart_is_sound(store, block) {
             return None;
         }
         self.wilderness = None;
         store.touch(0, 1);
         Some((block, size))
+    }
+
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        let granules = store.geometry().granules(size);
+        let list = Self::list(granules);
+        match granules < EXACT {
+            true => store.backward_is_sound(store.head(list)),
+            false => whole_list_is_sound(store, list),
+        }
+    }
+
+    fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
+        self.wilderness == Some(block) || store.list_is_sound(block)
+    }
+
+    fn retain_is_sound(&self, store: &S, size: usize) -> bool {
+        let granules = store.geometry().granules(size);
+        size > self.keep_up_to || store.forward_is_sound(store.head(self.bins + granules))
     }
 
     #[inline(always)]

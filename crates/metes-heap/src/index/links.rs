@@ -17,7 +17,7 @@
 //! none of them; in FIFO order the backward link of the head is the last block.
 
 use super::list::Order;
-use super::{link_after, unlink, walk_list};
+use super::{link_after, unlink, walk_list, whole_list_is_sound};
 use crate::store::Store;
 
 /// In which directions the blocks of a list are linked.
@@ -39,6 +39,25 @@ pub(crate) struct Ring<B> {
 }
 
 impl<B: Copy + Eq> Ring<B> {
+    /// The links that are kept: a store that verifies needs both to see that one
+    /// was overwritten.
+    #[inline(always)]
+    fn links_in<S: Store>(&self) -> Links {
+        match S::VERIFIES {
+            true => Links::Double,
+            false => self.links,
+        }
+    }
+
+    /// Whether a block can be inserted along sound links; a walk in address order.
+    pub(crate) fn insert_is_sound<S: Store<Block = B>>(&self, store: &S, number: usize) -> bool {
+        match self.order {
+            Order::Address => whole_list_is_sound(store, number),
+            Order::Lifo => store.forward_is_sound(self.head),
+            Order::Fifo => store.backward_is_sound(self.head),
+        }
+    }
+
     /// Links a free block in where the order says; returns what precedes it,
     /// which may be the head. Linear in address order, else O(1).
     #[inline(always)]
@@ -57,7 +76,7 @@ impl<B: Copy + Eq> Ring<B> {
                 }
             }
         };
-        match self.links {
+        match self.links_in::<S>() {
             Links::Double => link_after(store, before, block),
             Links::Single => {
                 // What enters at the back is followed by the head: no need to read it.
@@ -79,7 +98,7 @@ impl<B: Copy + Eq> Ring<B> {
     /// Returns what follows it. O(1).
     #[inline(always)]
     pub(crate) fn take_out<S: Store<Block = B>>(&self, store: &mut S, before: B, block: B) -> B {
-        match self.links {
+        match self.links_in::<S>() {
             Links::Double => unlink(store, block).1,
             Links::Single => {
                 let next = store.next(block);
@@ -96,7 +115,7 @@ impl<B: Copy + Eq> Ring<B> {
     #[inline(always)]
     pub(crate) fn before<S: Store<Block = B>>(&self, store: &S, block: B) -> B {
         let mut before = self.head;
-        if self.links == Links::Single {
+        if self.links_in::<S>() == Links::Single {
             loop {
                 let next = store.next(before);
                 debug_assert!(next != self.head, "the block is in this list");
@@ -113,7 +132,9 @@ impl<B: Copy + Eq> Ring<B> {
     #[inline(always)]
     pub(crate) fn pop<S: Store<Block = B>>(&self, store: &mut S) -> Option<B> {
         let block = store.next(self.head);
-        if block == self.head {
+        let sound =
+            !S::VERIFIES || (store.forward_is_sound(self.head) && store.forward_is_sound(block));
+        if block == self.head || !sound {
             return None;
         }
         self.take_out(store, self.head, block);
@@ -134,7 +155,7 @@ impl<B: Copy + Eq> Ring<B> {
             last = block;
             (rising || self.order != Order::Address) && visit(block)
         };
-        match self.links {
+        match self.links_in::<S>() {
             Links::Double => walk_list(store, number, &mut in_order),
             Links::Single => {
                 let mut block = store.next(self.head);

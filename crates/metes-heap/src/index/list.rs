@@ -17,7 +17,7 @@
 //! address where the order says so; the wilderness is in no list.
 
 use super::links::{Links, Ring};
-use super::{Index, Limits};
+use super::{Index, Limits, apart_is_sound, take_is_sound};
 use crate::store::{Geometry, Store};
 
 /// Which block of the list serves.
@@ -204,8 +204,8 @@ impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
     }
 
     #[inline(always)]
-    fn single(&self) -> bool {
-        self.parameters.links() == Links::Single
+    fn single<S: Store>(&self) -> bool {
+        !S::VERIFIES && self.parameters.links() == Links::Single
     }
 
     /// The block that serves, its size and what precedes it in the list (of
@@ -217,7 +217,7 @@ impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
         let head = store.head(0);
         let start = store.next(head);
         let (mut before, mut block) = match (fit, self.rover) {
-            (Fit::Next, Some(rover)) if self.single() => (rover, store.next(rover)),
+            (Fit::Next, Some(rover)) if self.single::<S>() => (rover, store.next(rover)),
             (Fit::Next, Some(rover)) => (head, rover),
             _ => (head, start),
         };
@@ -238,7 +238,7 @@ impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
                     Fit::Best | Fit::Worst | Fit::Exact => {}
                 }
             }
-            if self.single() {
+            if self.single::<S>() {
                 before = block;
             }
             block = store.next(block);
@@ -253,12 +253,12 @@ impl<P: ListParameters, B: Copy + Eq> ListFit<P, B> {
         let ring = self.ring(store);
         let next = ring.take_out(store, before, block);
         self.length -= 1;
-        let here = if self.single() { before } else { block };
+        let here = if self.single::<S>() { before } else { block };
         if self.rover == Some(here) {
             // Next fit would go on at this block: now at the next one, if there is one.
-            let on = if self.single() { before } else { next };
+            let on = if self.single::<S>() { before } else { next };
             self.rover = (next != ring.head).then_some(on);
-        } else if self.single() && self.rover == Some(block) {
+        } else if self.single::<S>() && self.rover == Some(block) {
             self.rover = Some(before);
         }
         store.touch(2, 1);
@@ -286,7 +286,7 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
         }
         let ring = self.ring(store);
         let before = ring.insert(store, block);
-        if self.single() && self.rover == Some(before) {
+        if self.single::<S>() && self.rover == Some(before) {
             // The rover stays before the block where next fit goes on.
             self.rover = Some(block);
         }
@@ -306,20 +306,35 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
         }
     }
 
+    fn insert_is_sound(&self, store: &S, _size: usize) -> bool {
+        self.ring(store).insert_is_sound(store, 0)
+    }
+
+    fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
+        self.wilderness == Some(block) || store.list_is_sound(block)
+    }
+
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         store.touch(2, 0);
-        if let Some((block, size, before)) = self.search(store, need) {
+        let found = self.search(store, need);
+        if S::VERIFIES && store.fault().is_some() {
+            return None;
+        }
+        if let Some((block, size, before)) = found {
+            if !take_is_sound(store, block) {
+                return None;
+            }
             // Next fit goes on behind the block that served.
             if self.parameters.fit() == Fit::Next {
-                self.rover = Some(if self.single() { before } else { block });
+                self.rover = Some(if self.single::<S>() { before } else { block });
             }
             self.take_out(store, before, block);
             return Some((block, size));
         }
         let block = self.wilderness?;
         let size = store.header(block).size;
-        if size < need {
+        if size < need || !apart_is_sound(store, block) {
             return None;
         }
         self.wilderness = None;

@@ -87,6 +87,26 @@ pub unsafe trait Index<S: Store> {
     /// Finds a block for `need`, takes it out and returns it with its size.
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)>;
 
+    /// Whether [`insert`](Index::insert) of a block of `size` bytes follows sound links
+    /// only. Asked only of stores that [verify](Store::VERIFIES); nothing changes.
+    fn insert_is_sound(&self, store: &S, size: usize) -> bool {
+        let _ = (store, size);
+        true
+    }
+
+    /// The same of [`remove`](Index::remove) of a block.
+    #[inline(always)]
+    fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
+        store.list_is_sound(block)
+    }
+
+    /// The same of [`retain`](Index::retain); true where the block is not retained.
+    #[inline(always)]
+    fn retain_is_sound(&self, store: &S, size: usize) -> bool {
+        let _ = (store, size);
+        true
+    }
+
     /// How far blocks may merge and split.
     #[inline(always)]
     fn limits(&self) -> Limits {
@@ -153,6 +173,52 @@ pub(crate) fn walk_list<S: Store>(
         block = store.next(block);
     }
     store.previous(head) == before
+}
+
+/// Whether a free block that was found in the middle of a list may be taken out and
+/// given out; true of stores that do not verify.
+#[inline(always)]
+pub(crate) fn take_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
+    !S::VERIFIES || (store.list_is_sound(block) && store.free_is_sound(block))
+}
+
+/// The same of the first block behind a head.
+#[inline(always)]
+pub(crate) fn first_is_sound<S: Store>(store: &S, head: S::Block, block: S::Block) -> bool {
+    !S::VERIFIES
+        || (store.forward_is_sound(head)
+            && store.forward_is_sound(block)
+            && store.free_is_sound(block))
+}
+
+/// Whether a search without a limit of its own may go on from a block of a list: what
+/// is linked in both directions leads back to the head.
+#[inline(always)]
+pub(crate) fn step_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
+    !S::VERIFIES || store.forward_is_sound(block)
+}
+
+/// The same of a block that is kept apart from every list.
+#[inline(always)]
+pub(crate) fn apart_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
+    !S::VERIFIES || store.free_is_sound(block)
+}
+
+/// Whether every link of list `number` is sound, so that it can be walked.
+pub(crate) fn whole_list_is_sound<S: Store>(store: &S, number: usize) -> bool {
+    let head = store.head(number);
+    let mut block = head;
+    loop {
+        // Forward links that lead back make a ring through the head: a block with
+        // two predecessors contradicts one of them.
+        if !store.forward_is_sound(block) {
+            return false;
+        }
+        block = store.next(block);
+        if block == head {
+            return true;
+        }
+    }
 }
 
 /// Links `block` directly behind `before`, which may be a head.

@@ -9,7 +9,7 @@
 
 use core::cell::Cell;
 
-use super::{BadFree, Geometry, Header, Laid, Plan, RegionError, Store};
+use super::{BadFree, Geometry, Header, Laid, Overwritten, Plan, RegionError, Store};
 
 /// A store that counts the record words read and written through it.
 #[derive(Debug, Default)]
@@ -70,6 +70,7 @@ impl<S: Store> Store for Counted<S> {
     type Place = S::Place;
     type Region = S::Region;
     const STATISTICS: bool = S::STATISTICS;
+    const VERIFIES: bool = S::VERIFIES;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
@@ -255,6 +256,30 @@ impl<S: Store> Store for Counted<S> {
     fn touch(&self, reads: u32, writes: u32) {
         self.read(reads);
         self.write(writes);
+    }
+
+    fn fault(&self) -> Option<Overwritten> {
+        self.store.fault()
+    }
+
+    fn forget_fault(&self) {
+        self.store.forget_fault();
+    }
+
+    #[inline(always)]
+    fn free_is_sound(&self, block: S::Block) -> bool {
+        // A verification is not counted: the counts are those of the operations.
+        self.store.free_is_sound(block)
+    }
+
+    #[inline(always)]
+    fn forward_is_sound(&self, block: S::Block) -> bool {
+        self.store.forward_is_sound(block)
+    }
+
+    #[inline(always)]
+    fn backward_is_sound(&self, block: S::Block) -> bool {
+        self.store.backward_is_sound(block)
     }
 
     fn outside_bytes(&self) -> usize {

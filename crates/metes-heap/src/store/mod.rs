@@ -14,6 +14,7 @@
 use core::fmt::Debug;
 
 pub mod counted;
+pub mod hardened;
 pub mod ledger;
 pub mod tagged;
 
@@ -24,6 +25,46 @@ pub enum BadFree {
     Foreign,
     /// The block is already free: a double free, or a stale handle.
     NotInUse,
+    /// A record that the operation relies on is not as the heap wrote it.
+    Overwritten(Overwritten),
+}
+
+/// Which record a [`Hardened`](hardened::Hardened) store found overwritten, and so
+/// what the program did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Overwritten {
+    /// The header of the block: something wrote in front of the block, or beyond the
+    /// end of one in front of it.
+    Header,
+    /// The header behind the block: something wrote beyond the block's end.
+    Next,
+    /// The bytes between the requested end of the block and its real end: something
+    /// wrote beyond the requested bytes.
+    Slack,
+    /// The record of a free block beside it, or of the one to be given out: something
+    /// wrote to memory that is free.
+    Free,
+    /// A link of a list of free blocks: something wrote to memory that is free.
+    Links,
+}
+
+impl Overwritten {
+    /// What was overwritten, and by what kind of write, of a block called "it".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Overwritten::Header => "its header was overwritten (a write in front of it)",
+            Overwritten::Next => "the header behind it was overwritten (a write beyond its end)",
+            Overwritten::Slack => "the bytes behind it were overwritten (a write beyond its end)",
+            Overwritten::Free => "a free block beside it was overwritten (a write to freed memory)",
+            Overwritten::Links => "a list of free blocks was overwritten (a write to freed memory)",
+        }
+    }
+}
+
+impl core::fmt::Display for Overwritten {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.words())
+    }
 }
 
 impl core::fmt::Display for BadFree {
@@ -31,6 +72,7 @@ impl core::fmt::Display for BadFree {
         f.write_str(match self {
             BadFree::Foreign => "no block of this heap begins there",
             BadFree::NotInUse => "the block is not in use (freed twice, or a stale handle)",
+            BadFree::Overwritten(what) => what.words(),
         })
     }
 }
@@ -158,6 +200,21 @@ impl Geometry {
         }
     }
 
+    /// The geometry of [`Hardened`](hardened::Hardened): that of `tagged` where a word
+    /// has room for a check, else a word more a block.
+    pub const fn hardened(word: usize) -> Self {
+        let tagged = Geometry::tagged(word);
+        if word >= 8 {
+            return tagged;
+        }
+        Geometry {
+            header: 2 * word,
+            minimum: 6 * word,
+            sentinel: 2 * word,
+            ..tagged
+        }
+    }
+
     /// Records outside the managed memory: blocks are bare multiples of `granule`.
     pub const fn out_of_band(granule: usize) -> Self {
         Geometry {
@@ -247,6 +304,9 @@ pub trait Store: sealed::Sealed {
     type Region;
     /// Whether requested sizes are kept, so that statistics can be exact.
     const STATISTICS: bool;
+    /// Whether records may have been overwritten and are to be verified before they
+    /// are relied on. What is asked for this alone costs other stores nothing.
+    const VERIFIES: bool = false;
 
     /// The sizes that this store imposes.
     fn geometry(&self) -> Geometry;
@@ -345,6 +405,45 @@ pub trait Store: sealed::Sealed {
     #[inline(always)]
     fn touch(&self, reads: u32, writes: u32) {
         let _ = (reads, writes);
+    }
+
+    /// What was found overwritten since [`forget_fault`](Store::forget_fault).
+    #[inline(always)]
+    fn fault(&self) -> Option<Overwritten> {
+        None
+    }
+
+    /// Begins an operation.
+    #[inline(always)]
+    fn forget_fault(&self) {}
+
+    /// Whether a free block is as large as it says and the block behind it knows it
+    /// to be free. Always, for stores that do not verify; else a fault is kept.
+    #[inline(always)]
+    fn free_is_sound(&self, block: Self::Block) -> bool {
+        let _ = block;
+        true
+    }
+
+    /// Whether what the forward link of a listed block or a head names leads back to it.
+    /// Always, for stores that do not verify; else a fault is kept.
+    #[inline(always)]
+    fn forward_is_sound(&self, block: Self::Block) -> bool {
+        let _ = block;
+        true
+    }
+
+    /// The same of the backward link.
+    #[inline(always)]
+    fn backward_is_sound(&self, block: Self::Block) -> bool {
+        let _ = block;
+        true
+    }
+
+    /// The same of both.
+    #[inline(always)]
+    fn list_is_sound(&self, block: Self::Block) -> bool {
+        self.forward_is_sound(block) && self.backward_is_sound(block)
     }
 
     /// Record bytes beside the managed memory (none for boundary tags).

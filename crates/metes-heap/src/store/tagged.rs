@@ -97,15 +97,20 @@ impl Memory {
 
 /// The address of a block's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaggedBlock(*mut u8);
+pub struct TaggedBlock(pub(super) *mut u8);
 
 // SAFETY: an address; only a store, which is `Send`, reads or writes behind it.
 unsafe impl Send for TaggedBlock {}
 
 impl TaggedBlock {
     #[inline(always)]
-    fn word(self, index: usize) -> *mut usize {
+    pub(super) fn word(self, index: usize) -> *mut usize {
         self.0.wrapping_add(index * WORD).cast()
+    }
+
+    #[inline(always)]
+    pub(super) fn address(self) -> usize {
+        self.0.addr()
     }
 
     #[inline(always)]

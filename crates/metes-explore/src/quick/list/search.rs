@@ -1,26 +1,28 @@
 //! The searches of a [`QuickList`]: which block a walk would find, and how many it
 //! would visit on the way.
 //!
-//! Invariant: nothing is changed here.
+//! Invariant: no block enters or leaves the list here.
 
+use metes_heap::store::ledger::LedgerBlock;
 use metes_heap::{Fit, Order};
 
 use super::super::lanes;
-use super::super::sorted::Position;
-use super::{QuickList, RIVALS};
+use super::super::sizes::First;
+use super::super::sorted::{Position, Wanted};
+use super::QuickList;
 
 /// What a search ends with.
-pub(super) struct Searched {
-    pub(super) found: Option<Position>,
+pub(super) struct Searched<F> {
+    pub(super) found: Option<F>,
     pub(super) visited: usize,
     /// It returned at the block visited last, without reading the link behind.
     pub(super) early: bool,
 }
 
-impl Searched {
+impl<F> Searched<F> {
     /// A search that returns at the block with `before` others before it, if it gets there.
     #[inline(always)]
-    pub(super) fn after(found: Position, before: usize, depth: usize) -> Self {
+    pub(super) fn after(found: F, before: usize, depth: usize) -> Self {
         if before < depth {
             Searched {
                 found: Some(found),
@@ -33,7 +35,7 @@ impl Searched {
     }
 
     /// A search that tried all it was allowed to.
-    pub(super) fn all(found: Option<Position>, visited: usize) -> Self {
+    pub(super) fn all(found: Option<F>, visited: usize) -> Self {
         Searched {
             found,
             visited,
@@ -45,12 +47,12 @@ impl Searched {
 impl QuickList {
     /// Searches the list by place.
     #[inline(always)]
-    pub(super) fn search_places(&self, need: usize, depth: usize) -> Searched {
+    pub(super) fn search_places(&mut self, need: usize, depth: usize) -> Searched<Position> {
         let span = self.span(need);
         let least = self.granules(need);
         let (found, start) = match self.parameters.fit {
-            Fit::First => (self.earliest(least, span, depth), 0),
-            Fit::Exact => (self.earliest(least, 0, depth), 0),
+            Fit::First => (self.scan(least, span, depth), 0),
+            Fit::Exact => (self.scan(least, 0, depth), 0),
             Fit::Next => {
                 let start = match self.rover {
                     Some(rover) => self.places.locate(rover),
@@ -80,75 +82,46 @@ impl QuickList {
         Searched::after(found, before, depth)
     }
 
-    /// Searches a long list by size; positions are those of that order.
+    /// Searches a long list by size.
     #[inline(always)]
-    pub(super) fn search_sizes(&self, need: usize, depth: usize) -> Searched {
-        let span = self.span(need);
+    pub(super) fn search_sizes(&self, need: usize, depth: usize) -> Searched<First<LedgerBlock>> {
         let least = self.granules(need);
+        let most = least + self.span(need);
         let sizes = &self.sizes;
-        let from = sizes.locate(u64::from(least) << 32);
-        let key = |at: Position| sizes.key(at);
-        let size = |at: Position| (sizes.key(at) >> 32) as u32;
-        match self.parameters.fit {
-            Fit::First | Fit::Next | Fit::Exact => {
-                let exact = self.parameters.fit == Fit::Exact;
-                let nearest = sizes.settle(from).filter(|&at| {
-                    let over = size(at) - least;
-                    over <= span && !(exact && over != 0)
-                });
-                let Some(nearest) = nearest else {
-                    return Searched::all(None, depth);
-                };
-                let found = if exact {
-                    nearest
-                } else {
-                    let to = sizes.locate((u64::from(least) + u64::from(span) + 1) << 32);
-                    let earliest = sizes.largest_between(from, to);
-                    sizes.find(from, earliest).unwrap_or(nearest)
-                };
-                Searched::after(found, self.rank(key(found) as u32), depth)
-            }
+        let found = match self.parameters.fit {
+            Fit::First | Fit::Next => sizes.earliest(least, most),
+            Fit::Exact => sizes.of(least),
             Fit::Best => {
-                let found = match self.last_place(depth) {
-                    Some(last) => sizes.find(from, !last),
-                    None => sizes.settle(from),
-                };
-                match found.filter(|&at| size(at) - least <= span) {
-                    Some(found) if size(found) == least => {
-                        Searched::after(found, self.rank(key(found) as u32), depth)
-                    }
-                    found => Searched::all(found, depth),
+                let found = sizes.smallest(least, self.last_place(depth));
+                let found = found.filter(|found| found.size <= most);
+                if found.is_none_or(|found| found.size != least) {
+                    return Searched::all(found, depth);
                 }
+                found
             }
             Fit::Worst => {
-                // Most searches that fail find nothing in the range at all.
-                let nearest = sizes.settle(from).filter(|&at| size(at) - least <= span);
-                if nearest.is_none() {
-                    return Searched::all(None, depth);
-                }
-                let to = sizes.locate((u64::from(least) + u64::from(span) + 1) << 32);
-                let earliest = self.last_place(depth).map_or(1, |last| !last);
-                let last = sizes.find_last(to, earliest);
-                let found = last
-                    .filter(|&at| size(at) >= least)
-                    .and_then(|at| sizes.settle(sizes.locate(u64::from(size(at)) << 32)));
-                Searched::all(found, depth)
+                let found = sizes.largest(most, self.last_place(depth));
+                return Searched::all(found.filter(|found| found.size >= least), depth);
             }
+        };
+        match found {
+            Some(found) => Searched::after(found, self.rank(found.place), depth),
+            None => Searched::all(None, depth),
         }
     }
 
-    /// The last place among the first `depth`, where that is not all of the list.
+    /// No place among the first `depth` is above, and none of the others is below.
     #[inline(always)]
-    pub(super) fn last_place(&self, depth: usize) -> Option<u32> {
+    fn last_place(&self, depth: usize) -> u32 {
         if depth >= self.length {
-            return None;
+            return u32::MAX - 1;
         }
-        Some(match self.parameters.order {
+        match self.parameters.order {
             Order::Lifo => u32::MAX - 1 - self.ranks.select(self.length - depth) as u32,
             Order::Fifo => self.ranks.select(depth - 1) as u32,
             // Whichever of the two granules it is: no other block begins in them.
             Order::Address => 2 * self.ranks.select(depth - 1) as u32 + 1,
-        })
+        }
     }
 
     /// A place as a number of the ranks.
@@ -172,15 +145,9 @@ impl QuickList {
         }
     }
 
-    /// Whether the list has ranks instead of an order by place.
-    #[inline(always)]
-    pub(super) fn ranked(&self) -> bool {
-        self.long && self.parameters.fit != Fit::Next
-    }
-
     /// The position behind the first `depth` blocks.
     #[inline(always)]
-    pub(super) fn limit(&self, depth: usize) -> Position {
+    fn limit(&self, depth: usize) -> Position {
         if depth < self.places.len() {
             self.places.select(depth)
         } else {
@@ -188,75 +155,45 @@ impl QuickList {
         }
     }
 
-    /// Whether any size above `least` qualifies.
-    #[inline(always)]
-    pub(super) fn unlimited(least: u32, span: u32) -> bool {
-        least.wrapping_add(span) == u32::MAX
-    }
-
-    /// The first block of a size that qualifies, at least among the first `depth`.
-    #[inline(always)]
-    pub(super) fn earliest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
-        if Self::unlimited(least, span) {
-            return self.places.find(self.places.first(), least);
-        }
-        self.scan(self.places.first(), self.limit(depth), least, span)
-    }
-
     /// The first block of a size that qualifies, from `start` on and round the end.
     #[inline(always)]
-    pub(super) fn earliest_from(&self, start: Position, least: u32, span: u32) -> Option<Position> {
+    fn earliest_from(&mut self, start: Position, least: u32, span: u32) -> Option<Position> {
         let first = self.places.first();
-        if Self::unlimited(least, span) {
+        if !self.marked() {
             let found = self.places.find(start, least);
             return found.or_else(|| self.places.find(first, least));
         }
-        if self.long {
-            let from = self.sizes.locate(u64::from(least) << 32);
-            let nearest = self.sizes.settle(from)?;
-            if (self.sizes.key(nearest) >> 32) as u32 - least > span {
-                return None;
-            }
-            let to = self
-                .sizes
-                .locate((u64::from(least) + u64::from(span) + 1) << 32);
-            if self.sizes.rank(to) - self.sizes.rank(from) <= RIVALS {
-                let rover = self.rover.unwrap_or(0);
-                let mut nearest = u32::MAX;
-                self.sizes.parts(from, to, |part| {
-                    nearest = nearest.min(lanes::least_under(part.values(), !rover));
-                    true
-                });
-                return Some(self.places.locate(rover.wrapping_add(nearest)));
-            }
-            // Many rivals: one is near.
+        let wanted = Wanted {
+            least,
+            span,
+            marks: self.marks.between(least, least + span),
+        };
+        if wanted.marks == 0 {
+            return None;
         }
-        let found = self.scan(start, self.places.end(), least, span);
-        found.or_else(|| self.scan(first, start, least, span))
+        let marks = &self.marks;
+        let mark_of = |size| marks.of(size);
+        let found = self.places.find_marked(start, wanted, mark_of);
+        found.or_else(|| self.places.find_marked(first, wanted, mark_of))
     }
 
-    /// The first block between two positions whose size qualifies.
+    /// The first block whose size qualifies, at least among the first `depth`.
     #[inline(always)]
-    pub(super) fn scan(
-        &self,
-        from: Position,
-        to: Position,
-        least: u32,
-        span: u32,
-    ) -> Option<Position> {
+    fn scan(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
         let mut found = None;
-        self.places.parts(from, to, |part| {
-            if part.largest >= least {
-                found = part.first_within(least, span);
-            }
-            found.is_none()
-        });
+        self.places
+            .parts(self.places.first(), self.limit(depth), |part| {
+                if part.largest >= least {
+                    found = part.first_within(least, span);
+                }
+                found.is_none()
+            });
         found
     }
 
     /// The smallest of the first `depth` that qualifies; the earliest of equals.
     #[inline(always)]
-    pub(super) fn smallest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
+    fn smallest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
         let mut over = u32::MAX;
         let mut found = None;
         self.places
@@ -275,20 +212,8 @@ impl QuickList {
 
     /// The largest of the first `depth` that qualifies; the earliest of equals.
     #[inline(always)]
-    pub(super) fn largest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
+    fn largest(&self, least: u32, span: u32, depth: usize) -> Option<Position> {
         let first = self.places.first();
-        if Self::unlimited(least, span) {
-            let size = if depth < self.length {
-                let end = self.places.select(depth);
-                self.places.largest_between(first, end)
-            } else {
-                self.places.largest()
-            };
-            if size < least {
-                return None;
-            }
-            return self.places.find(first, size);
-        }
         let top = least + span;
         let mut under = u32::MAX;
         let mut found = None;

@@ -4,6 +4,7 @@
 //! Invariant: that of the list, between any two calls.
 
 use super::super::lanes::{self, Key, WIDTH};
+use super::super::marks::Mark;
 use super::{Entry, FEW, Inner, JOINED, Leaf, Position, Sorted, shift_in, shift_out};
 
 impl<K: Key, T: Copy> Sorted<K, T> {
@@ -32,17 +33,25 @@ impl<K: Key, T: Copy> Sorted<K, T> {
     }
 
     /// Adds an element at the position that [`locate`](Self::locate) gave for its key,
-    /// which is no other element's. Positions found before are void. Amortised O(log n).
+    /// which is no other element's; `mark` is for [`find_marked`](Self::find_marked).
+    /// Positions found before are void. Amortised O(log n).
     #[inline(never)]
-    pub(in super::super) fn insert(&mut self, at: Position, key: K, value: u32, item: T) {
+    pub(in super::super) fn insert(
+        &mut self,
+        at: Position,
+        key: K,
+        value: u32,
+        item: T,
+        mark: Mark,
+    ) {
         if self.length == 0 {
-            self.insert_first(key, value, item);
+            self.insert_first(key, value, item, mark);
             return;
         }
         let number = self.root.inners[at.root] as usize;
         let count = self.inners[number].counts[at.inner] as usize;
         if count == WIDTH {
-            self.insert_split(at, key, value, item);
+            self.insert_split(at, key, value, item, mark);
             return;
         }
         let node = &mut self.inners[number];
@@ -52,13 +61,15 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         shift_in(&mut leaf.items, at.slot, count, item);
         node.counts[at.inner] += 1;
         node.largest[at.inner] = node.largest[at.inner].max(value);
+        node.marks[at.inner] |= mark;
+        self.root.marks[at.root] |= mark;
         self.root.counts[at.root] += 1;
         self.root.largest[at.root] = self.root.largest[at.root].max(value);
         self.length += 1;
     }
 
     #[cold]
-    fn insert_first(&mut self, key: K, value: u32, item: T) {
+    fn insert_first(&mut self, key: K, value: u32, item: T, mark: Mark) {
         self.clear();
         let leaf = self.new_leaf(item);
         let inner = self.new_inner();
@@ -71,19 +82,21 @@ impl<K: Key, T: Copy> Sorted<K, T> {
                 first: key,
                 largest: value,
                 count: 1,
+                marks: mark,
                 node: leaf,
             },
         );
         self.root.firsts.push(key);
         self.root.largest.push(value);
         self.root.counts.push(1);
+        self.root.marks.push(mark);
         self.root.inners.push(inner);
         self.length = 1;
     }
 
     /// Splits a full leaf, then inserts.
     #[cold]
-    fn insert_split(&mut self, at: Position, key: K, value: u32, item: T) {
+    fn insert_split(&mut self, at: Position, key: K, value: u32, item: T, mark: Mark) {
         let last_root = at.root + 1 == self.root.inners.len();
         let number = self.root.inners[at.root] as usize;
         // A list that grows at its end fills its nodes.
@@ -124,8 +137,11 @@ impl<K: Key, T: Copy> Sorted<K, T> {
             first,
             largest,
             count: new_count as u32,
+            // Which of them have moved is not known without asking for each size.
+            marks: if at_end { 0 } else { node.marks[at.inner] },
             node: right,
         };
+        node.stale[at.inner] = true;
         if self.inners[number].length == WIDTH {
             let end = at_end || (last_root && at.inner + 1 == WIDTH);
             let cut = if end { WIDTH } else { WIDTH / 2 };
@@ -142,13 +158,14 @@ impl<K: Key, T: Copy> Sorted<K, T> {
             self.root.inners.insert(place, other);
             self.root.counts.insert(place, 0);
             self.root.largest.insert(place, 0);
+            self.root.marks.insert(place, 0);
             self.refresh(at.root);
             self.refresh(place);
         } else {
             self.inners[number].insert(at.inner + 1, entry);
         }
         let place = self.locate(key);
-        self.insert(place, key, value, item);
+        self.insert(place, key, value, item, mark);
     }
 
     /// Recomputes what the root says of an inner node.
@@ -156,6 +173,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         let node = &self.inners[self.root.inners[root] as usize];
         self.root.counts[root] = node.count();
         self.root.largest[root] = lanes::largest(&node.largest);
+        self.root.marks[root] = node.all_marks();
     }
 
     /// Takes the element at a settled position out. Positions found before are void.
@@ -170,6 +188,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         shift_out(&mut leaf.values, at.slot, count, 0);
         leaf.items.copy_within(at.slot + 1..count, at.slot);
         node.counts[at.inner] -= 1;
+        node.stale[at.inner] = true;
         self.root.counts[at.root] -= 1;
         self.length -= 1;
         if value == node.largest[at.inner] {
@@ -232,6 +251,8 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         one.items[have..have + more].copy_from_slice(&two.items[..more]);
         node.counts[inner] += more as u32;
         node.largest[inner] = node.largest[inner].max(node.largest[inner + 1]);
+        node.marks[inner] |= node.marks[inner + 1];
+        node.stale[inner] = true;
         self.drop_leaf(number, inner + 1);
     }
 
@@ -240,6 +261,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         self.root.firsts.remove(root);
         self.root.counts.remove(root);
         self.root.largest.remove(root);
+        self.root.marks.remove(root);
     }
 
     fn join_inners(&mut self, root: usize) {

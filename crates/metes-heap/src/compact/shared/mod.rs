@@ -90,7 +90,7 @@ impl Reserve {
     ) -> Option<(u32, Option<u32>)> {
         let Reserve { supply, spare, .. } = self;
         let entry = spare.take(&heap.entries, |bytes| {
-            let limit = heap.backing.pages_beside(bytes);
+            let limit = heap.backing.room(bytes);
             let fits = limit >= supply.extent;
             if fits {
                 supply.limit = supply.limit.min(limit);
@@ -213,7 +213,7 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
             space: tables.space,
             page_log2,
         };
-        let limit = backing.pages_beside(0).min(tables.table.pages.len() as u32);
+        let limit = backing.room(0).min(tables.table.count());
         // SAFETY: the end of the memory; what lies before it is granted by `Reserve::take`.
         let entries = unsafe { Entries::new(tables.base.add(tables.space), identity) };
         let reserve = Reserve {
@@ -424,7 +424,7 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
 
     /// Bytes of the records of as many pages, of classes, locks and moves.
     fn records(&self, pages: u32) -> usize {
-        pages as usize * Table::record_bytes(self.table.stride)
+        pages as usize * self.table.stride()
             + self.classes.bytes_of_records()
             + size_of_val(self.pages)
             + self.moves.bytes()

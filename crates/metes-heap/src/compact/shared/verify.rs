@@ -61,7 +61,7 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
     /// Requested bytes and blocks, if every block's handle resolves to where it is.
     fn resolved(&mut self) -> Option<(usize, usize)> {
         let (mut live, mut blocks) = (0, 0);
-        for number in 0..self.table.pages.len() as u32 {
+        for number in 0..self.table.count() {
             let page = self.table.page(number);
             if page.place.get() == Place::Unowned {
                 continue;

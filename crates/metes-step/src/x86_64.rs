@@ -1,10 +1,8 @@
-//! Exact instruction counts by single-stepping: the trap flag of EFLAGS is set
-//! just before a call, the processor traps after every instruction, and the
-//! handler counts until the call has returned.
+//! Stepping on x86-64 under Linux: the trap flag of EFLAGS is set just before a
+//! call, the processor traps after every instruction, and the handler counts
+//! until the call has returned.
 //!
-//! Counted are the `call`, every instruction of the function and its `ret`. A
-//! repeated string instruction traps once an iteration but counts once, as an
-//! instruction. System calls count as one instruction: the kernel is not stepped.
+//! A repeated string instruction traps once an iteration but counts once.
 //!
 //! Invariant: the trap flag is set only between the `popfq` in [`Stepper::call`]
 //! and the first trap at `STOP`; one thread steps at a time (the lock).
@@ -13,7 +11,7 @@ use std::arch::asm;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::player::Call;
+use crate::Call;
 
 /// Where the stepped call returns to.
 static STOP: AtomicUsize = AtomicUsize::new(0);
@@ -32,14 +30,17 @@ static STEPPING: Mutex<()> = Mutex::new(());
 const TRAP_FLAG: i64 = 0x100;
 
 /// The right to step, with the trap handler installed.
-pub(crate) struct Stepper {
+pub struct Stepper {
     previous: libc::sigaction,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Stepper {
     /// Installs the handler; waits for another stepper to finish.
-    pub(crate) fn new() -> std::io::Result<Self> {
+    ///
+    /// # Errors
+    /// What the system says where it refuses the handler.
+    pub fn new() -> std::io::Result<Self> {
         let alone = STEPPING.lock().unwrap_or_else(PoisonError::into_inner);
         let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = on_trap;
         // SAFETY: sigaction is plain data for which zero is valid.
@@ -58,10 +59,11 @@ impl Stepper {
     }
 
     /// Makes a call, returning its result and its instructions.
+    /// One trap an instruction: some microseconds.
     ///
     /// # Safety
     /// As for [`Call::invoke`].
-    pub(crate) unsafe fn call(&mut self, call: Call) -> (usize, u64) {
+    pub unsafe fn call(&mut self, call: Call) -> (usize, u64) {
         COUNT.store(0, Relaxed);
         LAST.store(0, Relaxed);
         let [a, b, c, d, e] = call.arguments;
@@ -96,11 +98,7 @@ impl Stepper {
     ///
     /// # Safety
     /// As for [`Call::invoke`].
-    pub(crate) unsafe fn call_with_path(
-        &mut self,
-        call: Call,
-        room: usize,
-    ) -> (usize, u64, Vec<usize>) {
+    pub unsafe fn call_with_path(&mut self, call: Call, room: usize) -> (usize, u64, Vec<usize>) {
         let mut path = vec![0_usize; room];
         PATH_ROOM.store(room as u64, Relaxed);
         PATH.store(path.as_mut_ptr(), Relaxed);

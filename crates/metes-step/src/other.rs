@@ -1,0 +1,38 @@
+//! Machines that are not stepped.
+//!
+//! Invariant: no stepper exists here, so nothing is ever counted wrongly.
+
+use std::convert::Infallible;
+use std::io::{Error, ErrorKind};
+
+use crate::Call;
+
+/// The right to step, which this machine does not give.
+pub struct Stepper(Infallible);
+
+impl Stepper {
+    /// # Errors
+    /// Always: stepping needs x86-64 under Linux.
+    pub fn new() -> std::io::Result<Self> {
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            "instructions are counted on x86-64 under Linux only",
+        ))
+    }
+
+    /// Makes a call, returning its result and its instructions.
+    ///
+    /// # Safety
+    /// As for [`Call::invoke`].
+    pub unsafe fn call(&mut self, _: Call) -> (usize, u64) {
+        match self.0 {}
+    }
+
+    /// As [`Stepper::call`], with the address of every instruction run.
+    ///
+    /// # Safety
+    /// As for [`Call::invoke`].
+    pub unsafe fn call_with_path(&mut self, _: Call, _: usize) -> (usize, u64, Vec<usize>) {
+        match self.0 {}
+    }
+}

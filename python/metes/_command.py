@@ -1,0 +1,18 @@
+"""How the ``metes`` command is found and what goes wrong with it."""
+
+import os
+import shutil
+
+
+class MetesError(RuntimeError):
+    """What the ``metes`` command said when it could not do its work."""
+
+    @classmethod
+    def no_command(cls, program):
+        """There is no such command."""
+        return cls(f"there is no command {program}: put metes on the PATH, or name it in METES")
+
+
+def command(metes=None) -> str:
+    """The command: the one given, named by METES, or on the PATH."""
+    return metes or os.environ.get("METES") or shutil.which("metes") or "metes"
