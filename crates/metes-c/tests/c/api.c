@@ -267,7 +267,7 @@ static void hardened(void) {
     EXPECT(metes_heap_check(heap, NULL));
     blocks[3][100] = 0;
     refused(heap, blocks[3], "beyond its end");
-    memset(blocks[1], 'x', 100);
+    memset(blocks[1], 'x', 90);
     EXPECT(metes_heap_check(heap, NULL)); /* Inside free memory, where no record is. */
     memset(blocks[4] - 8, 'x', 8);
     refused(heap, blocks[4], "in front of it");
