@@ -227,7 +227,9 @@ fn writes_to_free_records_are_found() {
 fn a_forged_free_block_is_not_unlinked() {
     // The classical write-what-where: a link of a free block names a fake block in
     // memory that the program controls, with links and header of its own.
-    let (mut heap, places) = filled(160, 5);
+    // A class of its own, which a request of the same size is served from.
+    let size = 256 - GEOMETRY.header;
+    let (mut heap, places) = filled(size, 5);
     free(&mut heap, places[1]).unwrap();
     let victim = places[1].as_ptr().wrapping_sub(GEOMETRY.header).addr();
     let fake = places[3].as_ptr().cast::<usize>();
@@ -236,12 +238,12 @@ fn a_forged_free_block_is_not_unlinked() {
         for word in 0..12 {
             fake.add(word).write(victim);
         }
-        fake.write(160 | 1);
+        fake.write(256 | 1);
         places[1].as_ptr().cast::<usize>().write(fake.addr());
     }
     assert!(free(&mut heap, places[0]).is_err());
     assert!(free(&mut heap, places[2]).is_err());
-    assert_eq!(heap.allocate(160, 1), None);
+    assert_eq!(heap.allocate(size, 1), None);
     assert_eq!(heap.fault(), Some(Overwritten::Links));
 }
 

@@ -256,7 +256,7 @@ static void hardened(void) {
     EXPECT(heap != NULL && metes_heap_fault(heap) == NULL);
     char *blocks[6];
     for (int i = 0; i < 6; i++)
-        EXPECT((blocks[i] = metes_heap_allocate(heap, 100)) != NULL);
+        EXPECT((blocks[i] = (char *)metes_heap_allocate(heap, 100)) != NULL);
     refused(heap, blocks[0] + 16, "begins there");
     refused(heap, blocks, "begins there");
     EXPECT(metes_heap_resize(heap, blocks[0] + 1, 10) == NULL && metes_heap_fault(heap) != NULL);
@@ -267,7 +267,7 @@ static void hardened(void) {
     EXPECT(metes_heap_check(heap, NULL));
     blocks[3][100] = 0;
     refused(heap, blocks[3], "beyond its end");
-    memset(blocks[1], 'x', 100);
+    memset(blocks[1], 'x', 90);
     EXPECT(metes_heap_check(heap, NULL)); /* Inside free memory, where no record is. */
     memset(blocks[4] - 8, 'x', 8);
     refused(heap, blocks[4], "in front of it");
