@@ -168,7 +168,7 @@ typedef enum metes_compact_status {
     METES_COMPACT_STALE,         /* the block was freed */
     METES_COMPACT_PINNED,        /* the block is pinned: unpin it first */
     METES_COMPACT_NOT_PINNED,    /* the block is not pinned */
-    METES_COMPACT_TOO_MANY_PINS, /* the block has 255 pins already */
+    METES_COMPACT_TOO_MANY_PINS, /* the block has 254 pins already */
     METES_COMPACT_OUTSIDE,       /* the access runs over the end of the block */
     METES_COMPACT_TOO_LARGE,     /* the request exceeds the largest size class */
     METES_COMPACT_ALIGNMENT,     /* no power of two, or no size class has it */
