@@ -38,6 +38,9 @@ pub(super) struct Entries<W> {
     identity: u16,
 }
 
+// SAFETY: the memory is the table's alone, and bound to no thread.
+unsafe impl<W: Send> Send for Entries<W> {}
+
 /// Entries that are not in use.
 #[derive(Debug)]
 pub(super) struct Spare {

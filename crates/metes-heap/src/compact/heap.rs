@@ -11,7 +11,6 @@
 //! most κ); every used page-block has an owner, whose handle resolves to it; every move under
 //! way leads from a source to a used page-block.
 
-use core::cell::Cell;
 use core::ops::Range;
 
 use super::automaton::{Class, ClassState, Move, Slot, Transition, Unpinning, of, of_mut};
@@ -120,7 +119,7 @@ pub struct CompactFit<B> {
     table: Table<'static>,
     classes: &'static mut [Class],
     /// Class by size of record and request, in granules.
-    by_size: &'static [Cell<u8>],
+    by_size: &'static [u8],
     supply: Supply,
     handles: Handles,
     page_log2: u32,
@@ -139,7 +138,7 @@ pub(super) struct Parts<B> {
     pub(super) backing: B,
     pub(super) table: Table<'static>,
     pub(super) classes: &'static mut [Class],
-    pub(super) by_size: &'static [Cell<u8>],
+    pub(super) by_size: &'static [u8],
     pub(super) handles: Handles,
     /// Alignment that the first block has.
     pub(super) align: usize,

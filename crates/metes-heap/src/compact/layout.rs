@@ -7,7 +7,6 @@
 //! Invariant: parts do not overlap, each is aligned for what lies there, and the blocks of
 //! page 0 begin at the alignment of the layout.
 
-use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::automaton::Class;
@@ -55,7 +54,7 @@ impl Needs {
 /// The tables, made, and the memory that is left for pages and handles.
 pub(super) struct Tables {
     pub(super) classes: &'static mut [Class],
-    pub(super) by_size: &'static [Cell<u8>],
+    pub(super) by_size: &'static [u8],
     pub(super) table: Table<'static>,
     /// Record of the first page-block; the block behind it is aligned to `align`.
     pub(super) base: NonNull<u8>,
@@ -66,12 +65,12 @@ pub(super) struct Tables {
 
 /// The class of `bytes` of record and request, which are at most those of the largest.
 #[inline(always)]
-pub(super) fn class_by_size(by_size: &[Cell<u8>], bytes: usize) -> usize {
+pub(super) fn class_by_size(by_size: &[u8], bytes: usize) -> usize {
     // A shift: `div_ceil` would guard against an overflow that cannot be.
     let granules = (bytes + GRANULE - 1) >> GRANULE.trailing_zeros();
     debug_assert!(granules < by_size.len());
     // SAFETY: `Tables::new` made an entry for the granules of the largest request and below.
-    usize::from(unsafe { by_size.get_unchecked(granules) }.get())
+    usize::from(unsafe { *by_size.get_unchecked(granules) })
 }
 
 /// Hands out aligned parts of a memory, front to back.
@@ -186,7 +185,7 @@ impl Tables {
         let granules = (partition.largest + record).div_ceil(GRANULE);
         let by_size = cursor.slice(granules + 1, |granules| {
             let bytes = (granules * GRANULE) as u32;
-            Cell::new(sizes[..count].partition_point(|&size| size < bytes) as u8)
+            sizes[..count].partition_point(|&size| size < bytes) as u8
         })?;
         let most = classes.iter().map(|class| class.blocks).max().unwrap_or(1) as usize;
         debug_assert!(most <= bits::MOST);

@@ -17,7 +17,6 @@ use super::table::{Supply, Table};
 use crate::statistics::{Counters, Statistics};
 use crate::store::BadFree;
 use crate::store::tagged::Memory;
-use core::cell::Cell;
 
 /// A heap of page-blocks under plain addresses. With `STATISTICS` it counts whole page-blocks:
 /// what was requested is not kept.
@@ -26,7 +25,7 @@ pub struct NonCompacting<const STATISTICS: bool = true> {
     base: NonNull<u8>,
     table: Table<'static>,
     classes: &'static mut [Class],
-    by_size: &'static [Cell<u8>],
+    by_size: &'static [u8],
     supply: Supply,
     page_log2: u32,
     page_mask: usize,

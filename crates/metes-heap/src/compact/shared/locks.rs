@@ -122,7 +122,9 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
     /// The class that owns the page at `place`, or owned it. A hint, unless that class is held.
     #[inline(always)]
     pub(super) fn class_at(&self, place: Place) -> usize {
-        usize::from(self.table.page(self.page_of(place)).class.get())
+        // A place may be read while its entry changes; verified later, it may be none.
+        let page = self.table.get(self.page_of(place));
+        page.map_or(0, |page| usize::from(page.class.get()))
     }
 
     /// Runs `body` with the contents of the page at `place`, of a class that is held.

@@ -31,8 +31,6 @@ mod resize;
 mod tests;
 mod verify;
 
-use core::cell::Cell;
-
 use super::automaton::{Class, Slot, Transition};
 use super::backing::{Backing, Place, RECORD, Record};
 use super::cells::AtomicU32;
@@ -149,7 +147,7 @@ pub struct SharedCompactFit<L: 'static> {
     /// Locks of pages; none where classes guard the contents.
     pages: &'static [L],
     /// Class by size of record and request, in granules.
-    by_size: &'static [Cell<u8>],
+    by_size: &'static [u8],
     reserve: Guarded<L, Reserve>,
     entries: Entries<AtomicU32>,
     moves: Moves,
@@ -261,7 +259,7 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
     /// The class of a request.
     fn class_for(&self, size: usize, align: usize) -> Result<usize, Refused> {
         let granules = size.saturating_add(RECORD + GRANULE - 1) / GRANULE;
-        let class = self.by_size.get(granules).ok_or(Refused::TooLarge)?.get();
+        let class = *self.by_size.get(granules).ok_or(Refused::TooLarge)?;
         if align <= GRANULE {
             return Ok(usize::from(class));
         }

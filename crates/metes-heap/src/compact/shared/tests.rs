@@ -412,3 +412,12 @@ fn handles_of_the_past_and_of_others_are_refused() {
     assert_eq!(one.allocate(1 << 14, 8), Err(Refused::TooLarge));
     assert_eq!(one.allocate(8, 1 << 14), Err(Refused::Alignment));
 }
+
+/// Heaps may change their threads, and shared ones be used by several.
+const _: fn() = || {
+    fn moves<T: Send>() {}
+    fn shares<T: Send + Sync>() {}
+    moves::<super::super::CompactFit<super::super::Copying>>();
+    shares::<SharedCompactFit<System>>();
+    shares::<Instances<System>>();
+};
