@@ -156,14 +156,14 @@ pub struct SharedCompactFit<L: 'static> {
     align: usize,
 }
 
-// SAFETY: what the cells and the memory hold is accessed as the module says: under the lock of
-// a class, of a page, or of the reserve, or by `&mut self`. What is read without a lock is
-// atomic, or written by nobody after construction (`by_size`).
-unsafe /// A block whose handle has ended: its size, and the number and state of its move, if it was
+/// A block whose handle has ended: its size, and the number and state of its move, if it was
 /// being moved.
 type Withdrawn = (usize, Option<(u32, Under)>);
 
-impl<L: Lock + Sync + 'static> Sync for SharedCompactFit<L> {}
+// SAFETY: what the cells and the memory hold is accessed as the module says: under the lock of
+// a class, of a page, or of the reserve, or by `&mut self`. What is read without a lock is
+// atomic, or written by nobody after construction (`by_size`).
+unsafe impl<L: Lock + Sync + 'static> Sync for SharedCompactFit<L> {}
 // SAFETY: the memory is the heap's alone (contract of `Memory`), and bound to no thread.
 unsafe impl<L: Lock + Send + 'static> Send for SharedCompactFit<L> {}
 
@@ -380,11 +380,7 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
 
     /// Ends the handle of the block at `place`, whose contents are held, and the move of it, if
     /// there is one; its size. `None` when the block is elsewhere.
-    fn withdraw(
-        &self,
-        handle: Handle,
-        place: Place,
-    ) -> Result<Option<Withdrawn>, BadHandle> {
+    fn withdraw(&self, handle: Handle, place: Place) -> Result<Option<Withdrawn>, BadHandle> {
         if !self.entries.stands(handle, place)? {
             return Ok(None);
         }
