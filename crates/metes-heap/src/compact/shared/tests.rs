@@ -69,10 +69,13 @@ impl Random {
     }
 }
 
+/// A block, and the bytes that it is to hold.
+type Held = (Handle, Vec<u8>);
+
 /// What the threads do to the heap that they share; blocks wait in slots and change hands.
 struct Stress<'a> {
     heap: &'a SharedCompactFit<System>,
-    slots: Vec<Mutex<Option<(Handle, Vec<u8>)>>>,
+    slots: Vec<Mutex<Option<Held>>>,
     /// Written as a whole and read as a whole, by all threads at once.
     common: Vec<Handle>,
 }
