@@ -234,8 +234,8 @@ impl Heap for (&Member<'_, System>, &Instances<System>) {
 
 /// A heap of one of the designs.
 enum Built {
-    Unshared(Mutex<CompactFit<Copying>>),
-    Shared(SharedCompactFit<System>),
+    Unshared(Box<Mutex<CompactFit<Copying>>>),
+    Shared(Box<SharedCompactFit<System>>),
     Instances(Instances<System>),
 }
 
@@ -261,13 +261,17 @@ impl Built {
         };
         let threads = setting.threads;
         Ok(match setting.design {
-            Design::Unshared => Built::Unshared(Mutex::new(CompactFit::new(&options, memory)?)),
+            Design::Unshared => {
+                let heap = CompactFit::new(&options, memory)?;
+                Built::Unshared(Box::new(Mutex::new(heap)))
+            }
             Design::Shared(granularity) => {
                 let sharing = Sharing {
                     granularity,
                     threads,
                 };
-                Built::Shared(SharedCompactFit::new(&options, sharing, memory, system)?)
+                let heap = SharedCompactFit::new(&options, sharing, memory, system)?;
+                Built::Shared(Box::new(heap))
             }
             Design::Instances(degree) => {
                 let population = Population {
