@@ -563,10 +563,11 @@ fn corrupt<I: metes_heap::index::Index<Hardened>>(
 #[test]
 fn static_memory_of_a_program_is_initialised() {
     static mut BYTES: [MaybeUninit<u8>; 8192] = [const { MaybeUninit::zeroed() }; 8192];
-    // SAFETY: the only reference there is ever made.
-    let bytes = unsafe { &mut *(&raw mut BYTES) };
+    let start = NonNull::new(&raw mut BYTES).unwrap().cast();
+    // SAFETY: nothing else uses the bytes, and they live as long as the program.
+    let memory = unsafe { Memory::from_raw(start, 8192) };
     let mut heap = Heap::new(Tlsf::<8>::new(), Hardened::new(SECRET));
-    heap.add_region(Memory::from_static(bytes)).unwrap();
+    heap.add_region(memory).unwrap();
     let place = heap.allocate(100, 16).unwrap();
     assert_eq!(free(&mut heap, place), Ok(()));
 }
