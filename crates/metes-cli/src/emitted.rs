@@ -9,10 +9,11 @@ use metes_config::{Config, StoreKind};
 use metes_explore::emit::{self, Options};
 
 use crate::error::Failure;
-use crate::output;
+use crate::{heap, output};
 
 /// Emits a heap below `directory`; the files written.
 pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    heap::need_addresses(config)?;
     if config.store != StoreKind::Tagged {
         return Err(Failure::input(format!(
             "{} keeps its records outside the memory, and code is emitted for heaps with boundary \

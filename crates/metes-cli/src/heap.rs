@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metes_config::Config;
+use metes_config::{Config, StoreKind};
 
 use crate::error::Failure;
 
@@ -13,4 +13,17 @@ pub(crate) fn resolve(text: &str) -> Result<Config, Failure> {
         return metes_config::load(path.join("heap.toml")).map_err(Failure::Heap);
     }
     metes_config::resolve(text).map_err(Failure::Heap)
+}
+
+/// Refuses a heap whose blocks move under a program that knows addresses only.
+pub(crate) fn need_addresses(config: &Config) -> Result<(), Failure> {
+    match config.store {
+        StoreKind::Moving(_) => Err(Failure::input(format!(
+            "{} moves blocks, and an unmodified program holds their addresses: say `moving=no` \
+             (compact-fit:moving=no), or write the program against handles \
+             (metes_heap::compact::CompactFit); `metes replay` tells what memory it would take",
+            config.name()
+        ))),
+        _ => Ok(()),
+    }
 }

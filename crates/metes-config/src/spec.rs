@@ -10,7 +10,7 @@ use metes_heap::{Description, IndexKind};
 
 use crate::error::{Error, Source};
 use crate::fields::{Field, Fields, Value};
-use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names};
+use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names, partition};
 
 /// Reads a spec; `source` is what errors call the text.
 pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
@@ -29,6 +29,14 @@ pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
         }
     }
     let mut fields = Fields::new(source, format!("`{name}`"), name_at.clone(), items);
+    if name == partition::NAME {
+        let compact = partition::read(name_at, &mut fields)?;
+        fields.finish()?;
+        return Ok(Config {
+            store: compact.store,
+            ..Config::of(compact.describe())
+        });
+    }
     let (index, limits) = names::read(name, name_at, &mut fields)?;
     let heap = of(index, limits);
     heap.validate(GEOMETRY.granule, GEOMETRY.header)

@@ -123,6 +123,7 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                 general: List::from_slice(&general),
                 dedicated: List::EMPTY,
                 objects: List::EMPTY,
+                partition: None,
             };
             for (size, (order, links)) in dedicated {
                 let size = size * 16;

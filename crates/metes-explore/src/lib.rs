@@ -19,6 +19,7 @@ mod events;
 mod fixed_sizes;
 mod hierarchy;
 mod least;
+pub mod moving;
 mod outcome;
 mod output;
 mod pareto;

@@ -14,6 +14,14 @@ use crate::{heap, output};
 
 pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
     let config = heap::resolve(&arguments.heap)?;
+    if let Some(partition) = config.heap.partition {
+        return Err(Failure::input(format!(
+            "{}: no bound is computed for size classes in pages (of {} bytes here): ask for the \
+             general heap alone",
+            config.name(),
+            partition.page
+        )));
+    }
     let mut demand = Demand::new(arguments.live, arguments.max_block, arguments.min_block);
     if arguments.resizes {
         demand = demand.resizing();

@@ -1,5 +1,8 @@
 //! `metes replay`.
 
+mod moving;
+
+use metes_config::StoreKind;
 use metes_explore::{LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena};
 use serde_json::{Value, json};
 
@@ -12,6 +15,9 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     let config = heap::resolve(&arguments.heap)?;
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
+    if let StoreKind::Moving(blocks) = config.store {
+        return moving::run(arguments, &config, blocks, &events, json);
+    }
     let description = &config.heap;
     let name = config.name();
     let hierarchy = match &arguments.levels {
@@ -115,7 +121,7 @@ pub(crate) fn options_of(config: &metes_config::Config) -> Options {
 
 /// One region of `arena` bytes.
 fn fix(options: &mut Options, config: &metes_config::Config, arena: u64) -> Result<(), Failure> {
-    if config.heap.general.len() > 1 || !config.heap.objects.is_empty() {
+    if config.heap.general.len() > 1 || !config.heap.slabs().is_empty() {
         return Err(Failure::input(format!(
             "{} has several pools, and --arena is for heaps of one: leave it out and look at \
              `smallest_arena`",

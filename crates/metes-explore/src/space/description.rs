@@ -31,7 +31,7 @@ use metes_heap::{Fit, Links, Order};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::values::{Count, Depth, Family, Item, MaxFit, Probes, Set, Size, Values, Word};
+use super::values::{Count, Depth, Factor, Family, Item, MaxFit, Page, Probes, Set, Size, Values, Word};
 
 /// Values of a parameter where the file gives some.
 pub(super) type Given<T> = Option<Spanned<Values<T>>>;
@@ -46,6 +46,7 @@ pub struct SpaceDescription {
     pub(super) buddy: BuddyValues,
     pub(super) dedicated: DedicatedValues,
     pub(super) objects: ObjectValues,
+    pub(super) partition: PartitionValues,
     pub(super) coalescing: CoalescingValues,
     pub(super) splitting: SplittingValues,
     pub(super) arena: ArenaValues,
@@ -107,6 +108,24 @@ pub(super) struct ObjectValues {
     pub(super) count: Given<Count>,
     pub(super) sizes: Given<Size>,
     pub(super) slab: Given<Size>,
+}
+
+/// Pages of size classes: compact-fit without compaction.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct PartitionValues {
+    pub(super) page: Given<Page>,
+    pub(super) smallest: Given<Size>,
+    pub(super) largest: Given<Size>,
+    pub(super) factor: Given<Factor>,
+}
+
+impl PartitionValues {
+    /// Whether the section says anything.
+    pub(super) fn given(&self) -> bool {
+        let sizes = self.smallest.is_some() || self.largest.is_some();
+        sizes || self.page.is_some() || self.factor.is_some()
+    }
 }
 
 /// Which general pools merge, and how far.
@@ -406,6 +425,10 @@ impl SpaceDescription {
         put(&mut text, "objects.count", &self.objects.count);
         put(&mut text, "objects.sizes", &self.objects.sizes);
         put(&mut text, "objects.slab", &self.objects.slab);
+        put(&mut text, "partition.page", &self.partition.page);
+        put(&mut text, "partition.smallest", &self.partition.smallest);
+        put(&mut text, "partition.largest", &self.partition.largest);
+        put(&mut text, "partition.factor", &self.partition.factor);
         put(&mut text, "coalescing.pools", &self.coalescing.pools);
         put(&mut text, "coalescing.up_to", &self.coalescing.up_to);
         put(&mut text, "splitting.pools", &self.splitting.pools);

@@ -169,6 +169,7 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
                 general: List::from_slice(&general),
                 dedicated: List::from_slice(&dedicated),
                 objects: List::from_slice(&objects),
+                partition: None,
             }
         })
 }

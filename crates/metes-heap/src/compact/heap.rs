@@ -639,7 +639,8 @@ impl<B: Backing> CompactFit<B> {
         Ok(())
     }
 
-    pub(super) fn backing(&self) -> &B {
+    /// What the page-blocks are made of.
+    pub fn backing(&self) -> &B {
         &self.backing
     }
 
