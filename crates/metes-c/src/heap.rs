@@ -315,6 +315,9 @@ fn read(spec: &str) -> Result<(IndexKind, Limits, StoreKind), String> {
         return Err(format!("a spec has at most {SPEC} characters"));
     }
     let Config { heap, store, .. } = metes_config::spec(spec).map_err(|error| error.one_line())?;
+    if heap.partition.is_some() {
+        return Err("compact-fit is not made by `metes_init`: use `metes_compact_init`".to_owned());
+    }
     if !store.inside() {
         return Err(
             "a heap in given memory keeps its records there: leave out `store`, or give \

@@ -103,6 +103,7 @@ fn lines() -> Description {
         general: List::from_slice(&[near, main]),
         dedicated: List::EMPTY,
         objects: List::EMPTY,
+        partition: None,
     }
 }
 
@@ -145,6 +146,7 @@ fn heap(sizes: &[usize], scratchpad: bool, limits: Limits) -> Description {
         general,
         dedicated: List::from_slice(&dedicated),
         objects: List::EMPTY,
+        partition: None,
     }
 }
 

@@ -9,10 +9,11 @@ use metes_config::{Config, StoreKind};
 use metes_explore::emit::{self, Options};
 
 use crate::error::Failure;
-use crate::output;
+use crate::{heap, output};
 
 /// Emits a heap below `directory`; the files written.
 pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    heap::need_addresses(config)?;
     if config.store == StoreKind::Hardened {
         return Err(Failure::input(format!(
             "{} is not emitted: the verification is in the library alone, so use `metes run`, \

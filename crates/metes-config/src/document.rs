@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use metes_heap::compact::Partition;
 use metes_heap::description::{
     DEDICATED, DedicatedPool, GENERAL, General, LEVELS, List, ObjectPoolKind,
 };
@@ -15,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Source, suggest};
 use crate::fields::{Field, Fields, Value};
-use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
+use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names, partition};
 
 /// What indexes of hosts are laid out for.
 const LARGEST_LEVEL: usize = 1 << 36;
@@ -33,7 +34,7 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         source.error(at, error.message().replace('\n', ", "), None)
     })?;
     let document = document.get_ref();
-    let sections = ["heap", "pool", "arena", "level"];
+    let sections = ["heap", "pool", "partition", "arena", "level"];
     let stranger = document
         .keys()
         .filter(|key| !sections.contains(&key.get_ref().as_ref()))
@@ -50,16 +51,35 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         Some(table) => reader.arena(table)?,
         None => Arena::default(),
     };
-    let named = match reader.table(document, "heap")? {
-        Some(table) => Some(reader.heap(table)?),
-        None => None,
+    let Named {
+        store,
+        general,
+        mut partition,
+    } = match reader.table(document, "heap")? {
+        Some(table) => reader.heap(table)?,
+        None => Named::default(),
     };
     let pools = reader.tables(document, "pool")?;
-    let (store, general) = match named {
-        Some((store, general)) => (store, general),
-        None => (StoreKind::Tagged, None),
-    };
-    let heap = reader.pools(general, &pools, &levels)?;
+    let mut heap = reader.pools(general, &pools, &levels)?;
+    if let Some(table) = reader.table(document, "partition")? {
+        let at = table.1.clone();
+        if partition.is_some() {
+            let message = "`[heap]` already gives the partition: leave out one of them";
+            return Err(source.error(at, message, None));
+        }
+        partition = Some((reader.partition(table)?, at));
+    }
+    if let Some((partition, at)) = partition {
+        heap.partition = Some(partition);
+        let moving = matches!(store, StoreKind::Moving(_));
+        if moving && (!pools.is_empty() || !levels.is_empty()) {
+            let message = "compact-fit whose blocks move has neither pools nor memory levels \
+                           beside it: leave them out, or say `moving = \"no\"`";
+            return Err(source.error(at, message, None));
+        }
+        heap.validate(GEOMETRY.granule, GEOMETRY.header)
+            .map_err(|why| source.error(at, why.to_string(), None))?;
+    }
     let config = Config {
         heap,
         store,
@@ -70,6 +90,14 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         crate::levels::verify(&config, level).map_err(|why| source.error(at, why, None))?;
     }
     Ok(config)
+}
+
+/// What `[heap]` says.
+#[derive(Default)]
+struct Named {
+    store: StoreKind,
+    general: Option<(General, At)>,
+    partition: Option<(Partition, At)>,
 }
 
 struct Reader<'a> {
@@ -193,9 +221,31 @@ impl<'a> Reader<'a> {
         Ok((levels, places))
     }
 
+    /// `[partition]`: size classes in front of the pools.
+    fn partition(&self, table: Item<'_, '_>) -> Result<Partition, Error> {
+        let mut fields = self.fields(&table, "the partition");
+        let at = fields.at();
+        let read = partition::read_partition(&mut fields, partition::STILL, at, 0)?;
+        fields.finish()?;
+        Ok(read)
+    }
+
     /// `[heap]`: store, and the general pool if it is named there.
-    fn heap(&self, table: Item<'_, '_>) -> Result<(StoreKind, Option<(General, At)>), Error> {
+    fn heap(&self, table: Item<'_, '_>) -> Result<Named, Error> {
         let mut fields = self.fields(&table, "the heap");
+        if let Some((name, at)) = fields.text("name")? {
+            if name == partition::NAME {
+                fields.call(format!("`{name}`"));
+                let compact = partition::read(at.clone(), &mut fields)?;
+                fields.finish()?;
+                return Ok(Named {
+                    store: compact.store,
+                    general: Some((compact.behind, at.clone())),
+                    partition: Some((compact.partition, at)),
+                });
+            }
+            fields = self.fields(&table, "the heap");
+        }
         let store = fields.choice("store", &STORES)?;
         let general = match fields.text("name")? {
             None => None,
@@ -211,7 +261,11 @@ impl<'a> Reader<'a> {
         };
         fields.finish()?;
         let store = store.map_or(StoreKind::Tagged, |(store, _)| store);
-        Ok((store, general))
+        Ok(Named {
+            store,
+            general,
+            partition: None,
+        })
     }
 
     fn pools(
@@ -375,6 +429,7 @@ impl Pools {
             general,
             dedicated,
             objects,
+            partition: None,
         })
     }
 

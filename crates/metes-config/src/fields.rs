@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use metes_heap::compact::Kappa;
+
 use crate::error::{Error, Source, suggest};
 use crate::quantity::{read_percent, read_size};
 
@@ -187,6 +189,41 @@ impl<'a> Fields<'a> {
                 Err(self.wrong(&field, &format!("a percentage of at least {least}")))
             }
             None => Err(self.wrong(&field, &format!("a percentage from {least} to {most}"))),
+        }
+    }
+
+    /// A decimal fraction with at most three places, in thousandths.
+    pub(crate) fn thousandths(&mut self, key: &'static str) -> Found<u32> {
+        let Some(field) = self.take(key) else {
+            return Ok(None);
+        };
+        let number = match &field.value {
+            Value::Integer(number) => Some(*number as f64),
+            Value::Float(number) => Some(*number),
+            Value::Text(text) => text.trim().parse().ok(),
+            Value::Other(_) => None,
+        };
+        let thousandths = number.map(|number| number * 1000.0);
+        let whole =
+            |number: &f64| (0.0..=1e6).contains(number) && (number - number.round()).abs() < 1e-6;
+        match thousandths.filter(whole) {
+            Some(number) => Ok(Some((number.round() as u32, field.at))),
+            None => Err(self.wrong(&field, "a number up to 1000 with three decimal places")),
+        }
+    }
+
+    /// The partial compaction bound of compact-fit.
+    pub(crate) fn kappa(&mut self, key: &'static str) -> Found<Kappa> {
+        let Some((word, at)) = self.word_or_number(key)? else {
+            return Ok(None);
+        };
+        match (word.as_str(), word.parse()) {
+            ("inf", _) => Ok(Some((Kappa::Infinite, at))),
+            (_, Ok(limit)) if limit < u32::MAX => Ok(Some((Kappa::Finite(limit), at))),
+            _ => Err(self.error(
+                at,
+                format!("`{key}` must be a number or `inf`, not `{word}`"),
+            )),
         }
     }
 

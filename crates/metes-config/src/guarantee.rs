@@ -6,6 +6,7 @@
 use std::fmt;
 
 use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry};
+use metes_heap::compact::{MOVES, Options, Partition};
 use metes_heap::index::Index;
 use metes_heap::{AnyIndex, ByHandle, Ledger, store};
 
@@ -42,6 +43,20 @@ impl std::error::Error for GuaranteeError {}
 /// # Errors
 /// [`GuaranteeError`] where there is none to compute.
 pub fn guarantee(config: &Config, demand: &Demand) -> Result<Bound, GuaranteeError> {
+    if let StoreKind::Moving(moving) = config.store
+        && let Some(partition) = config.heap.partition
+    {
+        let options = Options {
+            partition,
+            kappa: moving.kappa,
+            increment: moving.increment,
+        };
+        return bounds::compact::moving(&options, MOVES as u64, demand)
+            .map_err(GuaranteeError::Bound);
+    }
+    if let Some(partition) = config.heap.partition {
+        return partitioned(config, &partition, demand);
+    }
     let shape = match config.store {
         StoreKind::Hardened => store::Geometry::hardened(8),
         _ => GEOMETRY,
@@ -68,6 +83,39 @@ pub fn guarantee(config: &Config, demand: &Demand) -> Result<Bound, GuaranteeErr
             .unwrap_or(u64::MAX)
             .max(span.saturating_mul(2));
     }
+}
+
+/// The guarantee of size classes in pages in front of a general heap: each serves its sizes,
+/// and the sum suffices.
+fn partitioned(
+    config: &Config,
+    partition: &Partition,
+    demand: &Demand,
+) -> Result<Bound, GuaranteeError> {
+    let largest = partition.largest as u64;
+    let mut behind = config.clone();
+    behind.heap.partition = None;
+    if demand.smallest > largest {
+        return guarantee(&behind, demand);
+    }
+    let mut classes = *demand;
+    classes.largest = demand.largest.min(largest);
+    let mut bound =
+        bounds::compact::page_blocks(partition, &classes).map_err(GuaranteeError::Bound)?;
+    if demand.largest > largest {
+        let mut rest = *demand;
+        rest.smallest = largest + 1;
+        let rest = guarantee(&behind, &rest)?;
+        bound.heap_bytes = bound
+            .heap_bytes
+            .zip(rest.heap_bytes)
+            .map(|(classes, rest)| classes + rest);
+        bound.outside_bytes += rest.outside_bytes;
+        bound.time = rest.time;
+        bound.others = [bound.used.take(), rest.used, None];
+        bound.note = rest.note.or(Some("the sum of both parts below"));
+    }
+    Ok(bound)
 }
 
 /// Most list heads of a pool of this heap in a memory of `span` bytes; None if

@@ -23,7 +23,7 @@ pub(crate) fn verify(config: &Config, level: usize) -> Result<(), String> {
         StoreKind::Hardened => Geometry::hardened(8),
         _ => Geometry::out_of_band(GEOMETRY.granule),
     };
-    let objects = ObjectPools::new(&config.heap.objects, &mut [], &mut []);
+    let objects = ObjectPools::new(&config.heap.slabs(), &mut [], &mut []);
     let store = |_| Ledger::new(&mut [], ByHandle, geometry);
     let mut heap = Composite::describe(&config.heap, store, objects);
     let mut needed = 0_usize;

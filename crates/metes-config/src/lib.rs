@@ -28,6 +28,7 @@ mod guarantee;
 mod handles;
 mod levels;
 mod names;
+mod partition;
 mod quantity;
 mod spec;
 mod write;
@@ -36,6 +37,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use metes_heap::compact::Kappa;
 use metes_heap::description::{General, LEVELS, List};
 use metes_heap::{Description, Geometry};
 
@@ -66,6 +68,18 @@ pub enum StoreKind {
     LedgerDirect,
     /// Outside the memory, found by hash.
     LedgerHashed,
+    /// Behind handles: compact-fit, whose blocks move. The heap is the description's
+    /// partition; there is nothing behind it.
+    Moving(Moving),
+}
+
+/// How the blocks of compact-fit move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Moving {
+    /// The partial compaction bound κ of every size class.
+    pub kappa: Kappa,
+    /// The compaction increment ι in bytes; `None` moves at once.
+    pub increment: Option<usize>,
 }
 
 impl StoreKind {

@@ -31,9 +31,6 @@ pub(crate) const NAMES: [&str; 12] = [
     "ose",
 ];
 
-/// Heaps of the field that have a name here but no implementation yet.
-pub(crate) const NOT_BUILT: [&str; 1] = ["compact-fit"];
-
 const FITS: [(&str, Fit); 5] = [
     ("first", Fit::First),
     ("next", Fit::Next),
@@ -250,13 +247,8 @@ pub(crate) fn unknown(name: &str, at: Range<usize>, fields: &Fields<'_>) -> Erro
         );
         return fields.error(at, message);
     }
-    if NOT_BUILT.contains(&name) {
-        let message = format!("Metes knows `{name}` but does not build it yet");
-        let mut error = fields.error(at, message);
-        error.help = Some(format!("built are: {}", NAMES.join(", ")));
-        return error;
-    }
-    fields.no_such(at, format!("there is no heap named `{name}`"), name, NAMES)
+    let known = NAMES.into_iter().chain([crate::partition::NAME]);
+    fields.no_such(at, format!("there is no heap named `{name}`"), name, known)
 }
 
 /// The name of an index and those parameters that differ from its defaults.

@@ -10,12 +10,20 @@ use metes_heap::{Description, IndexKind};
 
 use crate::error::{Error, Source};
 use crate::fields::{Field, Fields, Value};
-use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names};
+use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names, partition};
 
 /// Reads a spec; `source` is what errors call the text.
 pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
     let source = Source { name: source, text };
     let (name, mut fields) = split(source)?;
+    if name == partition::NAME {
+        let compact = partition::read(0..name.len(), &mut fields)?;
+        fields.finish()?;
+        return Ok(Config {
+            store: compact.store,
+            ..Config::of(compact.describe())
+        });
+    }
     let (index, limits) = names::read(name, 0..name.len(), &mut fields)?;
     let heap = of(index, limits);
     heap.validate(GEOMETRY.granule, GEOMETRY.header)

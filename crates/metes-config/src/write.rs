@@ -10,13 +10,20 @@ use metes_heap::{Description, IndexKind};
 
 use crate::document::ranged;
 use crate::quantity::{spell_size, write_size};
-use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names};
+use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names, partition};
 
 /// Keys whose values are numbers in TOML; all others are strings.
 const NUMBERS: [&str; 5] = ["depth", "max_fit", "second_level", "probes", "keep_up_to"];
 
 pub(crate) fn to_toml(config: &Config) -> String {
     let mut text = String::new();
+    if let (StoreKind::Moving(moving), Some(own)) = (config.store, &config.heap.partition) {
+        text.push_str("[heap]\nname = \"compact-fit\"\n");
+        for (key, value) in partition::write_moving(&moving, own) {
+            line(&mut text, key, &quoted(&value));
+        }
+        return text;
+    }
     let only = only_general(&config.heap).filter(|pool| pool.level == 0);
     if only.is_some() || config.store != StoreKind::Tagged {
         text.push_str("[heap]\n");
@@ -40,6 +47,12 @@ pub(crate) fn to_toml(config: &Config) -> String {
     for level in &config.levels {
         section(&mut text, "[[level]]");
         write_level(&mut text, level);
+    }
+    if let Some(own) = &config.heap.partition {
+        section(&mut text, "[partition]");
+        for (key, value) in partition::write_partition(own, partition::STILL) {
+            line(&mut text, key, &quoted(&value));
+        }
     }
     for pool in config.heap.objects.iter() {
         section(&mut text, "[[pool]]");
@@ -204,26 +217,46 @@ fn store_word(store: StoreKind) -> &'static str {
 pub(crate) fn spec(config: &Config) -> Option<String> {
     let heap = &config.heap;
     let pool = only_general(heap)?;
+    if let (StoreKind::Moving(moving), Some(own)) = (config.store, &heap.partition) {
+        return Some(with(
+            partition::NAME,
+            &partition::write_moving(&moving, own),
+        ));
+    }
     let plain = heap.dedicated.is_empty()
         && heap.objects.is_empty()
         && pool.level == 0
         && pool.up_to == usize::MAX
         && config.levels.is_empty()
         && config.arena == Arena::default();
-    plain.then(|| spell(&pool, config.store))
+    match heap.partition {
+        _ if !plain => None,
+        None => Some(spell(&pool, config.store)),
+        Some(own) if config.store == StoreKind::Tagged => {
+            let parameters = partition::write(&own, &pool)?;
+            Some(with(partition::NAME, &parameters))
+        }
+        Some(_) => None,
+    }
 }
 
-fn spell(pool: &General, store: StoreKind) -> String {
-    let (mut text, mut parameters) = names::write(pool.index, pool.limits);
-    if store != StoreKind::Tagged {
-        parameters.push(("store", store_word(store).to_owned()));
-    }
+/// A name with parameters behind it.
+fn with(name: &str, parameters: &[(&'static str, String)]) -> String {
+    let mut text = name.to_owned();
     for (number, (key, value)) in parameters.iter().enumerate() {
         let separator = if number == 0 { ':' } else { ',' };
         let value = value.replace(' ', "");
         let _ = write!(text, "{separator}{key}={value}");
     }
     text
+}
+
+fn spell(pool: &General, store: StoreKind) -> String {
+    let (text, mut parameters) = names::write(pool.index, pool.limits);
+    if store != StoreKind::Tagged {
+        parameters.push(("store", store_word(store).to_owned()));
+    }
+    with(&text, &parameters)
 }
 
 /// A name for people: the spec, with the pools in front of it.
@@ -233,6 +266,14 @@ pub(crate) fn name(config: &Config) -> String {
         let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
         sizes.join("/")
     };
+    if let Some(own) = &config.heap.partition {
+        if let Some(spec) = spec(config) {
+            return spec;
+        }
+        let mut parameters = vec![("moving", "no".to_owned())];
+        parameters.extend(partition::write_partition(own, partition::STILL));
+        parts.push(with(partition::NAME, &parameters));
+    }
     if !config.heap.objects.is_empty() {
         let list = sizes(&mut config.heap.objects.iter().map(|pool| pool.size));
         parts.push(format!("objects {list}"));

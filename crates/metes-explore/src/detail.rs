@@ -4,8 +4,8 @@
 //! Invariant: the parts add up. The accesses of all pools and causes are those
 //! of [`Replay`](crate::Replay), and a pool's shares make up its footprint.
 
-use metes_heap::Geometry;
 use metes_heap::description::{Description, GENERAL, LEVELS};
+use metes_heap::{Geometry, Slabs};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};
@@ -16,6 +16,8 @@ use crate::run::{Held, Totals, step};
 
 /// Number of the object pools among the parts; before it stand the general pools.
 pub(crate) const SLABS: usize = GENERAL;
+/// What the part is called that has slabs: object pools, or the classes of a partition.
+const SLAB_PARTS: [&str; 2] = ["object pools", "size classes"];
 /// About as many points of a heap's curve, and of one pool's.
 const POINTS: (usize, usize) = (800, 300);
 
@@ -91,11 +93,15 @@ impl Detail {
                 ..Part::default()
             });
         }
-        if let Some(pool) = description.objects.iter().next() {
-            let level = pool.level;
+        let slabs = description.slabs();
+        if !slabs.is_empty() {
+            let name = match slabs {
+                Slabs::Pools(_) => SLAB_PARTS[0],
+                Slabs::Classes(_) => SLAB_PARTS[1],
+            };
             parts.push(Part {
-                name: "object pools".to_owned(),
-                level,
+                name: name.to_owned(),
+                level: slabs.level(),
                 ..Part::default()
             });
         }
@@ -119,7 +125,7 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
     let general = detail
         .parts
         .iter()
-        .filter(|part| part.name != "object pools")
+        .filter(|part| !SLAB_PARTS.contains(&part.name.as_str()))
         .count();
     let number = |part: usize| if part < general { part } else { SLABS };
     let place_of = |offset: u64| match offset & SLAB_BIT {

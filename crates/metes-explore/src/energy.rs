@@ -209,7 +209,8 @@ impl Hierarchy {
 /// The levels that a valid heap has pools in, some of them more than once.
 fn levels_of(heap: &Description) -> Vec<usize> {
     // Object pools share a range of slabs and so a level.
-    let slabs = heap.objects.iter().next().map(|pool| pool.level);
+    let slabs = heap.slabs();
+    let slabs = (!slabs.is_empty()).then(|| slabs.level());
     let general = heap.general.iter().map(|pool| pool.level);
     general.chain(slabs).map(usize::from).collect()
 }

@@ -21,6 +21,7 @@ mod fixed_sizes;
 mod handles;
 mod hierarchy;
 mod least;
+pub mod moving;
 mod outcome;
 mod output;
 mod pareto;

@@ -278,12 +278,14 @@ impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
 #[derive(Default)]
 struct Meter {
     used: Vec<u32>,
+    /// Whether a word says which words of a bitmap are not full.
+    summarised: bool,
     reads: u64,
     writes: u64,
 }
 
-/// Words of a slab's record: bitmap, the two links, count and pool.
-const SLAB_WORDS: u64 = SLOTS as u64 / 64 + 2;
+/// Words of a bitmap without a summary.
+const PLAIN_WORDS: u64 = SLOTS as u64 / 64;
 
 impl Meter {
     #[inline(always)]
@@ -291,14 +293,23 @@ impl Meter {
         if slab >= self.used.len() {
             self.used.resize(slab + 1, 0);
         }
-        // The table from size to pool, the pool's list, and the bitmap up to the
-        // first free slot; the bitmap word and the count are written.
-        self.reads += 2 + slot as u64 / 64 + 1 + 1;
-        self.writes += 2;
+        // The table from size to pool, the pool's list, the summary or the bitmap up
+        // to the first free slot, the count; what changes is written.
+        let searched = match self.summarised {
+            true => 2,
+            false => slot as u64 / 64 + 1,
+        };
+        self.reads += 3 + searched;
+        self.writes += 2 + u64::from(self.summarised);
         if self.used[slab] == 0 {
-            // Taken from the empty ones or new, written whole, put in front.
+            // Taken from the empty ones or new, its bitmap, two links, count and
+            // pool written, put in front.
+            let bitmap = match self.summarised {
+                true => 1 + u64::from(slots).div_ceil(64),
+                false => PLAIN_WORDS,
+            };
             self.reads += 3;
-            self.writes += 1 + SLAB_WORDS + 3;
+            self.writes += 1 + bitmap + 2 + 3;
         }
         self.used[slab] += 1;
         if self.used[slab] == slots {
@@ -309,9 +320,10 @@ impl Meter {
 
     #[inline(always)]
     fn freed(&mut self, slab: usize, slots: u32) {
-        // The slab's pool, the pool's slot size, the bitmap word, the count.
-        self.reads += 4;
-        self.writes += 2;
+        // The slab's pool, the pool's slot size, the bitmap word and what sums it up,
+        // the count.
+        self.reads += 4 + u64::from(self.summarised);
+        self.writes += 2 + u64::from(self.summarised);
         let full = self.used[slab] == slots;
         self.used[slab] -= 1;
         if self.used[slab] == 0 {
@@ -354,7 +366,10 @@ impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
             slab: composite.objects().slab_bytes(),
             composite,
             supply: Supply { arena, levels },
-            meter: Meter::default(),
+            meter: Meter {
+                summarised: description.slabs().summarised(),
+                ..Meter::default()
+            },
         })
     }
 

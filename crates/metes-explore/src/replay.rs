@@ -11,15 +11,14 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use metes_heap::description::{GENERAL, IndexKind, LEVELS, List, OBJECTS, ObjectPoolKind};
+use metes_heap::description::{GENERAL, IndexKind, LEVELS, List};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::ChosenList;
 use metes_heap::index::{Index, Limits};
-use metes_heap::objects::SLOTS;
 use metes_heap::{
     Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, Lea, ObjectPools,
-    Record, Slab,
+    Record, Slabs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -154,13 +153,13 @@ type Trace = (usize, usize);
 /// its limits on merging and splitting.
 type Cutting = (Trace, List<Limits, GENERAL>);
 /// What decides how many slabs its object pools take.
-type Objects = (Trace, List<ObjectPoolKind, OBJECTS>);
+type Objects = (Trace, Slabs);
 
 /// Replays traces, with arrays that are used again.
 #[derive(Debug, Default)]
 pub struct Replayer {
     records: Vec<Record>,
-    slabs: Vec<Slab>,
+    slabs: Vec<usize>,
     slack: Vec<u16>,
     /// Records a pool, and slabs, where more than usual were needed, so that of many such
     /// heaps only the first is replayed again.
@@ -208,7 +207,7 @@ impl Replayer {
         let Totals { events: count, .. } = measured.totals;
         let totals = measured.totals;
         let header = Geometry::tagged(8).header as u64;
-        let in_general = if description.objects.is_empty() {
+        let in_general = if description.slabs().is_empty() {
             totals.peak_blocks
         } else {
             general_peak(description, events)
@@ -287,8 +286,9 @@ impl Replayer {
         let cutting = (trace, List::from_slice(&limits));
         let usual = HEADS + 2 * events.slots() + 64;
         let mut records = self.records_needed.get(&cutting).copied().unwrap_or(usual);
-        let objects = (trace, description.objects);
-        let mut slabs = match description.objects.is_empty() {
+        let cut = description.slabs();
+        let objects = (trace, cut);
+        let mut slabs = match cut.is_empty() {
             true => 0,
             false => {
                 let usual = events.slots() / 16 + 64;
@@ -298,26 +298,22 @@ impl Replayer {
         loop {
             let pools = description.general.len();
             grow(&mut self.records, records * pools, Record::SPARE);
-            grow(&mut self.slabs, slabs, Slab::UNUSED);
-            grow(&mut self.slack, slabs * SLOTS, 0);
+            let (words, slots) = (cut.memory_words(slabs), slabs * cut.slots());
+            grow(&mut self.slabs, words, 0);
+            grow(&mut self.slack, slots, 0);
             let mut setup = Setup {
                 events,
                 options,
                 records: &mut self.records[..records * pools],
-                slabs: &mut self.slabs[..slabs],
-                slack: &mut self.slack[..slabs * SLOTS],
+                slabs: &mut self.slabs[..words],
+                slack: &mut self.slack[..slots],
                 walks: self.walks || !quick::serves(&options.arena, events.len()),
             };
             let measured = setup.build(description, go);
             let exhausted = self.records[..records * pools]
                 .chunks(records)
                 .any(|part| part.last() != Some(&Record::SPARE));
-            let slab_bytes = description
-                .objects
-                .iter()
-                .next()
-                .map_or(1, |pool| pool.slab);
-            let all_slabs = slabs != 0 && measured.slabs as usize / slab_bytes >= slabs;
+            let all_slabs = slabs != 0 && measured.slabs as usize / cut.bytes() >= slabs;
             if !exhausted && !all_slabs {
                 return measured;
             }
@@ -342,12 +338,7 @@ fn grow<T: Clone>(array: &mut Vec<T>, length: usize, fill: T) {
 /// Most blocks that lie in general pools at once.
 fn general_peak(description: &Description, events: &Events) -> u64 {
     use crate::events::Operation;
-    let largest = description
-        .objects
-        .iter()
-        .map(|pool| pool.size)
-        .max()
-        .unwrap_or(0);
+    let largest = description.slabs().largest();
     let mut general = vec![false; events.slots()];
     let (mut blocks, mut peak) = (0_u64, 0);
     for event in events.as_slice() {
@@ -411,7 +402,7 @@ struct Setup<'s, 'e> {
     events: &'e Events,
     options: &'e Options,
     records: &'s mut [Record],
-    slabs: &'s mut [Slab],
+    slabs: &'s mut [usize],
     slack: &'s mut [u16],
     walks: bool,
 }
@@ -424,7 +415,7 @@ impl Setup<'_, '_> {
         let (Some(pool), None) = (general.next(), general.next()) else {
             return self.many(description, go);
         };
-        if !description.objects.is_empty() {
+        if !description.slabs().is_empty() {
             return self.many(description, go);
         }
         let limits = pool.limits;
@@ -513,7 +504,7 @@ impl Setup<'_, '_> {
     {
         let length = self.records.len() / description.general.len().max(1);
         let mut parts = self.records.chunks_mut(length.max(1));
-        let objects = ObjectPools::new(&description.objects, self.slabs, self.slack);
+        let objects = ObjectPools::new(&description.slabs(), self.slabs, self.slack);
         let composite = Composite::describe_with(
             description,
             index,

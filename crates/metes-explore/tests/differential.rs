@@ -10,8 +10,7 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 
 use metes_explore::{Arena, Events, Operation, Options, Placements, Replayer};
-use metes_heap::objects::SLOTS;
-use metes_heap::{Composite, Description, Memory, ObjectPools, Slab, Sources, Spot, Tagged};
+use metes_heap::{Composite, Description, Memory, ObjectPools, Sources, Spot, Tagged};
 use proptest::prelude::*;
 
 /// Reserved bytes a pool; no trace of these tests needs more.
@@ -73,9 +72,10 @@ struct Ran {
 fn in_memory(description: &Description, events: &Events) -> Ran {
     let count = description.general.len();
     let ranges: Vec<Range> = (0..count).map(|_| Range::reserve()).collect();
-    let mut slabs = vec![Slab::UNUSED; 4096];
-    let mut slack = vec![0; slabs.len() * SLOTS];
-    let objects = ObjectPools::new(&description.objects, &mut slabs, &mut slack);
+    let cut = description.slabs();
+    let mut slabs = vec![0; cut.memory_words(4096)];
+    let mut slack = vec![0; 4096 * cut.slots()];
+    let objects = ObjectPools::new(&cut, &mut slabs, &mut slack);
     let mut heap = Composite::describe(description, |_| <Tagged>::new(), objects);
     let mut sources = Reserved { used: [0; 4] };
     for (pool, range) in ranges.iter().enumerate() {
@@ -181,7 +181,7 @@ proptest! {
         prop_assert_eq!(replay.peak_live, ran.peak_live as u64);
         // What a heap holds at its peak it must have taken from the system.
         prop_assert!(replay.footprint >= replay.peak_live);
-        if description.objects.is_empty() && replay.failed == 0 {
+        if description.slabs().is_empty() && replay.failed == 0 {
             let least = blocks_at_peak(&events) as u64 + replay.control_bytes;
             prop_assert!(replay.footprint >= least, "{} < {least}", replay.footprint);
         }

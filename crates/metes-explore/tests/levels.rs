@@ -26,6 +26,7 @@ fn near_and_far() -> Description {
         general: List::from_slice(&[general(64, 0), general(usize::MAX, 1)]),
         dedicated: List::EMPTY,
         objects: List::EMPTY,
+        partition: None,
     }
 }
 
@@ -161,6 +162,7 @@ fn anywhere() -> impl Strategy<Value = Description> {
             general: List::EMPTY,
             dedicated: List::EMPTY,
             objects: List::EMPTY,
+            partition: None,
         };
         for pool in heap.general.iter() {
             moved.general.push(General {

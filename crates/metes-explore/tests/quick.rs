@@ -128,6 +128,7 @@ fn searching() -> impl Strategy<Value = Description> {
                 general: List::from_slice(&[general]),
                 dedicated: List::from_slice(&dedicated),
                 objects: List::EMPTY,
+                partition: None,
             }
         },
     )

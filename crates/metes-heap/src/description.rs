@@ -10,13 +10,14 @@
 //! those of dedicated pools; all object pools lie in one memory level, and a
 //! dedicated pool lies in that of the general pool which serves its size.
 
+use crate::compact::{Partition, Unfit};
 use crate::composite::Sizes;
 use crate::index::Limits;
 use crate::index::fixed::SizeTable;
 use crate::index::lea::LARGEST_KEPT;
 use crate::index::links::Links;
 use crate::index::list::{Fit, Order};
-use crate::objects;
+use crate::objects::{self, Slabs};
 
 /// Most dedicated pools in one heap.
 pub const DEDICATED: usize = 16;
@@ -204,6 +205,9 @@ pub struct Description {
     pub dedicated: List<DedicatedPool, DEDICATED>,
     /// Slabs in front of both, by rising size.
     pub objects: List<ObjectPoolKind, OBJECTS>,
+    /// In place of object pools, pages of size classes for requests up to their
+    /// largest: non-compacting compact-fit, in the nearest level.
+    pub partition: Option<Partition>,
 }
 
 /// Why a description is not a heap.
@@ -232,6 +236,12 @@ pub enum Invalid {
     ObjectSizes,
     /// A slab is no power of two of at least 512 bytes, or slabs differ.
     Slab,
+    /// A heap has both object pools and a partition.
+    PartitionBesideObjects,
+    /// The partition contradicts itself.
+    Partition(Unfit),
+    /// A page has more page-blocks than a word's bits squared.
+    PageBlocks,
     /// The largest block kept aside is no multiple of 16 up to 256.
     KeptSize,
     /// The second level is no power of two between 1 and 32.
@@ -244,6 +254,13 @@ pub enum Invalid {
 impl core::fmt::Display for Invalid {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
+            Invalid::Partition(unfit) => return unfit.fmt(f),
+            Invalid::PartitionBesideObjects => {
+                "a partition takes the place of object pools: leave out one of them"
+            }
+            Invalid::PageBlocks => {
+                "a page has more page-blocks than this machine's words can tell apart: raise the smallest, or lower the page"
+            }
             Invalid::NoGeneralPool => "a heap needs a general pool",
             Invalid::GeneralBounds => {
                 "the upper bounds of general pools must rise, or pools that take the same requests lie in different levels"
@@ -341,6 +358,15 @@ impl Description {
             general: List::from_slice(&[General::of(index)]),
             dedicated: List::EMPTY,
             objects: List::EMPTY,
+            partition: None,
+        }
+    }
+
+    /// How the slabs of object pools, or the pages of the partition, are cut.
+    pub fn slabs(&self) -> Slabs {
+        match self.partition {
+            Some(partition) => Slabs::Classes(partition),
+            None => Slabs::Pools(self.objects),
         }
     }
 
@@ -391,7 +417,23 @@ impl Description {
             }
             last = block;
         }
-        self.validate_objects()
+        self.validate_objects()?;
+        self.validate_partition()
+    }
+
+    fn validate_partition(&self) -> Result<(), Invalid> {
+        let Some(partition) = self.partition else {
+            return Ok(());
+        };
+        if !self.objects.is_empty() {
+            return Err(Invalid::PartitionBesideObjects);
+        }
+        partition.validate(0).map_err(Invalid::Partition)?;
+        let most = (usize::BITS * usize::BITS) as usize;
+        match self.slabs().slots() > most {
+            true => Err(Invalid::PageBlocks),
+            false => Ok(()),
+        }
     }
 
     fn validate_general(&self) -> Result<(), Invalid> {

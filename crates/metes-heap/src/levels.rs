@@ -8,7 +8,6 @@
 //! Invariant: what is taken from a level never exceeds its size.
 
 use crate::description::{Description, GENERAL, LEVELS};
-use crate::objects::Slab;
 
 /// Bytes taken from each memory level, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +18,8 @@ pub struct Levels {
     general: [u8; GENERAL],
     /// Level of the object pools.
     objects: u8,
+    /// Bytes of the record of one slab.
+    record: usize,
     /// Levels up to the last one with a pool.
     count: u8,
 }
@@ -31,14 +32,15 @@ impl Levels {
         for (own, pool) in general.iter_mut().zip(description.general.iter()) {
             *own = pool.level;
         }
-        let objects = description.objects.iter().next();
+        let slabs = description.slabs();
         let highest = description.general.iter().map(|pool| pool.level);
-        let highest = highest.chain(objects.map(|pool| pool.level)).max();
+        let highest = highest.chain([slabs.level()]).max();
         Levels {
             sizes,
             taken: [0; LEVELS],
             general,
-            objects: objects.map_or(0, |pool| pool.level),
+            objects: slabs.level(),
+            record: slabs.record_bytes(),
             count: highest.map_or(1, |highest| highest + 1),
         }
     }
@@ -76,7 +78,7 @@ impl Levels {
     /// Takes a slab of `bytes` and its record, or nothing.
     #[inline(always)]
     pub fn take_slab(&mut self, bytes: usize) -> bool {
-        self.take_from(self.of_objects(), bytes + size_of::<Slab>())
+        self.take_from(self.of_objects(), bytes + self.record)
     }
 
     #[inline(always)]
@@ -97,7 +99,7 @@ impl Levels {
 
     /// Gives back what the last [`take_slab`](Self::take_slab) took.
     pub fn untake_slab(&mut self, bytes: usize) {
-        self.taken[self.of_objects()] -= bytes + size_of::<Slab>();
+        self.taken[self.of_objects()] -= bytes + self.record;
     }
 
     /// Bytes taken from each level: its part of the footprint.

@@ -51,7 +51,7 @@ pub use index::lea::Lea;
 pub use index::links::Links;
 pub use index::list::{Fit, ListFit, Order};
 pub use levels::Levels;
-pub use objects::{ObjectPools, Slab};
+pub use objects::{ObjectPools, Slabs};
 pub use statistics::Statistics;
 pub use store::counted::Counted;
 pub use store::hardened::Hardened;

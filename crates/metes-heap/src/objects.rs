@@ -4,69 +4,86 @@
 //! pool at a time and is cut into slots of that pool's size; which slots are
 //! free stands in a bitmap in a table outside the slabs, so that the memory
 //! itself is never touched and a bad free is always detected. Both operations
-//! take constant time: a bitmap has at most [`SLOTS`] bits.
+//! take constant time.
+//!
+//! With the size classes of a [`Partition`](crate::compact::Partition) for pools
+//! this is *optimised, non-compacting compact-fit* (Kirsch and Sokolova): κ = ∞,
+//! so no block moves, programs hold addresses, and page-blocks need no record.
 //!
 //! Invariant: a slab with free and used slots is in its pool's list; a slab
 //! without used slots is in the list of empty ones, which all pools share; a
 //! slab without free slots is in no list.
 
-use crate::description::{List, OBJECTS, ObjectPoolKind};
-use crate::store::BadFree;
+mod slabs;
+mod table;
 
-/// Most slots in a slab.
+use crate::store::BadFree;
+pub use slabs::Slabs;
+use table::Table;
+
+/// Most slots in a slab of object pools.
 pub const SLOTS: usize = 256;
-/// Largest object size in bytes.
+/// Largest object size of object pools in bytes.
 pub const LARGEST: usize = 1024;
 /// Slot sizes are multiples of this, and slots are aligned to it.
 pub const GRANULE: usize = 16;
 
 const BITS: usize = usize::BITS as usize;
-const WORDS: usize = SLOTS / BITS;
+/// Words of a bitmap that are searched one by one; longer ones have a summary.
+const PLAIN: usize = SLOTS / BITS;
 const NONE: u32 = u32::MAX;
 /// The pool of a slab that belongs to none.
 const EMPTY: u8 = u8::MAX;
 
-/// The record of one slab.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slab {
-    /// Bit set: the slot is free.
-    free: [usize; WORDS],
-    next: u32,
-    previous: u32,
-    used: u16,
-    pool: u8,
-}
-
-impl Slab {
-    /// A record to fill a table with.
-    pub const UNUSED: Slab = Slab {
-        free: [0; WORDS],
-        next: NONE,
-        previous: NONE,
-        used: 0,
-        pool: EMPTY,
-    };
-}
-
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 struct Pool {
-    size: usize,
-    slots: usize,
+    size: u32,
+    slots: u32,
     /// First slab with free and used slots.
     partly: u32,
+    /// ⌈2³² / size⌉: finds the slot at an offset. Exact: what it is too large by,
+    /// times an offset, stays below 2³² / size, for slots of up to 2¹⁰ bytes in
+    /// slabs of up to 2¹⁸ bytes (256 slots) and for any slots in pages of 2¹⁶.
+    reciprocal: u32,
+}
+
+const _: () = assert!(align_of::<Pool>() <= align_of::<usize>());
+
+impl Pool {
+    fn new(size: usize, slab: usize) -> Self {
+        Pool {
+            size: size as u32,
+            slots: (slab / size) as u32,
+            partly: NONE,
+            reciprocal: (1u64 << 32).div_ceil(size as u64) as u32,
+        }
+    }
+
+    /// The slot that begins `within` bytes into a slab, if one does.
+    #[inline(always)]
+    fn slot_at(&self, within: usize) -> Option<usize> {
+        let slot = ((within as u64 * u64::from(self.reciprocal)) >> 32) as u32;
+        (slot * self.size == within as u32 && slot < self.slots).then_some(slot as usize)
+    }
 }
 
 /// The object pools of a heap. Places are offsets into the range of slabs.
 #[derive(Debug)]
 pub struct ObjectPools<'a> {
-    slabs: &'a mut [Slab],
+    pools: &'a mut [Pool],
+    /// Pool that serves a request, by its size in granules.
+    by_size: &'a [u8],
+    table: Table<'a>,
     /// Slack of every slot, when requested sizes are to be kept exactly.
     slack: &'a mut [u16],
-    pools: [Pool; OBJECTS],
-    count: usize,
-    /// Pool that serves a request, by its size in granules.
-    by_size: [u8; LARGEST / GRANULE + 1],
+    /// Entries of `slack` a slab.
+    slots: usize,
+    /// Requests below this are served.
+    limit: usize,
     slab_log2: u32,
+    /// Bytes of a slab's record.
+    record: usize,
     /// First slab without used slots.
     empty: u32,
     /// Slabs in the range so far.
@@ -81,44 +98,46 @@ pub struct Released {
 }
 
 impl<'a> ObjectPools<'a> {
-    /// Pools of the given kinds (valid, see [`Description::validate`]), with
-    /// room for `slabs.len()` slabs. `slack`, either empty or [`SLOTS`] entries
-    /// a slab, keeps requested sizes.
-    ///
-    /// [`Description::validate`]: crate::Description::validate
-    pub fn new(
-        kinds: &List<ObjectPoolKind, OBJECTS>,
-        slabs: &'a mut [Slab],
-        slack: &'a mut [u16],
-    ) -> Self {
-        let mut pools = [Pool {
-            size: 0,
-            slots: 0,
-            partly: NONE,
-        }; OBJECTS];
-        let mut by_size = [EMPTY; LARGEST / GRANULE + 1];
-        let mut slab_log2 = 12;
-        let mut count = 0;
-        let mut from = 0;
-        for kind in kinds.iter() {
-            slab_log2 = kind.slab.trailing_zeros();
-            pools[count] = Pool {
-                size: kind.size,
-                slots: kind.slab / kind.size,
-                partly: NONE,
-            };
-            let to = kind.size / GRANULE;
-            by_size[from..=to].fill(count as u8);
-            from = to + 1;
-            count += 1;
+    /// Pools for the slabs of a valid [`Description`](crate::Description), with room for
+    /// as many slabs as `memory` describes: [`Slabs::memory_words`] for so many. `slack`,
+    /// either empty or [`Slabs::slots`] entries a slab, keeps requested sizes. Memory too
+    /// small for the tables, or no slabs: no pools.
+    pub fn new(slabs: &Slabs, memory: &'a mut [usize], slack: &'a mut [u16]) -> Self {
+        let tables = slabs.table_words();
+        if slabs.is_empty() || memory.len() < tables {
+            return Self::none();
         }
+        let (tables, records) = memory.split_at_mut(tables);
+        let count = slabs.sizes().count();
+        let first = tables.as_mut_ptr();
+        // SAFETY: the tables' words hold `count` pools and behind them the entries, by
+        // `table_words`; both are written here before they are referred to.
+        let (pools, by_size) = unsafe {
+            let pools = first.cast::<Pool>();
+            let by_size = pools.add(count).cast::<u8>();
+            let mut from = 0;
+            for (number, size) in slabs.sizes().enumerate() {
+                pools.add(number).write(Pool::new(size, slabs.bytes()));
+                let to = size.min(slabs.largest()).div_ceil(GRANULE);
+                for entry in from..=to {
+                    by_size.add(entry).write(number as u8);
+                }
+                from = to + 1;
+            }
+            (
+                core::slice::from_raw_parts_mut(pools, count),
+                core::slice::from_raw_parts(by_size, slabs.entries()),
+            )
+        };
         ObjectPools {
-            slabs,
-            slack,
             pools,
-            count,
             by_size,
-            slab_log2,
+            table: Table::new(records, slabs.words(), slabs.summarised()),
+            slack,
+            slots: slabs.slots(),
+            limit: slabs.largest() + 1,
+            slab_log2: slabs.bytes().trailing_zeros(),
+            record: slabs.record_bytes(),
             empty: NONE,
             extent: 0,
         }
@@ -126,7 +145,18 @@ impl<'a> ObjectPools<'a> {
 
     /// No pools.
     pub fn none() -> Self {
-        Self::new(&List::EMPTY, &mut [], &mut [])
+        ObjectPools {
+            pools: &mut [],
+            by_size: &[],
+            table: Table::new(&mut [], 1, false),
+            slack: &mut [],
+            slots: 0,
+            limit: 0,
+            slab_log2: 12,
+            record: 0,
+            empty: NONE,
+            extent: 0,
+        }
     }
 
     /// Whether a request goes to an object pool.
@@ -137,11 +167,10 @@ impl<'a> ObjectPools<'a> {
 
     #[inline(always)]
     fn pool_for(&self, size: usize, align: usize) -> Option<usize> {
-        if size > LARGEST || align > GRANULE {
+        if size >= self.limit || align > GRANULE {
             return None;
         }
-        let pool = self.by_size[size.div_ceil(GRANULE)];
-        (pool != EMPTY).then_some(pool as usize)
+        Some(usize::from(self.by_size[size.div_ceil(GRANULE)]))
     }
 
     /// Bytes of a slab.
@@ -156,7 +185,7 @@ impl<'a> ObjectPools<'a> {
 
     /// Bytes of the records of those slabs.
     pub fn record_bytes(&self) -> usize {
-        self.extent * size_of::<Slab>()
+        self.extent * self.record
     }
 
     /// Allocates a slot for `size` bytes; `grow` adds one slab behind the range.
@@ -168,111 +197,89 @@ impl<'a> ObjectPools<'a> {
         align: usize,
         grow: impl FnOnce(usize) -> bool,
     ) -> Option<usize> {
-        let pool = self.pool_for(size, align)?;
-        let mut number = self.pools[pool].partly;
-        if number == NONE {
-            number = self.fresh(pool, grow)?;
+        let number = self.pool_for(size, align)?;
+        let mut slab = self.pools[number].partly;
+        if slab == NONE {
+            slab = self.fresh(number, grow)?;
         }
-        let Pool {
-            size: slot_size,
-            slots,
-            ..
-        } = self.pools[pool];
-        let slab = &mut self.slabs[number as usize];
-        let word = slab.free.iter().position(|&word| word != 0)?;
-        let bit = slab.free[word].trailing_zeros() as usize;
-        slab.free[word] &= slab.free[word] - 1;
-        slab.used += 1;
-        if usize::from(slab.used) == slots {
-            self.unlink(number);
+        let pool = self.pools[number];
+        let record = self.table.slab(slab as usize);
+        let slot = self.table.take(slab as usize)?;
+        let used = record.used.get() + 1;
+        record.used.set(used);
+        if u32::from(used) == pool.slots {
+            self.unlink(slab);
         }
-        let slot = word * BITS + bit;
-        if let Some(slack) = self.slack.get_mut(number as usize * SLOTS + slot) {
-            *slack = (slot_size - size) as u16;
+        if let Some(slack) = self.slack.get_mut(slab as usize * self.slots + slot) {
+            *slack = (pool.size as usize - size) as u16;
         }
-        Some(((number as usize) << self.slab_log2) + slot * slot_size)
+        Some(((slab as usize) << self.slab_log2) + slot * pool.size as usize)
     }
 
     /// Gives an empty slab to a pool.
     fn fresh(&mut self, pool: usize, grow: impl FnOnce(usize) -> bool) -> Option<u32> {
         let number = if self.empty != NONE {
             let number = self.empty;
-            self.empty = self.slabs[number as usize].next;
+            self.empty = self.table.slab(number as usize).next.get();
             number
         } else {
-            if self.extent >= self.slabs.len() || !grow(self.slab_bytes()) {
+            if self.extent >= self.table.count || !grow(self.slab_bytes()) {
                 return None;
             }
+            self.table.make(self.extent);
             self.extent += 1;
             (self.extent - 1) as u32
         };
-        let mut free = [0; WORDS];
-        for (index, word) in free.iter_mut().enumerate() {
-            let left = self.pools[pool].slots.saturating_sub(index * BITS);
-            *word = if left >= BITS {
-                usize::MAX
-            } else {
-                (1 << left) - 1
-            };
-        }
-        let slab = &mut self.slabs[number as usize];
-        *slab = Slab {
-            free,
-            pool: pool as u8,
-            ..Slab::UNUSED
-        };
+        let slots = self.pools[pool].slots as usize;
+        self.table.clear(number as usize, slots);
+        let slab = self.table.slab(number as usize);
+        slab.used.set(0);
+        slab.pool.set(pool as u8);
         self.link(number);
         Some(number)
     }
 
     fn link(&mut self, number: u32) {
-        let pool = self.slabs[number as usize].pool as usize;
-        let first = self.pools[pool].partly;
-        self.slabs[number as usize].next = first;
-        self.slabs[number as usize].previous = NONE;
-        if first != NONE {
-            self.slabs[first as usize].previous = number;
+        let slab = self.table.slab(number as usize);
+        let pool = &mut self.pools[usize::from(slab.pool.get())];
+        slab.next.set(pool.partly);
+        slab.previous.set(NONE);
+        if pool.partly != NONE {
+            self.table.slab(pool.partly as usize).previous.set(number);
         }
-        self.pools[pool].partly = number;
+        pool.partly = number;
     }
 
     fn unlink(&mut self, number: u32) {
-        let Slab {
-            next,
-            previous,
-            pool,
-            ..
-        } = self.slabs[number as usize];
+        let slab = self.table.slab(number as usize);
+        let (next, previous) = (slab.next.get(), slab.previous.get());
         if next != NONE {
-            self.slabs[next as usize].previous = previous;
+            self.table.slab(next as usize).previous.set(previous);
         }
         match previous {
-            NONE => self.pools[pool as usize].partly = next,
-            _ => self.slabs[previous as usize].next = next,
+            NONE => self.pools[usize::from(slab.pool.get())].partly = next,
+            _ => self.table.slab(previous as usize).next.set(next),
         }
     }
 
-    /// The slab and slot of a used place.
+    /// The slab, the slot and the slot's size of a used place.
     #[inline(always)]
     fn resolve(&self, place: usize) -> Result<(usize, usize, usize), BadFree> {
         let number = place >> self.slab_log2;
         if number >= self.extent {
             return Err(BadFree::Foreign);
         }
-        let slab = &self.slabs[number];
-        if slab.pool == EMPTY {
+        let pool = usize::from(self.table.slab(number).pool.get());
+        // A slab of no pool has the number of none.
+        let Some(pool) = self.pools.get(pool) else {
             return Err(BadFree::NotInUse);
-        }
-        let size = self.pools[slab.pool as usize].size;
+        };
         let within = place & (self.slab_bytes() - 1);
-        let slot = within / size;
-        if !within.is_multiple_of(size) || slot >= self.pools[slab.pool as usize].slots {
-            return Err(BadFree::Foreign);
+        let slot = pool.slot_at(within).ok_or(BadFree::Foreign)?;
+        match self.table.free(number, slot) {
+            false => Ok((number, slot, pool.size as usize)),
+            true => Err(BadFree::NotInUse),
         }
-        if slab.free[slot / BITS] >> (slot % BITS) & 1 == 1 {
-            return Err(BadFree::NotInUse);
-        }
-        Ok((number, slot, size))
     }
 
     /// Frees a slot. O(1).
@@ -283,30 +290,34 @@ impl<'a> ObjectPools<'a> {
     pub fn free(&mut self, place: usize) -> Result<Released, BadFree> {
         let (number, slot, size) = self.resolve(place)?;
         let requested = self.requested_of(number, slot, size);
-        let slab = &mut self.slabs[number];
-        let full = slab.used as usize == self.pools[slab.pool as usize].slots;
-        slab.free[slot / BITS] |= 1 << (slot % BITS);
-        slab.used -= 1;
-        let empty = slab.used == 0;
-        if full && !empty {
+        let slab = self.table.slab(number);
+        let used = slab.used.get();
+        let full = u32::from(used) == self.pools[usize::from(slab.pool.get())].slots;
+        self.table.release(number, slot);
+        slab.used.set(used - 1);
+        if used == 1 {
+            self.vacate(number as u32, full);
+        } else if full {
             self.link(number as u32);
-        } else if empty {
-            if !full {
-                self.unlink(number as u32);
-            }
-            let next = self.empty;
-            let slab = &mut self.slabs[number];
-            slab.pool = EMPTY;
-            slab.next = next;
-            self.empty = number as u32;
         }
         Ok(Released { requested })
     }
 
+    /// A slab has no used slots any more; one that was full is in no list.
+    fn vacate(&mut self, number: u32, full: bool) {
+        if !full {
+            self.unlink(number);
+        }
+        let slab = self.table.slab(number as usize);
+        slab.pool.set(EMPTY);
+        slab.next.set(self.empty);
+        self.empty = number;
+    }
+
     #[inline(always)]
     fn requested_of(&self, number: usize, slot: usize, size: usize) -> usize {
-        let slack = self.slack.get(number * SLOTS + slot).copied().unwrap_or(0);
-        size - usize::from(slack)
+        let slack = self.slack.get(number * self.slots + slot);
+        size - usize::from(slack.copied().unwrap_or(0))
     }
 
     /// Requested bytes and slot size at a place.
@@ -325,10 +336,11 @@ impl<'a> ObjectPools<'a> {
     /// [`BadFree`] when the place is not in use.
     pub fn resize(&mut self, place: usize, to: usize, align: usize) -> Result<bool, BadFree> {
         let (number, slot, size) = self.resolve(place)?;
-        if self.pool_for(to, align) != Some(self.slabs[number].pool as usize) {
+        let pool = usize::from(self.table.slab(number).pool.get());
+        if self.pool_for(to, align) != Some(pool) {
             return Ok(false);
         }
-        if let Some(slack) = self.slack.get_mut(number * SLOTS + slot) {
+        if let Some(slack) = self.slack.get_mut(number * self.slots + slot) {
             *slack = (size - to) as u16;
         }
         Ok(true)
@@ -336,16 +348,15 @@ impl<'a> ObjectPools<'a> {
 
     /// Calls `visit` with offset, slot size and requested bytes of every used slot.
     pub fn walk(&self, mut visit: impl FnMut(usize, usize, usize)) {
-        for (number, slab) in self.slabs[..self.extent].iter().enumerate() {
-            if slab.pool == EMPTY {
+        for number in 0..self.extent {
+            let pool = usize::from(self.table.slab(number).pool.get());
+            let Some(pool) = self.pools.get(pool) else {
                 continue;
-            }
-            let Pool { size, slots, .. } = self.pools[slab.pool as usize];
-            for slot in 0..slots {
-                if slab.free[slot / BITS] >> (slot % BITS) & 1 == 0 {
-                    let offset = (number << self.slab_log2) + slot * size;
-                    visit(offset, size, self.requested_of(number, slot, size));
-                }
+            };
+            let size = pool.size as usize;
+            for slot in (0..pool.slots as usize).filter(|&slot| !self.table.free(number, slot)) {
+                let offset = (number << self.slab_log2) + slot * size;
+                visit(offset, size, self.requested_of(number, slot, size));
             }
         }
     }
@@ -356,51 +367,48 @@ impl<'a> ObjectPools<'a> {
     /// [`Corruption::List`](crate::Corruption::List).
     pub fn check(&self) -> Result<(), crate::Corruption> {
         let broken = crate::Corruption::List;
-        let mut partly = 0;
-        let mut empty = 0;
-        for slab in &self.slabs[..self.extent] {
-            let free: usize = slab
-                .free
-                .iter()
-                .map(|word| word.count_ones() as usize)
-                .sum();
-            match slab.pool {
-                EMPTY => empty += 1,
-                pool => {
-                    let slots = self.pools[pool as usize].slots;
-                    if free + usize::from(slab.used) != slots || slab.used == 0 {
-                        return Err(broken);
-                    }
-                    partly += usize::from(free != 0);
-                }
-            }
-        }
-        let mut number = self.empty;
-        while number != NONE {
-            let slab = self.slabs.get(number as usize).ok_or(broken)?;
-            if slab.pool != EMPTY || empty == 0 {
+        let (mut partly, mut empty) = (0, 0);
+        for number in 0..self.extent {
+            let slab = self.table.slab(number);
+            let used = usize::from(slab.used.get());
+            let Some(pool) = self.pools.get(usize::from(slab.pool.get())) else {
+                empty += 1;
+                continue;
+            };
+            let slots = pool.slots as usize;
+            let free = self.table.count_free(number, slots).ok_or(broken)?;
+            if free + used != slots || used == 0 {
                 return Err(broken);
             }
-            empty -= 1;
-            number = slab.next;
+            partly += usize::from(free != 0);
         }
-        for (pool, state) in self.pools[..self.count].iter().enumerate() {
-            let mut number = state.partly;
-            let mut before = NONE;
-            while number != NONE {
-                let slab = self.slabs.get(number as usize).ok_or(broken)?;
-                if slab.pool as usize != pool || slab.previous != before || partly == 0 {
-                    return Err(broken);
-                }
-                partly -= 1;
-                before = number;
-                number = slab.next;
+        empty -= self.length(self.empty, EMPTY, empty).ok_or(broken)?;
+        for (number, pool) in self.pools.iter().enumerate() {
+            let length = self.length(pool.partly, number as u8, partly);
+            partly -= length.ok_or(broken)?;
+        }
+        match (partly, empty) {
+            (0, 0) => Ok(()),
+            _ => Err(broken),
+        }
+    }
+
+    /// Slabs in a list of those of one pool, or `None` if it is broken or longer than `most`.
+    fn length(&self, first: u32, pool: u8, most: usize) -> Option<usize> {
+        let (mut number, mut before, mut count) = (first, NONE, 0);
+        while number != NONE {
+            if number as usize >= self.extent || count == most {
+                return None;
             }
+            let slab = self.table.slab(number as usize);
+            let linked = pool == EMPTY || slab.previous.get() == before;
+            if slab.pool.get() != pool || !linked {
+                return None;
+            }
+            count += 1;
+            before = number;
+            number = slab.next.get();
         }
-        if partly != 0 || empty != 0 {
-            Err(broken)
-        } else {
-            Ok(())
-        }
+        Some(count)
     }
 }

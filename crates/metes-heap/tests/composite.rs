@@ -5,11 +5,12 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Step, memory, steps};
+use metes_heap::compact::Partition;
 use metes_heap::description::{DedicatedPool, General, LEVELS, List, ObjectPoolKind};
 use metes_heap::store::Store;
 use metes_heap::{
     AnyPool, BadFree, ByHandle, Composite, Counted, Description, Fit, Geometry, IndexKind, Ledger,
-    Levels, Limits, ObjectPools, Order, Record, Slab, Sources, Spot, Tagged,
+    Levels, Limits, ObjectPools, Order, Record, Slabs, Sources, Spot, Tagged,
 };
 use proptest::prelude::*;
 
@@ -64,10 +65,10 @@ impl<'a, S: Store> Shadow<'a, S> {
         sizes: Sizes,
         store: impl FnMut(usize) -> S,
         mut add: impl FnMut(&mut metes_heap::Heap<AnyPool<S::Block>, S>, usize),
-        slabs: &'a mut [Slab],
+        slabs: &'a mut [usize],
         slack: &'a mut [u16],
     ) -> Self {
-        let objects = ObjectPools::new(&description.objects, slabs, slack);
+        let objects = ObjectPools::new(&description.slabs(), slabs, slack);
         let mut heap = Composite::describe(description, store, objects);
         let mut ends = Ends {
             pools: [0; 4],
@@ -200,6 +201,14 @@ impl<'a, S: Store> Shadow<'a, S> {
 /// The size of each level that has one.
 type Sizes = [Option<usize>; LEVELS];
 
+/// Size classes in front of a general pool.
+fn partitioned(partition: Partition) -> Description {
+    Description {
+        partition: Some(partition),
+        ..Description::of(IndexKind::tlsf(8))
+    }
+}
+
 fn descriptions() -> Vec<(Description, Sizes)> {
     let general = General::of;
     let object = |size| ObjectPoolKind {
@@ -228,12 +237,26 @@ fn descriptions() -> Vec<(Description, Sizes)> {
             ]),
             dedicated: List::from_slice(&[dedicated(24), dedicated(80), dedicated(400)]),
             objects: List::from_slice(&[object(32)]),
+            partition: None,
         },
         Description {
             dedicated: List::from_slice(&[dedicated(24), dedicated(40), dedicated(56)]),
             ..Description::of(IndexKind::Buddy { lowest: false })
         },
         Description::of(IndexKind::list(Fit::First, Order::Lifo)),
+        partitioned(Partition {
+            page: 8192,
+            smallest: 16,
+            largest: 1000,
+            ..Partition::DEFAULT
+        }),
+        partitioned(Partition {
+            page: 1024,
+            smallest: 48,
+            largest: 1024,
+            factor: 1500,
+            ..Partition::DEFAULT
+        }),
     ];
     // A scratchpad of a few KiB for three block sizes and small requests,
     // then another, then main memory; what finds no room spills.
@@ -264,6 +287,7 @@ fn descriptions() -> Vec<(Description, Sizes)> {
         ]),
         dedicated: List::from_slice(&[dedicated(72)]),
         objects: List::EMPTY,
+        partition: None,
     };
     let sizes = [Some(8 << 10), Some(16 << 10), None, None];
     let whole = whole.into_iter().map(|heap| (heap, [None; LEVELS]));
@@ -281,8 +305,11 @@ proptest! {
     fn composites_grow_and_agree(steps in steps(if cfg!(miri) { 50 } else { 400 })) {
         for (description, sizes) in descriptions() {
             description.validate(2 * WORD, WORD).unwrap();
-            let (mut one, mut two) = (vec![Slab::UNUSED; SLABS], vec![Slab::UNUSED; SLABS]);
-            let (mut slack_one, mut slack_two) = (vec![0; SLABS * 256], vec![0; SLABS * 256]);
+            let slabs = description.slabs();
+            let words = slabs.memory_words(SLABS);
+            let (mut one, mut two) = (vec![0; words], vec![0; words]);
+            let slots = SLABS * slabs.slots();
+            let (mut slack_one, mut slack_two) = (vec![0; slots], vec![0; slots]);
             let mut records: Vec<Vec<Record>> = vec![vec![Record::SPARE; 4096]; 4];
             let mut records = records.iter_mut();
             let mut tagged = Shadow::<Tagged>::new(
@@ -325,8 +352,9 @@ fn object_pools_detect_every_bad_free() {
         slab: 4096,
         level: 0,
     }]);
-    let mut slabs = [Slab::UNUSED; 2];
-    let mut pools = ObjectPools::new(&kinds, &mut slabs, &mut []);
+    let slabs = Slabs::Pools(kinds);
+    let mut memory = vec![0; slabs.memory_words(2)];
+    let mut pools = ObjectPools::new(&slabs, &mut memory, &mut []);
     let places: Vec<usize> = (0..170)
         .map_while(|_| pools.allocate(48, 16, |_| true))
         .collect();

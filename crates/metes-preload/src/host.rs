@@ -13,7 +13,7 @@ use metes_heap::description::LEVELS;
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
     AnyPool, BadFree, Composite, Description, Hardened, Heap, IndexKind, Levels, Memory,
-    ObjectPools, Overwritten, Sizes, Slab, Spot, Statistics, Tagged, Tlsf,
+    ObjectPools, Overwritten, Sizes, Slabs, Spot, Statistics, Tagged, Tlsf,
 };
 
 use crate::arena::{Arena, map};
@@ -239,6 +239,9 @@ impl Host {
             Ok(config) => config,
             Err(error) => refuse(&format!("METES_HEAP: {}", error.one_line())),
         };
+        if matches!(config.store, StoreKind::Moving(_)) {
+            refuse("METES_HEAP: this compact-fit moves blocks, which malloc cannot: say moving=no");
+        }
         if !config.store.inside() {
             let name = config.name();
             refuse(&format!(
@@ -259,10 +262,11 @@ impl Host {
         let Some(mut arena) = Arena::reserve(slabs + 1, reserve, increment, levels) else {
             refuse("no address space is left for a heap: raise the limit (ulimit -v)");
         };
-        let objects = match heap.objects.iter().next() {
-            None => ObjectPools::none(),
-            Some(pool) => match records((arena.limit(slabs) / pool.slab).min(SLABS)) {
-                Some((table, slack)) => ObjectPools::new(&heap.objects, table, slack),
+        let cut = heap.slabs();
+        let objects = match cut.is_empty() {
+            true => ObjectPools::none(),
+            false => match records(&cut, (arena.limit(slabs) / cut.bytes()).min(SLABS)) {
+                Some((table, slack)) => ObjectPools::new(&cut, table, slack),
                 None => refuse("no address space is left for the records of object pools"),
             },
         };
@@ -461,19 +465,19 @@ fn read_text(path: &str) -> String {
 
 /// Tables for the records of slabs: `slabs` of them, or as many as the system
 /// grants address space for.
-fn records(mut slabs: usize) -> Option<(&'static mut [Slab], &'static mut [u16])> {
-    use metes_heap::objects::SLOTS;
+fn records(cut: &Slabs, mut slabs: usize) -> Option<(&'static mut [usize], &'static mut [u16])> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     while slabs >= FEWEST_SLABS {
-        let table = map(slabs * size_of::<Slab>(), access);
-        let slack = map(slabs * SLOTS * size_of::<u16>(), access);
+        let (words, slots) = (cut.memory_words(slabs), slabs * cut.slots());
+        let table = map(words * size_of::<usize>(), access);
+        let slack = map(slots * size_of::<u16>(), access);
         if let (Some(table), Some(slack)) = (table, slack) {
             // SAFETY: fresh mappings of these lengths, aligned to a page, that
             // stay; zero bytes are valid for both types.
             return Some(unsafe {
                 (
-                    core::slice::from_raw_parts_mut(table.cast(), slabs),
-                    core::slice::from_raw_parts_mut(slack.cast(), slabs * SLOTS),
+                    core::slice::from_raw_parts_mut(table.cast(), words),
+                    core::slice::from_raw_parts_mut(slack.cast(), slots),
                 )
             });
         }

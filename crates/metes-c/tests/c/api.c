@@ -290,7 +290,8 @@ static void errors(void) {
     memset(endless, 'x', sizeof endless - 1);
     wrong("tslf", sizeof memory.bytes, "heap:1:1: there is no heap named `tslf` (did you mean `tlsf`?)");
     wrong("tlsf:second_level=3", sizeof memory.bytes, "power of two");
-    wrong("compact-fit", sizeof memory.bytes, "does not build it yet");
+    wrong("compact-fit", sizeof memory.bytes, "metes_compact_init");
+    wrong("compact-fit:moving=no", sizeof memory.bytes, "metes_compact_init");
     wrong("tlsf:store=ledger", sizeof memory.bytes, "leave out `store`");
     wrong("\xff\xfe", sizeof memory.bytes, "UTF-8");
     wrong(endless, sizeof memory.bytes, "at most 512");

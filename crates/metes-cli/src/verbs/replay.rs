@@ -1,8 +1,9 @@
 //! `metes replay`.
 
 mod handles;
+mod moving;
 
-use metes_config::Config;
+use metes_config::{Config, StoreKind};
 use metes_explore::{
     Events, Hierarchy, LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena,
 };
@@ -22,6 +23,9 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     };
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
+    if let StoreKind::Moving(blocks) = config.store {
+        return moving::run(arguments, &config, blocks, &events, json);
+    }
     let description = &config.heap;
     let name = config.name();
     let hierarchy = hierarchy(arguments, &config, &trace, &events)?;
@@ -164,7 +168,7 @@ pub(crate) fn options_of(config: &Config) -> Options {
 
 /// One region of `arena` bytes.
 fn fix(options: &mut Options, config: &metes_config::Config, arena: u64) -> Result<(), Failure> {
-    if config.heap.general.len() > 1 || !config.heap.objects.is_empty() {
+    if config.heap.general.len() > 1 || !config.heap.slabs().is_empty() {
         return Err(Failure::input(format!(
             "{} has several pools, and --arena is for heaps of one: leave it out and look at \
              `smallest_arena`",

@@ -12,6 +12,7 @@ use crate::{heap, launch, libraries, output};
 
 pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
     let config = heap::resolve(&arguments.heap)?;
+    heap::need_addresses(&config)?;
     if !config.store.inside() {
         return Err(Failure::input(format!(
             "{} keeps its records outside the memory, which malloc cannot: leave out the `store`",

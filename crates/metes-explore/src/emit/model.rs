@@ -3,10 +3,12 @@
 //! Invariant: every number a template prints comes from here, computed from
 //! the description; templates choose code, they do not calculate.
 
+use metes_heap::compact::Partition;
 use metes_heap::description::{DedicatedPool, General, IndexKind};
 use metes_heap::index::list::{Fit, Order};
+use metes_heap::objects::GRANULE;
 use metes_heap::store::Geometry;
-use metes_heap::{Description, Levels, Links};
+use metes_heap::{Description, Levels, Links, Slabs};
 use minijinja::{Value, context};
 
 use super::Options;
@@ -26,13 +28,28 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         .enumerate()
         .map(|(number, pool)| pool_context(description, options, &pool, number, count))
         .collect();
-    let objects: Vec<Value> = description
-        .objects
-        .iter()
-        .map(|pool| context! { size => pool.size, level => pool.level })
+    let slabs = description.slabs();
+    let objects: Vec<Value> = slabs
+        .sizes()
+        .map(|size| {
+            context! {
+                size => size,
+                level => slabs.level(),
+                slots => slabs.bytes() / size,
+                reciprocal => (1_u64 << 32).div_ceil(size as u64),
+            }
+        })
         .collect();
-    let slab = description.objects.iter().next().map(|pool| pool.slab);
-    let largest_object = description.objects.iter().map(|pool| pool.size).max();
+    let partition = description.partition.map(|partition| {
+        let Partition {
+            smallest,
+            largest,
+            factor,
+            granule,
+            ..
+        } = partition;
+        context! { smallest => smallest, largest => largest, factor => factor, granule => granule }
+    });
     let any =
         |wanted: fn(&IndexKind) -> bool| description.general.iter().any(|pool| wanted(&pool.index));
     let list = any(|index| matches!(index, IndexKind::List { .. }));
@@ -57,17 +74,30 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         summary => summary(description),
         pools => pools,
         objects => objects,
-        slab => slab.unwrap_or(0),
+        slab => slabs.bytes(),
+        slots => slabs.slots(),
+        summarised => slabs.summarised(),
+        partition => partition,
+        by_size => by_size(&slabs),
         object_level => placed.of_objects(),
         levels => levels,
         limited => limited,
         increment => options.increment,
-        largest_object => largest_object.unwrap_or(0),
+        largest_object => slabs.largest(),
         classes => classes,
         needs => needs,
         kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
+}
+
+/// The number of the pool that serves a request, by its size in granules: rows of text.
+fn by_size(slabs: &Slabs) -> Vec<Vec<usize>> {
+    let sizes: Vec<usize> = slabs.sizes().collect();
+    let pools: Vec<usize> = (0..=slabs.largest().div_ceil(GRANULE))
+        .map(|granules| sizes.partition_point(|&size| size < granules * GRANULE))
+        .collect();
+    pools.chunks(24).map(<[usize]>::to_vec).collect()
 }
 
 /// Whether an index is a list linked in one direction.
@@ -85,6 +115,15 @@ fn summary(description: &Description) -> Vec<String> {
         .iter()
         .map(|pool| format!("slots of {} bytes in slabs of {}", pool.size, pool.slab))
         .collect();
+    if let Some(partition) = description.partition {
+        lines.push(format!(
+            "pages of {} bytes of {} size classes for requests up to {} bytes \
+             (compact-fit without compaction)",
+            partition.page,
+            partition.classes(0).count(),
+            partition.largest
+        ));
+    }
     lines.extend(description.dedicated.iter().map(|pool| {
         let mut text = format!(
             "a free list of their own for requests of {} bytes",

@@ -32,7 +32,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::values::{
-    Count, Depth, Family, Item, Keep, MaxFit, Probes, Set, Size, Table, Values, Word,
+    Count, Depth, Factor, Family, Item, Keep, MaxFit, Page, Probes, Set, Size, Table, Values, Word,
 };
 
 /// Values of a parameter where the file gives some.
@@ -50,6 +50,7 @@ pub struct SpaceDescription {
     pub(super) ose: OseValues,
     pub(super) dedicated: DedicatedValues,
     pub(super) objects: ObjectValues,
+    pub(super) partition: PartitionValues,
     pub(super) coalescing: CoalescingValues,
     pub(super) splitting: SplittingValues,
     pub(super) arena: ArenaValues,
@@ -125,6 +126,24 @@ pub(super) struct ObjectValues {
     pub(super) count: Given<Count>,
     pub(super) sizes: Given<Size>,
     pub(super) slab: Given<Size>,
+}
+
+/// Pages of size classes: compact-fit without compaction.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct PartitionValues {
+    pub(super) page: Given<Page>,
+    pub(super) smallest: Given<Size>,
+    pub(super) largest: Given<Size>,
+    pub(super) factor: Given<Factor>,
+}
+
+impl PartitionValues {
+    /// Whether the section says anything.
+    pub(super) fn given(&self) -> bool {
+        let sizes = self.smallest.is_some() || self.largest.is_some();
+        sizes || self.page.is_some() || self.factor.is_some()
+    }
 }
 
 /// Which general pools merge, and how far.
@@ -438,6 +457,10 @@ impl SpaceDescription {
         put(&mut text, "objects.count", &self.objects.count);
         put(&mut text, "objects.sizes", &self.objects.sizes);
         put(&mut text, "objects.slab", &self.objects.slab);
+        put(&mut text, "partition.page", &self.partition.page);
+        put(&mut text, "partition.smallest", &self.partition.smallest);
+        put(&mut text, "partition.largest", &self.partition.largest);
+        put(&mut text, "partition.factor", &self.partition.factor);
         put(&mut text, "coalescing.pools", &self.coalescing.pools);
         put(&mut text, "coalescing.up_to", &self.coalescing.up_to);
         put(&mut text, "splitting.pools", &self.splitting.pools);

@@ -309,6 +309,12 @@ fn baselines(
                     let message = format!("`{spec}` is no heap: {}", error.message);
                     SpaceError::Text(source.error(name.span(), message, error.help))
                 })?;
+                if matches!(config.store, metes_config::StoreKind::Moving(_)) {
+                    let message = format!(
+                        "`{spec}` moves blocks, which no heap of a space does: say `moving=no`"
+                    );
+                    return Err(SpaceError::Text(source.error(name.span(), message, None)));
+                }
                 heaps.push((spec.clone(), config));
             }
         }

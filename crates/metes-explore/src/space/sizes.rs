@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use metes_heap::compact::Partition;
+use metes_heap::compact::options::LARGEST_PAGE;
 use metes_heap::description::{DEDICATED, DedicatedPool, List, OBJECTS, ObjectPoolKind};
 use metes_heap::objects::{GRANULE, LARGEST, SLOTS};
 use metes_heap::{Geometry, Limits};
@@ -14,6 +16,11 @@ use crate::events::{Events, Operation};
 const GEOMETRY: Geometry = Geometry::tagged(8);
 /// How many dedicated or object pools are tried.
 pub(super) const COUNTS: [usize; 9] = [0, 1, 2, 3, 4, 6, 8, 12, 16];
+
+/// Shares of the requests, in percent, that size classes of pages serve.
+const SHARES: [u64; 4] = [50, 90, 99, 100];
+/// Growth of such classes, in thousandths.
+const FACTORS: [u32; 3] = [1063, 1125, 1250];
 
 /// The object pools of a set that slabs of one size can hold.
 pub(super) fn objects(set: &[usize], slab: usize) -> List<ObjectPoolKind, OBJECTS> {
@@ -94,6 +101,37 @@ impl Sizes {
         }
         sets.dedup();
         sets
+    }
+
+    /// Classes of pages of compact-fit: for half, nearly all and all requests that a
+    /// page can serve, growing by little or by more.
+    pub(super) fn partitions(&self) -> Vec<Partition> {
+        let mut small: Vec<_> = self.by_count.clone();
+        small.retain(|&(size, _)| size <= LARGEST_PAGE / 8);
+        small.sort_unstable();
+        let total: u64 = small.iter().map(|&(_, count)| count).sum();
+        let quantile = |share: u64| {
+            let mut seen = 0;
+            let at = small.iter().find(|&&(_, count)| {
+                seen += count;
+                seen * 100 >= total * share
+            });
+            at.map(|&(size, _)| size.max(1).next_multiple_of(GRANULE))
+        };
+        let mut largest: Vec<usize> = SHARES.into_iter().filter_map(quantile).collect();
+        largest.dedup();
+        let mut partitions = Vec::new();
+        for largest in largest {
+            for factor in FACTORS {
+                partitions.push(Partition {
+                    smallest: GRANULE,
+                    largest,
+                    factor,
+                    ..Partition::DEFAULT
+                });
+            }
+        }
+        partitions
     }
 
     /// The `count` most frequent sizes that object pools up to `largest` leave,

@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 
 use metes_config::{Config, Level};
+use metes_heap::compact::Partition;
 use metes_heap::description::{
     DEDICATED, DedicatedPool, GENERAL, General, Invalid, LEVELS, List, OBJECTS, ObjectPoolKind,
 };
@@ -16,7 +17,7 @@ use super::description::SpaceDescription;
 use super::folded::Folded;
 use super::kinds::{Kind, axis, or};
 use super::sizes::{Sizes, objects};
-use super::values::{Count, Set, Size, Word};
+use super::values::{Count, Factor, Page, Set, Size, Word};
 
 const GEOMETRY: Geometry = Geometry::tagged(8);
 const SLAB: usize = metes_config::DEFAULT_SLAB;
@@ -52,6 +53,7 @@ pub(super) struct Structure {
     general: List<Pool, GENERAL>,
     dedicated: List<DedicatedPool, DEDICATED>,
     objects: List<ObjectPoolKind, OBJECTS>,
+    partition: Option<Partition>,
     /// Bytes of the levels, where they have a size.
     sizes: [Option<usize>; LEVELS],
     increment: usize,
@@ -85,6 +87,7 @@ impl Structure {
             general,
             dedicated: self.dedicated,
             objects: self.objects,
+            partition: self.partition,
         }
     }
 
@@ -124,6 +127,10 @@ pub(super) struct Plan<'s> {
     level_names: Vec<String>,
     level_sizes: Vec<Vec<Size>>,
     increments: Vec<Size>,
+    pages: Vec<Page>,
+    smallest: Vec<Size>,
+    largest: Vec<Size>,
+    factors: Vec<Factor>,
 }
 
 impl<'s> Plan<'s> {
@@ -132,9 +139,14 @@ impl<'s> Plan<'s> {
             general,
             dedicated,
             objects,
+            partition,
             arena,
             ..
         } = description;
+        let none = match partition.given() {
+            true => Page(Some(Partition::DEFAULT.page)),
+            false => Page(None),
+        };
         let levels = &description.level;
         let level_names: Vec<String> = levels.iter().map(|l| l.name.get_ref().clone()).collect();
         let last = level_names.len().saturating_sub(1) as u8;
@@ -186,6 +198,10 @@ impl<'s> Plan<'s> {
             slabs: or(&objects.slab, &[Size(Some(SLAB))]),
             level_sizes: levels.iter().map(|l| or(&l.size, &[Size(None)])).collect(),
             increments: or(&arena.increment, &[Size(Some(4096))]),
+            pages: or(&partition.page, &[none]),
+            smallest: or(&partition.smallest, &[Size(Some(GRANULE))]),
+            largest: or(&partition.largest, &[Size(Some(2048))]),
+            factors: or(&partition.factor, &[Factor(Partition::DEFAULT.factor)]),
             level_names,
             sizes,
         }
@@ -205,6 +221,12 @@ impl<'s> Plan<'s> {
             self.dedicated_links.len(),
         ];
         radices.extend(self.level_sizes.iter().map(Vec::len));
+        radices.extend([
+            self.pages.len(),
+            self.smallest.len(),
+            self.largest.len(),
+            self.factors.len(),
+        ]);
         radices
     }
 
@@ -282,11 +304,17 @@ impl<'s> Plan<'s> {
 
     /// `None` where there are more general pools than a heap can have.
     fn structure(&self, digits: &[usize]) -> Option<Structure> {
-        let objects = self.objects(
-            self.object_counts[digits[5]].0,
-            self.slabs[digits[6]].bytes(),
-        );
+        let partition = self.partition(&digits[10 + self.level_sizes.len()..]);
+        // A partition leaves nothing for object pools.
+        let objects = match partition {
+            Some(_) => List::EMPTY,
+            None => self.objects(
+                self.object_counts[digits[5]].0,
+                self.slabs[digits[6]].bytes(),
+            ),
+        };
         let largest = objects.iter().last().map_or(0, |pool| pool.size);
+        let largest = partition.map_or(largest, |partition| partition.largest);
         let mut bounds: Vec<usize> = (self.splits[digits[1]].0.iter())
             .map(|size| size.bytes())
             .take(self.counts[digits[0]].0 - 1)
@@ -333,9 +361,10 @@ impl<'s> Plan<'s> {
             });
         }
         let used = |level: usize| {
-            general
-                .iter()
-                .any(|pool| usize::from(pool.level()) == level)
+            (level == 0 && partition.is_some())
+                || general
+                    .iter()
+                    .any(|pool| usize::from(pool.level()) == level)
         };
         let mut sizes = [None; LEVELS];
         for (level, values) in self.level_sizes.iter().enumerate() {
@@ -348,8 +377,21 @@ impl<'s> Plan<'s> {
             general: List::from_slice(&general),
             dedicated: List::from_slice(&dedicated),
             objects: leveled,
+            partition,
             sizes,
             increment: self.increments[digits[7]].bytes(),
+        })
+    }
+
+    /// The partition of a page, a smallest block, a largest class and a factor.
+    fn partition(&self, digits: &[usize]) -> Option<Partition> {
+        let page = self.pages[digits[0]].0?;
+        Some(Partition {
+            page,
+            smallest: self.smallest[digits[1]].bytes(),
+            largest: self.largest[digits[2]].bytes(),
+            factor: self.factors[digits[3]].0,
+            granule: GRANULE,
         })
     }
 

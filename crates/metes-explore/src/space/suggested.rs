@@ -1,7 +1,7 @@
 //! The space of heaps worth trying for a program of which nothing is known but
 //! its trace: too large to be explored whole, made to be searched.
 //!
-//! A configuration is a *structure* (which object pools, which dedicated pools,
+//! A configuration is a *structure* (which object pools or which size classes of pages, which dedicated pools,
 //! where two general pools are split) and a *kind* for each general pool (its
 //! index and limits). All values come from the sizes that the program asks for.
 //!
@@ -13,6 +13,7 @@
 
 use std::collections::HashMap;
 
+use metes_heap::compact::Partition;
 use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
 use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 
@@ -45,6 +46,7 @@ struct Kind {
 struct Structure {
     objects: List<ObjectPoolKind, OBJECTS>,
     dedicated: List<DedicatedPool, DEDICATED>,
+    partition: Option<Partition>,
     split: Option<usize>,
 }
 
@@ -85,9 +87,10 @@ impl Suggested {
         let kinds = kinds(&limits);
         let numbers = kinds.iter().copied().zip(0..).collect();
         let object_sets = sizes.object_sets();
+        let partitions = sizes.partitions();
         let splits = sizes.splits();
         let radices = [
-            object_sets.len(),
+            object_sets.len() + partitions.len(),
             SLABS.len(),
             COUNTS.len(),
             splits.len() + 1,
@@ -98,10 +101,16 @@ impl Suggested {
         let mut choice_of = Vec::new();
         for position in 0..radices.iter().product() {
             let choice = digits(position, radices);
-            let objects = objects(&object_sets[choice[0]], SLABS[choice[1]]);
+            let slab = SLABS[choice[1]];
+            let objects = object_sets.get(choice[0]).map(|set| objects(set, slab));
+            let objects = objects.unwrap_or(List::EMPTY);
+            let partition = choice[0].checked_sub(object_sets.len());
+            let partition = partition.and_then(|number| in_pages(partitions[number], slab));
             let largest = objects.iter().last().map_or(0, |pool| pool.size);
+            let largest = partition.map_or(largest, |partition| partition.largest);
             let structure = Structure {
                 objects,
+                partition,
                 dedicated: sizes.dedicated(COUNTS[choice[2]], largest),
                 split: (choice[3] > 0)
                     .then(|| splits[choice[3] - 1])
@@ -182,6 +191,7 @@ impl Suggested {
             general,
             dedicated: structure.dedicated,
             objects: structure.objects,
+            partition: structure.partition,
         }
     }
 
@@ -287,6 +297,16 @@ impl Suggested {
         }
         kinds
     }
+}
+
+/// A partition into pages of so many bytes, if they hold its classes.
+fn in_pages(partition: Partition, page: usize) -> Option<Partition> {
+    let partition = Partition {
+        page,
+        largest: partition.largest.min(page),
+        ..partition
+    };
+    partition.validate(0).is_ok().then_some(partition)
 }
 
 fn digits(mut position: usize, radices: Choice) -> Choice {

@@ -301,6 +301,54 @@ impl Item for Size {
     }
 }
 
+/// Bytes of a page, or no pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Page(pub(super) Option<usize>);
+
+impl Item for Page {
+    const EXPECTED: &'static str = "the size of a page, or `none`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        Size::integer(number).map(|Size(bytes)| Page(bytes))
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Page(None)),
+            text => Page::integer(metes_config::read_size(text)? as u64),
+        }
+    }
+
+    fn value(&self) -> AxisValue {
+        self.0.map_or_else(|| word("none"), number)
+    }
+}
+
+/// A growth factor, in thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Factor(pub(super) u32);
+
+impl Item for Factor {
+    const EXPECTED: &'static str = "a factor above 1 with three decimal places, such as 1.125,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        Factor::word(&number.to_string())
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        let thousandths = text.parse::<f64>().unwrap_or(0.0) * 1000.0;
+        let whole = (thousandths - thousandths.round()).abs() < 1e-6;
+        match whole && thousandths > 1000.0 && thousandths <= 1e6 {
+            true => Ok(Factor(thousandths.round() as u32)),
+            false => Err(format!("{} is expected, not {text}", Self::EXPECTED)),
+        }
+    }
+
+    fn value(&self) -> AxisValue {
+        word(&format!("{}.{:03}", self.0 / 1000, self.0 % 1000))
+    }
+}
+
 words!(Links, LINKS, "`single` or `double`", "single" => Links::Single, "double" => Links::Double);
 
 /// A name.
@@ -380,6 +428,12 @@ impl<'d, T: Item> Visitor<'d> for Reader<T> {
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<Vec<T>, E> {
         T::integer(number)
+            .map(|value| vec![value])
+            .map_err(E::custom)
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Vec<T>, E> {
+        T::word(&number.to_string())
             .map(|value| vec![value])
             .map_err(E::custom)
     }

@@ -97,7 +97,7 @@ fn levels_decide_and_count_alike() {
         }
         assert_eq!(driven[operations.len()], "check 0", "{name}");
         spilled += u64::from(tagged.spilled > 0);
-        if !level.description.objects.is_empty() {
+        if !level.description.slabs().is_empty() {
             // What object pools touch is not counted by a store.
             continue;
         }

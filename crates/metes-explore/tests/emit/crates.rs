@@ -33,6 +33,7 @@ fn the_emitted_crate_decides_alike() {
         "lea",
         "single-links",
         "dedicated",
+        "small-pages",
         "everything",
     ]) {
         let directory = emitted(&description);

@@ -104,7 +104,8 @@ fn memory_is_handed_over_in_pieces() {
 fn emitted_code_is_sound_under_the_sanitizers() {
     let (_, everything) = sample::named().pop().unwrap();
     let buddy = Description::of(metes_heap::IndexKind::Buddy { lowest: true });
-    for description in [everything, buddy] {
+    let (_, partitioned) = sample::some(&["small-pages"]).remove(0);
+    for description in [everything, buddy, partitioned] {
         let directory = emitted(&description);
         let program = build_driver(directory.path(), &SANITIZED);
         let operations: Vec<Operation> = sample::operations(7, 3_000);

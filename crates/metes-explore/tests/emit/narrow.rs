@@ -10,8 +10,13 @@ use crate::reference;
 use crate::sample::{self, Operation};
 use crate::support::{ARENA, STRICT, emitted, succeed};
 
-/// Bytes of a slab's record where words have 32 bits, and where they have 64.
-const SLAB_RECORDS: (usize, usize) = (44, size_of::<metes_heap::Slab>());
+/// Bytes of a slab's record where words have 32 bits, and where they have 64: links,
+/// count and pool, the bitmap, its summary.
+fn slab_records(slabs: &metes_heap::Slabs) -> (usize, usize) {
+    let narrow = slabs.slots().div_ceil(32) + usize::from(slabs.summarised());
+    (12 + 4 * narrow, slabs.record_bytes())
+}
+
 const SPAN: usize = 1 << 27;
 
 /// Operations whose sizes are numbers of 32 bits.
@@ -95,9 +100,10 @@ fn named_heaps_decide_alike_at_32_bits() {
         let driven = drive(&program, &operations);
         let predicted = reference::ledger_of(&description, &operations, 4, SPAN);
         assert_eq!(driven.len(), operations.len() + 1, "{name}");
+        let records = slab_records(&description.slabs());
         for (number, decision) in predicted.decisions.iter().enumerate() {
-            let slabs = decision.slab_records / SLAB_RECORDS.1;
-            let footprint = decision.footprint - decision.slab_records + slabs * SLAB_RECORDS.0;
+            let slabs = decision.slab_records / records.1;
+            let footprint = decision.footprint - decision.slab_records + slabs * records.0;
             let [low, high] = match decision.offset {
                 Some(offset) => [offset as u32, (offset >> 44) as u32],
                 None => [u32::MAX; 2],

@@ -10,8 +10,8 @@ use metes_heap::description::{Description, LEVELS};
 use metes_heap::heap::Length;
 use metes_heap::store::Geometry;
 use metes_heap::{
-    AnyPool, ByHandle, Composite, Counted, Ledger, Levels, Memory, ObjectPools, Record, Slab,
-    Sources, Spot, Store, Tagged,
+    AnyPool, ByHandle, Composite, Counted, Ledger, Levels, Memory, ObjectPools, Record, Sources,
+    Spot, Store, Tagged,
 };
 
 use crate::sample::Operation;
@@ -183,15 +183,11 @@ fn with_objects(
     description: &Description,
     body: impl FnOnce(ObjectPools<'_>) -> Decisions,
 ) -> Decisions {
-    let slab = description.objects.iter().next().map(|pool| pool.slab);
-    let capacity = slab.map_or(0, |slab| ARENA / slab);
-    let mut slabs = vec![Slab::UNUSED; capacity];
-    let mut slack = vec![0; capacity * metes_heap::objects::SLOTS];
-    body(ObjectPools::new(
-        &description.objects,
-        &mut slabs,
-        &mut slack,
-    ))
+    let slabs = description.slabs();
+    let capacity = ARENA.checked_div(slabs.bytes()).unwrap_or(0);
+    let mut memory = vec![0; slabs.memory_words(capacity)];
+    let mut slack = vec![0; capacity * slabs.slots()];
+    body(ObjectPools::new(&slabs, &mut memory, &mut slack))
 }
 
 fn run<S: Store>(

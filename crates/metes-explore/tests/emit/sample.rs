@@ -2,6 +2,7 @@
 //!
 //! Invariant: a seed determines what is drawn, on every machine.
 
+use metes_heap::compact::Partition;
 use metes_heap::description::{
     DedicatedPool, Description, General, IndexKind, LEVELS, ObjectPoolKind,
 };
@@ -154,6 +155,25 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
             level: 0,
         });
     }
+    let small_pages = partitioned(Partition {
+        page: 4096,
+        smallest: 16,
+        largest: 1000,
+        ..Partition::DEFAULT
+    });
+    let few_classes = partitioned(Partition {
+        page: 2048,
+        smallest: 48,
+        largest: 2048,
+        factor: 1600,
+        ..Partition::DEFAULT
+    });
+    let large_pages = partitioned(Partition {
+        page: 65536,
+        smallest: 16,
+        largest: 9000,
+        ..Partition::DEFAULT
+    });
     let probing = IndexKind::Classes {
         second_level: 1,
         probes: usize::MAX,
@@ -185,6 +205,9 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
         ("single-links", linked),
         ("all-single", all_single),
         ("dedicated", dedicated),
+        ("small-pages", small_pages),
+        ("few-classes", few_classes),
+        ("large-pages", large_pages),
         ("everything", everything),
     ]
 }
@@ -244,7 +267,26 @@ fn draw(random: &mut Random) -> Description {
             level: 0,
         });
     }
+    if random.below(4) == 0 {
+        drawn.objects = metes_heap::description::List::EMPTY;
+        let smallest = 16 * (1 + random.below(6));
+        drawn.partition = Some(Partition {
+            page: random.one_of(&[2_048, 8_192, 32_768]),
+            smallest,
+            largest: smallest + random.below(1_500),
+            factor: random.one_of(&[1_060, 1_125, 1_250, 1_500, 2_000]),
+            ..Partition::DEFAULT
+        });
+    }
     drawn
+}
+
+/// Size classes in front of a general pool.
+fn partitioned(partition: Partition) -> Description {
+    Description {
+        partition: Some(partition),
+        ..Description::of(IndexKind::tlsf(32))
+    }
 }
 
 /// A table of block sizes.

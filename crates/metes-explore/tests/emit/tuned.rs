@@ -3,7 +3,7 @@ use std::alloc::Layout;
 use std::io::BufRead;
 use std::ptr::NonNull;
 
-use metes_heap::{Memory, Slab, Sources, Spot};
+use metes_heap::{Memory, Sources, Spot};
 
 const ARENA: usize = DRIVER_ARENA;
 
@@ -33,9 +33,9 @@ unsafe impl Sources for Grown {
 
 fn main() {
     let capacity = ARENA.checked_div(tuned_heap::SLAB).unwrap_or(0);
-    let mut slabs = vec![Slab::UNUSED; capacity];
-    let mut slack = vec![0; capacity * metes_heap::objects::SLOTS];
-    let mut heap = tuned_heap::heap(tuned_heap::objects(&mut slabs, &mut slack));
+    let mut memory = vec![0; tuned_heap::SLABS.memory_words(capacity)];
+    let mut slack = vec![0; capacity * tuned_heap::SLABS.slots()];
+    let mut heap = tuned_heap::heap(tuned_heap::objects(&mut memory, &mut slack));
     let mut grown = Grown {
         lengths: Vec::new(),
         slabs: 0,

@@ -6,9 +6,12 @@
 //! Σ h r ≤ M, r the smallest request of a class, that is a linear program whose fractional
 //! optimum is found greedily.
 
-use super::{BoundError, Demand, Sizes, Text};
+use super::{
+    Bound, BoundError, Candidate, Demand, Geometry, Load, Sizes, Standing, Text, Time, Times,
+    necessary,
+};
 use crate::compact::complexity::Configuration;
-use crate::compact::options::{CLASSES, Kappa, Options};
+use crate::compact::options::{CLASSES, Kappa, Options, Partition};
 use crate::compact::{ENTRY, Needs};
 
 /// The guarantee of a compact-fit heap for a demand.
@@ -64,7 +67,7 @@ pub fn compact_fit(
 ) -> Result<CompactBound, BoundError> {
     let needs = Needs::of(options);
     let live = u128::from(checked(demand, options)?);
-    let (reached, classes) = reached(options, demand);
+    let (reached, classes) = reached(options, demand, Needs::RECORD);
     let reached = &reached[..classes];
     let kappa = match options.kappa {
         Kappa::Finite(kappa) => Some(u128::from(kappa)),
@@ -115,10 +118,88 @@ pub fn compact_fit(
     })
 }
 
+/// The guarantee of moving compact-fit as that of every heap: see [`compact_fit`].
+///
+/// # Errors
+/// As [`compact_fit`].
+pub fn moving(options: &Options, moves: u64, demand: &Demand) -> Result<Bound, BoundError> {
+    let found = compact_fit(options, moves, demand)?;
+    let free = match options.kappa {
+        Kappa::Finite(_) => Time::Linear,
+        Kappa::Infinite => Time::Constant,
+    };
+    let candidate = Candidate {
+        method: match options.kappa {
+            Kappa::Finite(_) => "compaction",
+            Kappa::Infinite => "storage by class",
+        },
+        bytes: found.heap_bytes,
+        standing: Standing::Proved,
+        formula: found.formula,
+        citation: CITATION,
+        proof: PROOF,
+    };
+    let mut bound = empty(Time::Constant, free, demand)?;
+    bound.note = Some(
+        "access is through a handle; the necessary bytes are for heaps that never move a block, \
+         and this one does",
+    );
+    bound.offer(&Load::new(&Geometry::UNIT, demand)?, candidate);
+    Ok(bound)
+}
+
+/// The guarantee of the page-blocks of non-compacting compact-fit, for a demand that does not
+/// exceed its largest class. Records lie outside.
+///
+/// # Errors
+/// As [`compact_fit`].
+pub fn page_blocks(partition: &Partition, demand: &Demand) -> Result<Bound, BoundError> {
+    let options = Options {
+        partition: *partition,
+        kappa: Kappa::Infinite,
+        increment: None,
+    };
+    let live = u128::from(checked(demand, &options)?);
+    let (reached, classes) = reached(&options, demand, 0);
+    let pages = stored(&reached[..classes], live);
+    let page = partition.page as u128;
+    let candidate = Candidate {
+        method: "storage by class",
+        bytes: product(pages, page)?,
+        standing: Standing::Proved,
+        formula: Text::format(format_args!(
+            "P·Σ⌈⌊M/r⌋/π⌉ over {classes} classes, P = {page}: {page}·{pages}"
+        )),
+        citation: CITATION,
+        proof: "docs/guarantees.md#storage",
+    };
+    let mut bound = empty(Time::Constant, Time::Constant, demand)?;
+    bound.outside_bytes = product(pages, Needs::of(&options).page_record as u128)?;
+    bound.offer(&Load::new(&Geometry::UNIT, demand)?, candidate);
+    Ok(bound)
+}
+
+fn empty(allocate: Time, free: Time, demand: &Demand) -> Result<Bound, BoundError> {
+    Ok(Bound {
+        time: Times {
+            allocate,
+            free,
+            resize: Time::Linear,
+            access: Time::Constant,
+        },
+        heap_bytes: None,
+        outside_bytes: 0,
+        used: None,
+        others: Default::default(),
+        necessary_bytes: necessary(&Geometry::UNIT, demand)?,
+        note: None,
+    })
+}
+
 /// M of a demand that a heap with these options serves.
 fn checked(demand: &Demand, options: &Options) -> Result<u64, BoundError> {
     // The checks of a demand are those of every heap.
-    super::Load::new(&super::Geometry::outside(16), demand)?;
+    Load::new(&Geometry::UNIT, demand)?;
     let largest = options.partition.largest as u64;
     if demand.largest > largest {
         return Err(BoundError::Parameter {
@@ -139,15 +220,15 @@ fn checked(demand: &Demand, options: &Options) -> Result<u64, BoundError> {
 }
 
 /// The classes that the demand reaches, smallest first.
-fn reached(options: &Options, demand: &Demand) -> ([Reached; CLASSES], usize) {
+fn reached(options: &Options, demand: &Demand, record: usize) -> ([Reached; CLASSES], usize) {
     let mut found = [Reached {
         request: 0,
         blocks: 0,
     }; CLASSES];
     let mut count = 0;
     let mut below = 0u64;
-    for block in options.partition.classes(Needs::RECORD) {
-        let capacity = (block - Needs::RECORD) as u64;
+    for block in options.partition.classes(record) {
+        let capacity = (block - record) as u64;
         let least = demand.smallest.max(below + 1);
         let request = match demand.sizes {
             Sizes::Any => least,

@@ -137,6 +137,13 @@ pub fn described_in(
     geometry: &Geometry,
     demand: &Demand,
 ) -> Result<Bound, BoundError> {
+    if let Some(partition) = description.partition {
+        return Err(BoundError::Parameter {
+            name: "a partition into pages of",
+            value: partition.page as u64,
+            allowed: "a heap without one: the bound of non-compacting compact-fit is not computed",
+        });
+    }
     let mut asked = *demand;
     let lists = description.dedicated.len() as u64;
     if lists > 0 {

@@ -165,6 +165,7 @@ fn descriptions_have_bounds() {
             slab: 512,
             level: 0,
         }]),
+        partition: None,
     };
     let demand = Demand::new(4000, 1500, 20);
     let got = described(&heap, &Geometry::outside(16), &demand).unwrap();

@@ -705,7 +705,8 @@ impl<B: Backing> CompactFit<B> {
         }
     }
 
-    pub(super) fn backing(&self) -> &B {
+    /// What the page-blocks are made of.
+    pub fn backing(&self) -> &B {
         &self.backing
     }
 

@@ -21,6 +21,7 @@
 //! assert!(heap.read(block, 0, &mut bytes).is_err(), "the handle is stale");
 //! ```
 
+pub mod apart;
 pub mod automaton;
 pub mod backing;
 mod bits;
