@@ -371,7 +371,7 @@ fn bad_handles<S: HandleSubject>(shadow: &mut Shadow<S>) -> Result<(), Fault> {
     };
     // Each bit flipped; and entries and generations that were used, and that come next.
     let flipped = (0..64).map(|bit| bits ^ (1 << bit));
-    let near = (0..64).map(|near| bits >> 48 << 48 | (near % 8) << 24 | near / 8);
+    let near = (0..64).map(|near| (bits >> 48 << 48) | ((near % 8) << 24) | (near / 8));
     for made_up in flipped.chain(near) {
         if !live(made_up) && shadow.heap.free(Handle::from_bits(made_up)).is_ok() {
             return Err(Fault::BadFree {

@@ -259,7 +259,7 @@ impl<const FAULT: u8> HandleSubject for BrokenPieces<FAULT> {
         match self.heap.free(handle) {
             Err(BadHandle::Stale) if FAULT == OBEYS_STALE => Ok(()),
             done => {
-                if FAULT == KEEPS && self.operations.get() % 50 == 0 {
+                if FAULT == KEEPS && self.operations.get().is_multiple_of(50) {
                     self.heap.allocate(8);
                 }
                 done
@@ -277,7 +277,7 @@ impl<const FAULT: u8> HandleSubject for BrokenPieces<FAULT> {
 
     fn write(&mut self, handle: Handle, offset: usize, bytes: &[u8]) -> Result<(), BadHandle> {
         self.operations.set(self.operations.get() + 1);
-        match FAULT == LOSES_WRITES && self.operations.get() % 500 == 0 {
+        match FAULT == LOSES_WRITES && self.operations.get().is_multiple_of(500) {
             true => Ok(()),
             false => self.heap.write(handle, offset, bytes),
         }
