@@ -103,7 +103,7 @@ impl Start {
 /// How threads share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Design {
-    /// The heap for one thread, without locks.
+    /// A heap without locks for each thread: what the machine allows.
     Unshared,
     /// 1-CF.
     Shared(Granularity),
@@ -114,7 +114,7 @@ pub(crate) enum Design {
 impl Design {
     fn name(self) -> String {
         match self {
-            Design::Unshared => "no locks".into(),
+            Design::Unshared => "a heap a thread, no locks".into(),
             Design::Shared(Granularity::Class) => "1-CF, class locks".into(),
             Design::Shared(Granularity::Page) => "1-CF, page locks".into(),
             Design::Instances(1) => "n-CF, an instance a thread".into(),
@@ -234,7 +234,7 @@ impl Heap for (&Member<'_, System>, &Instances<System>) {
 
 /// A heap of one of the designs.
 enum Built {
-    Unshared(Mutex<CompactFit<Copying>>),
+    Unshared(Vec<Mutex<CompactFit<Copying>>>),
     Shared(SharedCompactFit<System>),
     Instances(Instances<System>),
 }
@@ -247,7 +247,7 @@ impl Built {
             timed,
         };
         let length = memory.len();
-        let start = NonNull::from(memory).cast();
+        let start: NonNull<u8> = NonNull::from(memory).cast();
         // SAFETY: the caller keeps the memory as long as the heap, and lends it once.
         let memory = unsafe { Memory::from_raw(start, length) };
         let partition = match timed {
@@ -261,7 +261,15 @@ impl Built {
         };
         let threads = setting.threads;
         Ok(match setting.design {
-            Design::Unshared => Built::Unshared(Mutex::new(CompactFit::new(&options, memory)?)),
+            Design::Unshared => {
+                let part = length / threads;
+                let heap = |thread: usize| {
+                    // SAFETY: as above, in disjoint parts.
+                    let memory = unsafe { Memory::from_raw(start.add(thread * part), part) };
+                    Ok(Mutex::new(CompactFit::new(&options, memory)?))
+                };
+                Built::Unshared((0..threads).map(heap).collect::<Result<_, Error>>()?)
+            }
             Design::Shared(granularity) => {
                 let sharing = Sharing {
                     granularity,
@@ -285,7 +293,7 @@ impl Built {
 
     fn view(&self, thread: usize) -> Result<View<'_>, Error> {
         Ok(match self {
-            Built::Unshared(heap) => View::Unshared(heap),
+            Built::Unshared(heaps) => View::Unshared(&heaps[thread]),
             Built::Shared(heap) => View::Shared(heap),
             Built::Instances(heaps) => View::Member(heaps.member(thread)?, heaps),
         })
@@ -429,7 +437,7 @@ fn groups(most: usize) -> Vec<Group> {
         });
     }
     for kappa in [FULL, Kappa::Infinite] {
-        for design in [class, page, Design::Instances(1)] {
+        for design in [Design::Unshared, class, page, Design::Instances(1)] {
             let threads = (1..=most).map(|threads| setting(design, kappa, None, threads));
             groups.push(Group {
                 experiment: "threads",
