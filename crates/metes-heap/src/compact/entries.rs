@@ -12,7 +12,7 @@
 use core::ptr::NonNull;
 
 use super::cells::Word;
-use super::handles::{BadHandle, GENERATION, Handle, MOST_HANDLES, MOST_PINS, PINS};
+use super::handles::{BadHandle, Handle, MOST_HANDLES, MOST_PINS, PINS};
 
 const NONE: u32 = u32::MAX;
 /// The pins of an entry that is not in use.
@@ -88,11 +88,11 @@ impl<W: Word> Entries<W> {
     #[inline(always)]
     pub(super) fn bind(&self, index: u32, place: u32) -> Handle {
         let entry = self.entry(index);
-        let generation = entry.tag.get() >> 8;
+        let tag = entry.tag.get() - UNUSED;
         // In this order: who sees the handle resolve, sees the place.
         entry.place.set(place);
-        entry.tag.set(generation << 8);
-        Handle::new(self.identity, generation, index)
+        entry.tag.set(tag);
+        Handle::tagged(self.identity, tag, index)
     }
 
     /// The entry of a handle, and its place while the handle resolves. O(1).
@@ -106,7 +106,7 @@ impl<W: Word> Entries<W> {
         // resolved when the place was read.
         let place = entry.place.get();
         // Same generation, and not marked.
-        match entry.tag.get().wrapping_sub(handle.generation() << 8) < UNUSED {
+        match entry.tag.get().wrapping_sub(handle.tag()) < UNUSED {
             true => Ok((entry, place)),
             false => Err(BadHandle::Stale),
         }
@@ -131,19 +131,18 @@ impl<W: Word> Entries<W> {
     #[inline(always)]
     pub(super) fn unpinned(&self, handle: Handle) -> Result<u32, BadHandle> {
         let (entry, place) = self.resolve(handle)?;
-        match entry.tag.get() & PINS {
-            0 => Ok(place),
-            _ => Err(BadHandle::Pinned),
+        match entry.tag.get() == handle.tag() {
+            true => Ok(place),
+            false => Err(BadHandle::Pinned),
         }
     }
 
-    /// Ends a handle that resolves; its entry is then to be put back. O(1).
+    /// Ends the handle of a block that may be freed; its entry is then to be put back. O(1).
     #[inline(always)]
     pub(super) fn close(&self, handle: Handle) {
-        let entry = self.entry(handle.index());
-        // The last generation is followed by 0, which no handle has.
-        let next = (entry.tag.get() >> 8).wrapping_add(1) & GENERATION;
-        entry.tag.set(next << 8 | UNUSED);
+        // The next generation, and marked. The last one is followed by 0, which no handle has.
+        let next = handle.tag().wrapping_add((1 << 8) + UNUSED);
+        self.entry(handle.index()).tag.set(next);
     }
 
     /// A block moved. O(1).
@@ -217,7 +216,7 @@ impl Spare {
     #[inline(always)]
     pub(super) fn put<W: Word>(&mut self, entries: &Entries<W>, index: u32) {
         let entry = entries.entry(index);
-        if entry.tag.get() >> 8 == 0 {
+        if entry.tag.get() == UNUSED {
             self.retired += 1;
             return;
         }

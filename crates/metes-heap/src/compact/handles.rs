@@ -33,6 +33,18 @@ impl Handle {
         Handle((identity as u64) << 48 | (generation as u64) << INDEX_BITS | index as u64)
     }
 
+    /// Of the entry whose tag is `tag`, without pins.
+    #[inline(always)]
+    pub(crate) const fn tagged(identity: u16, tag: u32, index: u32) -> Self {
+        Handle((identity as u64) << 48 | (tag as u64) << (INDEX_BITS - 8) | index as u64)
+    }
+
+    /// The tag of its entry while the block is not pinned.
+    #[inline(always)]
+    pub(crate) const fn tag(self) -> u32 {
+        (self.0 >> (INDEX_BITS - 8)) as u32 & !PINS
+    }
+
     pub(crate) const fn index(self) -> u32 {
         self.0 as u32 & MOST_HANDLES
     }

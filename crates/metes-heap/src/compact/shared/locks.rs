@@ -14,7 +14,8 @@ use super::super::layout::Tables;
 use super::SharedCompactFit;
 use crate::lock::Lock;
 
-/// A value behind a lock.
+/// A value behind a lock, in cache lines of its own: what threads only read is elsewhere.
+#[repr(align(64))]
 pub(super) struct Guarded<L, T> {
     lock: L,
     value: UnsafeCell<T>,

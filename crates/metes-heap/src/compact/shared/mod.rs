@@ -69,6 +69,14 @@ pub struct Sharing {
     pub threads: usize,
 }
 
+/// A block whose handle has ended.
+struct Withdrawn {
+    /// Its requested bytes.
+    size: usize,
+    /// The move of it that has ended, and its slot.
+    under: Option<(u32, Under)>,
+}
+
 /// What all classes draw from.
 #[derive(Debug)]
 struct Reserve {
@@ -356,7 +364,7 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
         handle: Handle,
     ) -> Result<(Transition, Option<Compaction>), BadHandle> {
         self.in_class(handle, |class, index, place| {
-            let Some((size, under)) =
+            let Some(Withdrawn { size, under }) =
                 self.in_contents_of(place, || self.withdraw(handle, place))?
             else {
                 return Ok(None);
@@ -388,7 +396,7 @@ impl<L: Lock + 'static> SharedCompactFit<L> {
         let size = self.backing.record(place).size as usize;
         self.entries.close(handle);
         let under = self.moves.find(place).map(|slot| self.moves.end(slot));
-        Ok(Some((size, under)))
+        Ok(Some(Withdrawn { size, under }))
     }
 
     /// Frees a page-block of a class that is held, and begins the move that may follow.

@@ -5,23 +5,17 @@
 //! each that it allocates. Designs take turns within a round; a figure is the best of the short
 //! rounds, as other programs only ever take away from it: only ratios of one run mean anything.
 
-use std::cell::RefCell;
-use std::ptr::NonNull;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod heaps;
+
+use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
-use metes_heap::Memory;
-use metes_heap::compact::{
-    CompactFit, Copying, Granularity, Handle, Instances, Kappa, Member, Options, Partition,
-    Population, SharedCompactFit, Sharing,
-};
-use metes_heap::lock::Lock;
+use metes_heap::compact::{Granularity, Kappa};
 use serde::Serialize;
 
 use crate::Error;
-use crate::random::Random;
 use crate::report::{Cell, Table};
+use heaps::{Built, Churn, Design, HELD, Setting, Start, bind};
 
 /// Bytes of memory of the heap measured.
 const MEMORY: usize = 64 << 20;
@@ -29,108 +23,6 @@ const MEMORY: usize = 64 << 20;
 const LIVE: usize = 2000;
 /// Bytes of a request.
 const SIZES: (usize, usize) = (16, 1024);
-
-/// A lock of the operating system: on fewer cores than threads, waiting threads give way.
-struct System {
-    lock: Mutex<()>,
-    /// Whether it notes how long it is held.
-    timed: bool,
-}
-
-thread_local! {
-    /// Nanoseconds that this thread held timed locks.
-    static HELD: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
-}
-
-// SAFETY: the guard lives as long as the body runs.
-unsafe impl Lock for System {
-    #[inline]
-    fn hold<R>(&self, body: impl FnOnce() -> R) -> R {
-        let guard = self
-            .lock
-            .lock()
-            .unwrap_or_else(|broken| broken.into_inner());
-        if !self.timed {
-            return body();
-        }
-        let start = Instant::now();
-        let result = body();
-        let held = start.elapsed();
-        drop(guard);
-        HELD.with_borrow_mut(|all| all.push(held.as_nanos() as f64));
-        result
-    }
-}
-
-/// Binds the calling thread to one of the cores that it may use, by its number: threads that
-/// share a core would take turns instead of running side by side.
-fn bind(thread: usize) {
-    // SAFETY: a set of zeros is an empty set, and both calls get its size.
-    unsafe {
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        let size = size_of::<libc::cpu_set_t>();
-        if libc::sched_getaffinity(0, size, &mut allowed) != 0 {
-            return;
-        }
-        let cores: Vec<usize> = (0..libc::CPU_SETSIZE as usize)
-            .filter(|&core| libc::CPU_ISSET(core, &allowed))
-            .collect();
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cores[thread % cores.len()], &mut one);
-        libc::sched_setaffinity(0, size, &one);
-    }
-}
-
-/// Where threads wait for each other without leaving their cores, if there are enough.
-struct Start {
-    missing: AtomicUsize,
-}
-
-impl Start {
-    fn wait(&self) {
-        self.missing.fetch_sub(1, Ordering::AcqRel);
-        let mut turns = 0u32;
-        while self.missing.load(Ordering::Acquire) > 0 {
-            turns += 1;
-            match turns % 4096 {
-                0 => std::thread::yield_now(),
-                _ => std::hint::spin_loop(),
-            }
-        }
-    }
-}
-
-/// How threads share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Design {
-    /// The heap for one thread, without locks.
-    Unshared,
-    /// 1-CF.
-    Shared(Granularity),
-    /// n-CF: so many threads an instance.
-    Instances(usize),
-}
-
-impl Design {
-    fn name(self) -> String {
-        match self {
-            Design::Unshared => "no locks".into(),
-            Design::Shared(Granularity::Class) => "1-CF, class locks".into(),
-            Design::Shared(Granularity::Page) => "1-CF, page locks".into(),
-            Design::Instances(1) => "n-CF, an instance a thread".into(),
-            Design::Instances(degree) => format!("n-CF, {degree} threads an instance"),
-        }
-    }
-}
-
-/// What is measured: a design, what its heap decides by, and how many threads use it.
-#[derive(Clone, Copy, Debug)]
-struct Setting {
-    design: Design,
-    kappa: Kappa,
-    increment: Option<usize>,
-    threads: usize,
-}
 
 /// The throughput of a setting.
 #[derive(Clone, Debug, Serialize)]
@@ -175,157 +67,6 @@ pub(crate) struct Figures {
     pub(crate) throughput: Vec<Throughput>,
     /// Latencies.
     pub(crate) latency: Vec<Latency>,
-}
-
-/// A heap of one of the designs, as one thread sees it.
-enum View<'a> {
-    Unshared(&'a Mutex<CompactFit<Copying>>),
-    Shared(&'a SharedCompactFit<System>),
-    Member(Member<'a, System>, &'a Instances<System>),
-}
-
-impl View<'_> {
-    /// Runs `body` with malloc and free; the heap without locks is taken for all of it.
-    fn with<R>(&self, body: impl FnOnce(&mut dyn Heap) -> R) -> R {
-        match self {
-            View::Unshared(heap) => {
-                body(&mut *heap.lock().unwrap_or_else(|broken| broken.into_inner()))
-            }
-            View::Shared(heap) => body(&mut &**heap),
-            View::Member(member, instances) => body(&mut (member, *instances)),
-        }
-    }
-}
-
-trait Heap {
-    fn allocate(&mut self, size: usize) -> Option<Handle>;
-    fn free(&mut self, handle: Handle);
-}
-
-impl Heap for CompactFit<Copying> {
-    fn allocate(&mut self, size: usize) -> Option<Handle> {
-        CompactFit::allocate(self, size, 8).ok()
-    }
-
-    fn free(&mut self, handle: Handle) {
-        let _ = CompactFit::free(self, handle);
-    }
-}
-
-impl Heap for &SharedCompactFit<System> {
-    fn allocate(&mut self, size: usize) -> Option<Handle> {
-        SharedCompactFit::allocate(self, size, 8).ok()
-    }
-
-    fn free(&mut self, handle: Handle) {
-        let _ = SharedCompactFit::free(self, handle);
-    }
-}
-
-impl Heap for (&Member<'_, System>, &Instances<System>) {
-    fn allocate(&mut self, size: usize) -> Option<Handle> {
-        self.0.allocate(size, 8).ok()
-    }
-
-    fn free(&mut self, handle: Handle) {
-        let _ = self.1.free(handle);
-    }
-}
-
-/// A heap of one of the designs.
-enum Built {
-    Unshared(Box<Mutex<CompactFit<Copying>>>),
-    Shared(Box<SharedCompactFit<System>>),
-    Instances(Instances<System>),
-}
-
-impl Built {
-    /// In memory that the heap before it has been done with.
-    fn new(setting: Setting, timed: bool, memory: &mut [u8]) -> Result<Self, Error> {
-        let system = || System {
-            lock: Mutex::new(()),
-            timed,
-        };
-        let length = memory.len();
-        let start = NonNull::from(memory).cast();
-        // SAFETY: the caller keeps the memory as long as the heap, and lends it once.
-        let memory = unsafe { Memory::from_raw(start, length) };
-        let partition = match timed {
-            false => Partition::DEFAULT,
-            true => LARGE,
-        };
-        let options = Options {
-            partition,
-            kappa: setting.kappa,
-            increment: setting.increment,
-        };
-        let threads = setting.threads;
-        Ok(match setting.design {
-            Design::Unshared => {
-                let heap = CompactFit::new(&options, memory)?;
-                Built::Unshared(Box::new(Mutex::new(heap)))
-            }
-            Design::Shared(granularity) => {
-                let sharing = Sharing {
-                    granularity,
-                    threads,
-                };
-                let heap = SharedCompactFit::new(&options, sharing, memory, system)?;
-                Built::Shared(Box::new(heap))
-            }
-            Design::Instances(degree) => {
-                let population = Population {
-                    threads,
-                    instances: threads.div_ceil(degree),
-                    degree,
-                    spill: true,
-                };
-                let granularity = Granularity::Class;
-                let heaps = Instances::new(&options, granularity, population, memory, system)?;
-                Built::Instances(heaps)
-            }
-        })
-    }
-
-    fn view(&self, thread: usize) -> Result<View<'_>, Error> {
-        Ok(match self {
-            Built::Unshared(heap) => View::Unshared(heap),
-            Built::Shared(heap) => View::Shared(heap),
-            Built::Instances(heaps) => View::Member(heaps.member(thread)?, heaps),
-        })
-    }
-}
-
-/// A thread's blocks, and its next requests.
-struct Churn {
-    random: Random,
-    blocks: Vec<Handle>,
-    sizes: (usize, usize),
-}
-
-impl Churn {
-    fn new(seed: u64, live: usize, sizes: (usize, usize), heap: &mut dyn Heap) -> Self {
-        let mut random = Random::new(seed);
-        let mut request = || sizes.0 + random.below(sizes.1 - sizes.0 + 1);
-        let blocks = (0..live).filter_map(|_| heap.allocate(request())).collect();
-        Churn {
-            random,
-            blocks,
-            sizes,
-        }
-    }
-
-    /// Frees a block and allocates another.
-    #[inline(always)]
-    fn turn(&mut self, heap: &mut dyn Heap) {
-        let (least, most) = self.sizes;
-        let size = least + self.random.below(most - least + 1);
-        let which = self.random.below(self.blocks.len().max(1));
-        if which < self.blocks.len() {
-            heap.free(self.blocks.swap_remove(which));
-        }
-        self.blocks.extend(heap.allocate(size));
-    }
 }
 
 /// Calls per second of all threads together, from the first that begins to the last that ends.
@@ -433,7 +174,7 @@ fn groups(most: usize) -> Vec<Group> {
         });
     }
     for kappa in [FULL, Kappa::Infinite] {
-        for design in [class, page, Design::Instances(1)] {
+        for design in [Design::Unshared, class, page, Design::Instances(1)] {
             let threads = (1..=most).map(|threads| setting(design, kappa, None, threads));
             groups.push(Group {
                 experiment: "threads",
@@ -461,12 +202,6 @@ fn groups(most: usize) -> Vec<Group> {
 
 /// Bytes that each thread of the latency experiment keeps at most: they stay in the cache.
 const LIVE_BYTES: usize = 512 << 10;
-/// The partition of the latency experiment: two of its largest blocks fill a page.
-const LARGE: Partition = Partition {
-    page: 1 << 16,
-    largest: (1 << 15) - 8,
-    ..Partition::DEFAULT
-};
 /// Threads of the latency experiment.
 const CROWD: usize = 8;
 
