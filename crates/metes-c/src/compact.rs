@@ -312,12 +312,7 @@ pub unsafe extern "C" fn metes_compact_size(
 }
 
 /// The bytes of a range of a block; the right ones, also while it moves.
-fn range(
-    heap: &Compact,
-    handle: u64,
-    offset: usize,
-    length: usize,
-) -> Result<&[MaybeUninit<u8>], Status> {
+fn range(heap: &Compact, handle: u64, offset: usize, length: usize) -> Result<&[u8], Status> {
     let block = heap.bytes(Handle::from_bits(handle))?;
     let end = offset.checked_add(length).ok_or(Status::Outside)?;
     block.get(offset..end).ok_or(Status::Outside)
@@ -339,7 +334,7 @@ pub unsafe extern "C" fn metes_compact_read(
         some(bytes)?;
         let from = range(heap, handle, offset, length)?;
         // SAFETY: as many bytes as the range has, by the caller's contract.
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr().cast::<u8>(), bytes.cast(), from.len()) };
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), bytes.cast(), from.len()) };
         Ok(())
     };
     // SAFETY: the caller's contract.

@@ -207,6 +207,9 @@ impl Tables {
         if space < behind + ENTRY {
             return Err(Unfit::TooSmall(behind + ENTRY - space));
         }
+        // Blocks are read as bytes before the program wrote all of them.
+        // SAFETY: `space` bytes from `base` are the heap's.
+        unsafe { base.write_bytes(0, space) };
         Ok(Tables {
             classes,
             by_size,

@@ -177,7 +177,8 @@ impl CompactFit<Copying> {
 
     /// Pins a block and gives its address, which stays good until it is
     /// [unpinned](CompactFit::unpin) as often as it was pinned. Pages with pinned blocks do
-    /// not count towards κ. A move of the block is ended first. O(1), else O(β).
+    /// not count towards κ. A move of the block is ended first. O(1), else O(β). Who writes
+    /// through the address writes initialised bytes: others may read them as such.
     ///
     /// # Errors
     /// [`BadHandle`].
@@ -191,13 +192,12 @@ impl CompactFit<Copying> {
     /// # Errors
     /// [`BadHandle`].
     #[inline]
-    pub fn bytes(&self, handle: Handle) -> Result<&[core::mem::MaybeUninit<u8>], BadHandle> {
+    pub fn bytes(&self, handle: Handle) -> Result<&[u8], BadHandle> {
         let place = self.handle_place(handle)?;
         let size = self.backing().record(place).size as usize;
-        // SAFETY: the block has `size` bytes, and moves only under `&mut self`.
-        Ok(unsafe {
-            core::slice::from_raw_parts(self.backing().block(place).as_ptr().cast(), size)
-        })
+        // SAFETY: the block has `size` bytes, which are initialised, as all memory of pages is
+        // from the beginning, and moves only under `&mut self`.
+        Ok(unsafe { core::slice::from_raw_parts(self.backing().block(place).as_ptr(), size) })
     }
 
     /// The bytes of a block, to be changed. A move of the block is ended first.
@@ -205,15 +205,10 @@ impl CompactFit<Copying> {
     /// # Errors
     /// [`BadHandle`].
     #[inline]
-    pub fn bytes_mut(
-        &mut self,
-        handle: Handle,
-    ) -> Result<&mut [core::mem::MaybeUninit<u8>], BadHandle> {
+    pub fn bytes_mut(&mut self, handle: Handle) -> Result<&mut [u8], BadHandle> {
         let place = self.settled_place(handle)?;
         let size = self.backing().record(place).size as usize;
         // SAFETY: as above, and the heap is borrowed exclusively.
-        Ok(unsafe {
-            core::slice::from_raw_parts_mut(self.backing().block(place).as_ptr().cast(), size)
-        })
+        Ok(unsafe { core::slice::from_raw_parts_mut(self.backing().block(place).as_ptr(), size) })
     }
 }
