@@ -6,7 +6,6 @@
 //! - no argument but a wild pointer does harm: each misuse has its [`Status`].
 
 use core::ffi::{c_char, c_void};
-use core::mem::MaybeUninit;
 use core::{ptr, slice};
 
 use metes_heap::compact::{CompactFit, Compaction, Copying, Handle, Kappa, Options, Partition};

@@ -11,6 +11,10 @@ use crate::description::{List, OBJECTS, ObjectPoolKind};
 
 /// How the slabs of a heap are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a heap, and copied only when it is made"
+)]
 pub enum Slabs {
     /// Into the slots of object pools; no pools, no slabs.
     Pools(List<ObjectPoolKind, OBJECTS>),

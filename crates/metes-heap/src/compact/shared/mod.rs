@@ -164,10 +164,6 @@ pub struct SharedCompactFit<L: 'static> {
     align: usize,
 }
 
-/// A block whose handle has ended: its size, and the number and state of its move, if it was
-/// being moved.
-type Withdrawn = (usize, Option<(u32, Under)>);
-
 // SAFETY: what the cells and the memory hold is accessed as the module says: under the lock of
 // a class, of a page, or of the reserve, or by `&mut self`. What is read without a lock is
 // atomic, or written by nobody after construction (`by_size`).
