@@ -369,8 +369,10 @@ fn bad_handles<S: HandleSubject>(shadow: &mut Shadow<S>) -> Result<(), Fault> {
         let mut live = shadow.slots.iter().flatten();
         live.any(|own| own.handle.to_bits() == bits)
     };
-    for bit in 0..64 {
-        let made_up = bits ^ (1 << bit);
+    // Each bit flipped; and entries and generations that were used, and that come next.
+    let flipped = (0..64).map(|bit| bits ^ (1 << bit));
+    let near = (0..64).map(|near| bits >> 48 << 48 | (near % 8) << 24 | near / 8);
+    for made_up in flipped.chain(near) {
         if !live(made_up) && shadow.heap.free(Handle::from_bits(made_up)).is_ok() {
             return Err(Fault::BadFree {
                 address: made_up as usize,

@@ -68,9 +68,10 @@ pub(crate) enum Error {
     #[error("this build has no resize and no alignment; build without the feature plain")]
     Plain,
     #[error(
-        "the preload library is not beside this program; cargo build --release -p metes-preload"
+        "the preload library is not at {}; cargo build --release -p metes-preload builds it",
+        .0.display()
     )]
-    NoLibrary,
+    NoLibrary(PathBuf),
     #[error("cannot run this program again: {0}")]
     Program(std::io::Error),
     #[error("there is no program {number}; there are {count}")]
@@ -180,7 +181,11 @@ enum Command {
     },
     /// Programs that do one bad thing: found, obeyed or crashed, by heap (exit 1 if the
     /// hardened heap misses one that it always finds).
-    Security,
+    Security {
+        /// The preload library; that beside this program if absent.
+        #[arg(long)]
+        library: Option<PathBuf>,
+    },
     /// Does one bad thing, with whatever malloc there is.
     #[command(hide = true)]
     Misuse {
@@ -252,7 +257,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Error> {
             &chosen(&[workload], operations)?[0],
             setup_only,
         ),
-        Command::Security => security_command(json),
+        Command::Security { library } => security_command(json, library),
         Command::Misuse { number, size } => match misuse::PROGRAMS.get(number) {
             Some(program) => misuse::run(program, size),
             None => Err(Error::UnknownProgram {
@@ -522,8 +527,8 @@ fn gate_command(
     Ok(ExitCode::from(u8::from(!growth.is_empty())))
 }
 
-fn security_command(json: bool) -> Result<ExitCode, Error> {
-    let detectors = security::detectors(&security::library()?);
+fn security_command(json: bool, library: Option<PathBuf>) -> Result<ExitCode, Error> {
+    let detectors = security::detectors(&security::library(library)?);
     let scores = security::measure(&detectors)?;
     if json {
         println!("{}", json!({ "security": scores }));

@@ -292,6 +292,9 @@ impl Victim {
                 self.leave(OBEYED);
             }
         }
+        // Where the block was not asked for, it is merged.
+        self.free(self.before());
+        self.free(self.after());
     }
 
     /// Uses the heap on, and looks for blocks that lie over each other.

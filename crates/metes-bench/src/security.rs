@@ -94,14 +94,17 @@ impl Score {
     }
 }
 
-/// The preload library beside this program.
-pub(crate) fn library() -> Result<PathBuf, Error> {
+/// The preload library: the one given, or the one beside this program.
+pub(crate) fn library(given: Option<PathBuf>) -> Result<PathBuf, Error> {
+    if let Some(path) = given {
+        return path.canonicalize().map_err(|_| Error::NoLibrary(path));
+    }
     let own = std::env::current_exe().map_err(Error::Program)?;
     let beside = own.ancestors().skip(1).take(2);
     beside
         .map(|directory| directory.join("libmetes_preload.so"))
         .find(|path| path.is_file())
-        .ok_or(Error::NoLibrary)
+        .ok_or_else(|| Error::NoLibrary(own.with_file_name("libmetes_preload.so")))
 }
 
 /// Ours, the C library's and the peers that are installed.

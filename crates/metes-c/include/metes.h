@@ -71,7 +71,9 @@ typedef struct metes_block {
  *     buddy            order=lifo|address
  *     kingsley
  *
- * as in "tlsf:second_level=8" or "best-fit:order=lifo,depth=50"; all but buddy
+ * each also with store=hardened, which verifies its records: no bad free is
+ * obeyed, and what overwrites a record is found (see metes_heap_fault). As in
+ * "tlsf:second_level=8" or "best-fit:order=lifo,depth=50"; all but buddy
  * and kingsley also take coalesce_up_to=SIZE and split_down_to=SIZE. NULL, with
  * the reason, if the spec is not right or the memory too small. */
 metes_heap *metes_heap_create(void *memory, size_t length, const char *spec, metes_error *error);
@@ -103,6 +105,13 @@ void *metes_heap_resize(metes_heap *heap, void *block, size_t size);
  * to be in use: a pointer that is foreign or was freed; the heap is then
  * unchanged. (Not every such fault can be seen.) */
 bool metes_heap_free(metes_heap *heap, void *block);
+
+/* What was wrong with the block that was last freed or resized, or what the last
+ * operation found overwritten; NULL if nothing was. A heap with store=hardened
+ * refuses every bad free and what would rely on an overwritten record, and is then
+ * unchanged; see the chapter Guarantees for what is found always, what with which
+ * probability, and what not. */
+const char *metes_heap_fault(const metes_heap *heap);
 
 /* Bytes that may be used of a block in use; 0 for NULL and what is seen to be none. */
 size_t metes_heap_usable_size(const metes_heap *heap, const void *block);
@@ -159,7 +168,7 @@ typedef enum metes_compact_status {
     METES_COMPACT_STALE,         /* the block was freed */
     METES_COMPACT_PINNED,        /* the block is pinned: unpin it first */
     METES_COMPACT_NOT_PINNED,    /* the block is not pinned */
-    METES_COMPACT_TOO_MANY_PINS, /* the block has 255 pins already */
+    METES_COMPACT_TOO_MANY_PINS, /* the block has 254 pins already */
     METES_COMPACT_OUTSIDE,       /* the access runs over the end of the block */
     METES_COMPACT_TOO_LARGE,     /* the request exceeds the largest size class */
     METES_COMPACT_ALIGNMENT,     /* no power of two, or no size class has it */

@@ -4,12 +4,17 @@
 //! first region behind it; every further region begins with a [`Note`], so that
 //! regions have addresses.
 
+use core::ffi::CStr;
 use core::ptr::{self, NonNull};
+use std::hash::{BuildHasher, RandomState};
 
 use metes_config::{Config, StoreKind};
 use metes_heap::index::Limits;
 use metes_heap::store::tagged::TaggedBlock;
-use metes_heap::{AnyIndex, Heap, IndexKind, Memory, State as BlockState, Tagged};
+use metes_heap::{
+    AnyIndex, BadFree, Hardened, Heap, IndexKind, Memory, Overwritten, State as BlockState, Store,
+    Tagged,
+};
 
 const WORD: usize = size_of::<usize>();
 /// The alignment of every block.
@@ -26,9 +31,30 @@ struct Note {
     next: *const Note,
 }
 
+/// The heap by its store.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lies in the program's memory, and both are what a heap takes"
+)]
+enum Stored {
+    Tagged(Heap<AnyIndex<TaggedBlock>, Tagged>),
+    Hardened(Heap<AnyIndex<TaggedBlock>, Hardened>),
+}
+
+macro_rules! each {
+    ($stored:expr, $heap:ident => $call:expr) => {
+        match $stored {
+            Stored::Tagged($heap) => $call,
+            Stored::Hardened($heap) => $call,
+        }
+    };
+}
+
 /// The heap that C holds a pointer to.
 pub struct State {
-    heap: Heap<AnyIndex<TaggedBlock>, Tagged>,
+    heap: Stored,
+    /// What was wrong with the last block freed or resized.
+    refused: Option<BadFree>,
     /// The largest region that it was prepared for.
     span: usize,
     first: Note,
@@ -68,24 +94,42 @@ impl State {
         spec: &str,
         span: usize,
     ) -> Result<*mut State, String> {
-        let (index, limits) = read(spec)?;
+        let (index, limits, store) = read(spec)?;
         // Where the heap would align its first block to a page, the page begins
         // here already, so that offsets count from where the region begins.
         let paged = matches!(index, IndexKind::Buddy { .. }) && span.max(length) >= 256 * PAGE;
         let align = if paged { PAGE } else { ALIGN };
         let (state, start, left) = place::<State>(memory, length, align)?;
-        let mut heap = Heap::new(AnyIndex::new(index, limits), Tagged::new());
+        let index = AnyIndex::new(index, limits);
+        let mut heap = match store {
+            StoreKind::Hardened => {
+                // The keys of the standard library's hashing are random.
+                let secret = RandomState::new().hash_one(start.addr());
+                Stored::Hardened(Heap::new(index, Hardened::new(secret)))
+            }
+            _ => Stored::Tagged(Heap::new(index, Tagged::new())),
+        };
         let span = span.max(left);
-        heap.reserve_span(span);
         // SAFETY: what is behind the state is the region's, by the caller's contract.
         let region = unsafe { region(start, left) };
-        heap.add_region(region).map_err(|why| why.to_string())?;
+        each!(&mut heap, heap => {
+            heap.reserve_span(span);
+            heap.add_region(region)
+        })
+        .map_err(|why| why.to_string())?;
         let first = Note {
             base: start,
             next: ptr::null(),
         };
         // SAFETY: `place` found room for it, aligned, in the caller's memory.
-        unsafe { state.write(State { heap, span, first }) };
+        unsafe {
+            state.write(State {
+                heap,
+                refused: None,
+                span,
+                first,
+            });
+        }
         Ok(state)
     }
 
@@ -101,9 +145,7 @@ impl State {
         let (note, base, left) = place::<Note>(memory, length, ALIGN)?;
         // SAFETY: what is behind the note is the region's, by the caller's contract.
         let region = unsafe { region(base, left) };
-        self.heap
-            .add_region(region)
-            .map_err(|why| why.to_string())?;
+        each!(&mut self.heap, heap => heap.add_region(region)).map_err(|why| why.to_string())?;
         let next = ptr::null();
         // SAFETY: `place` found room for it in the caller's memory, which the
         // heap does not touch in front of `base`.
@@ -121,7 +163,9 @@ impl State {
 
     pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
         let align = align.max(ALIGN);
-        let place = self.heap.allocate(self.bounded(size, align), align);
+        let size = self.bounded(size, align);
+        self.refused = None;
+        let place = each!(&mut self.heap, heap => heap.allocate(size, align));
         place.map_or(ptr::null_mut(), NonNull::as_ptr)
     }
 
@@ -145,7 +189,11 @@ impl State {
         const FREE_OR_RETAINED: usize = 5;
         let place = NonNull::new(block)?;
         let record = block.wrapping_sub(WORD);
-        if !block.addr().is_multiple_of(ALIGN) || !self.heap.store().contains(record) {
+        let Stored::Tagged(heap) = &self.heap else {
+            // The store verifies more than can be seen here.
+            return Some(place);
+        };
+        if !block.addr().is_multiple_of(ALIGN) || !heap.store().contains(record) {
             return None;
         }
         // SAFETY: an aligned word inside a region of this heap.
@@ -155,19 +203,49 @@ impl State {
 
     pub(crate) fn free(&mut self, block: *mut u8) -> bool {
         let Some(place) = self.used(block) else {
+            self.refused = Some(BadFree::Foreign);
             return false;
         };
         // SAFETY: a block in use, as far as can be told; the rest is the
         // program's promise.
-        unsafe { self.heap.free(place) }.is_ok()
+        let freed = unsafe { each!(&mut self.heap, heap => heap.free(place)) };
+        self.refused = freed.err();
+        freed.is_ok()
+    }
+
+    /// What was wrong with the last block freed or resized, or what the last
+    /// operation came upon.
+    pub(crate) fn fault(&self) -> Option<&'static CStr> {
+        let found = each!(&self.heap, heap => heap.fault());
+        let why = self.refused.or(found.map(BadFree::Overwritten))?;
+        Some(match why {
+            BadFree::Foreign => c"no block of this heap begins there",
+            BadFree::NotInUse => c"the block is not in use (freed twice?)",
+            BadFree::Overwritten(Overwritten::Header) => {
+                c"the block's header was overwritten (a write in front of it)"
+            }
+            BadFree::Overwritten(Overwritten::Next) => {
+                c"the header behind the block was overwritten (a write beyond its end)"
+            }
+            BadFree::Overwritten(Overwritten::Slack) => {
+                c"the bytes behind the block were overwritten (a write beyond its end)"
+            }
+            BadFree::Overwritten(Overwritten::Free | Overwritten::Links) => {
+                c"a free block was overwritten (a write to freed memory)"
+            }
+        })
     }
 
     pub(crate) fn resize(&mut self, block: *mut u8, size: usize) -> *mut u8 {
         let Some(place) = self.used(block) else {
+            self.refused = Some(BadFree::Foreign);
             return ptr::null_mut();
         };
+        let size = self.bounded(size, ALIGN);
         // SAFETY: as in `free`.
-        match unsafe { self.heap.resize(place, self.bounded(size, ALIGN), ALIGN) } {
+        let resized = unsafe { each!(&mut self.heap, heap => heap.resize(place, size, ALIGN)) };
+        self.refused = resized.err();
+        match resized {
             Ok(Some(place)) => place.as_ptr(),
             _ => ptr::null_mut(),
         }
@@ -177,19 +255,20 @@ impl State {
     pub(crate) fn usable_size(&self, block: *mut u8) -> usize {
         // SAFETY: as in `free`.
         self.used(block)
-            .and_then(|place| unsafe { self.heap.requested(place) }.ok())
+            .and_then(|place| unsafe { each!(&self.heap, heap => heap.requested(place)) }.ok())
             .unwrap_or(0)
     }
 
-    /// Calls `visit` with address, size and, if used, requested bytes.
+    /// Calls `show` with address, size and, if used, requested bytes.
     pub(crate) fn walk(
         &self,
-        mut visit: impl FnMut(*const u8, usize, Option<usize>) -> bool,
+        mut show: impl FnMut(*const u8, usize, Option<usize>) -> bool,
     ) -> bool {
         let mut note: *const Note = &self.first;
         let mut number = 0;
         let mut going = true;
-        let walked = self.heap.walk(|info| {
+        let header = each!(&self.heap, heap => heap.store().geometry().header);
+        let visit = |info: metes_heap::BlockInfo| {
             while number < info.region && !note.is_null() {
                 // SAFETY: a note that was written, and stays.
                 note = unsafe { (*note).next };
@@ -204,17 +283,21 @@ impl State {
                 BlockState::Used(requested) => Some(requested),
                 BlockState::Free | BlockState::Retained => None,
             };
-            going = visit(base.wrapping_add(info.offset + WORD), info.size, requested);
-        });
-        walked.is_ok()
+            going = show(
+                base.wrapping_add(info.offset + header),
+                info.size,
+                requested,
+            );
+        };
+        each!(&self.heap, heap => heap.walk(visit)).is_ok()
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.heap.check().map_err(|why| why.to_string())
+        each!(&self.heap, heap => heap.check()).map_err(|why| why.to_string())
     }
 
     pub(crate) fn statistics(&self) -> metes_heap::Statistics {
-        self.heap.statistics()
+        each!(&self.heap, heap => heap.statistics())
     }
 }
 
@@ -227,16 +310,20 @@ pub(crate) unsafe fn region(start: *mut u8, length: usize) -> Memory {
 }
 
 /// The index that a spec names.
-fn read(spec: &str) -> Result<(IndexKind, Limits), String> {
+fn read(spec: &str) -> Result<(IndexKind, Limits, StoreKind), String> {
     if spec.len() > SPEC {
         return Err(format!("a spec has at most {SPEC} characters"));
     }
     let Config { heap, store, .. } = metes_config::spec(spec).map_err(|error| error.one_line())?;
-    if store != StoreKind::Tagged {
-        return Err("a heap in given memory keeps its records there: leave out `store`".to_owned());
+    if !store.inside() {
+        return Err(
+            "a heap in given memory keeps its records there: leave out `store`, or give \
+             `store=hardened`"
+                .to_owned(),
+        );
     }
     match heap.general.iter().next() {
-        Some(pool) => Ok((pool.index, pool.limits)),
+        Some(pool) => Ok((pool.index, pool.limits, store)),
         None => Err("a heap needs a general pool".to_owned()),
     }
 }

@@ -245,6 +245,17 @@ pub unsafe extern "C" fn metes_heap_free(heap: *mut State, block: *mut c_void) -
 /// See `metes.h`.
 ///
 /// # Safety
+/// `heap` is a heap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_heap_fault(heap: *const State) -> *const c_char {
+    // SAFETY: the caller's contract.
+    let fault = unsafe { &*heap }.fault();
+    fault.map_or(ptr::null(), CStr::as_ptr)
+}
+
+/// See `metes.h`.
+///
+/// # Safety
 /// As [`metes_heap_resize`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_usable_size(heap: *const State, block: *const c_void) -> usize {

@@ -14,19 +14,11 @@ use crate::error::Failure;
 use crate::output::{DIM, Table};
 use crate::quantity::{bytes, grouped};
 
-/// The hierarchy that `--levels` names, for a heap that goes with it.
-pub(crate) fn resolve(text: &str, config: &Config) -> Result<Hierarchy, Failure> {
+/// The hierarchy that `--levels` names, for heaps whose levels have these names.
+pub(crate) fn resolve(text: &str, own: &[String]) -> Result<Hierarchy, Failure> {
     let hierarchy = Hierarchy::resolve(text)?;
-    let names: Vec<&str> = hierarchy
-        .levels()
-        .iter()
-        .map(|level| level.name())
-        .collect();
-    let own: Vec<&str> = config
-        .levels
-        .iter()
-        .map(|level| level.name.as_str())
-        .collect();
+    let levels = hierarchy.levels().iter();
+    let names: Vec<&str> = levels.map(|level| level.name()).collect();
     if !own.is_empty() && own != names {
         return Err(Failure::input(format!(
             "the heap's memory levels are {}, and those of --levels {}: give the same levels in \
@@ -36,6 +28,12 @@ pub(crate) fn resolve(text: &str, config: &Config) -> Result<Hierarchy, Failure>
         )));
     }
     Ok(hierarchy)
+}
+
+/// Names of a heap's own levels.
+pub(crate) fn own_levels(config: &Config) -> Vec<String> {
+    let levels = config.levels.iter();
+    levels.map(|level| level.name.clone()).collect()
 }
 
 /// Makes pools keep to what heap and hierarchy give each level.
@@ -124,11 +122,7 @@ pub(crate) fn names(config: &Config, hierarchy: Option<&Hierarchy>) -> Vec<Strin
             let levels = hierarchy.levels().iter();
             levels.map(|level| level.name().to_owned()).collect()
         }
-        None => config
-            .levels
-            .iter()
-            .map(|level| level.name.clone())
-            .collect(),
+        None => own_levels(config),
     }
 }
 

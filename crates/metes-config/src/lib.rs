@@ -243,7 +243,15 @@ pub fn load(path: impl AsRef<Path>) -> Result<Config, Error> {
         place: None,
         help: None,
     };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::NotFound => "; check the path",
+            std::io::ErrorKind::IsADirectory => "; name the file in it",
+            std::io::ErrorKind::PermissionDenied => "; choose a file that you may read",
+            _ => "",
+        };
+        unreadable(format!("{error}{remedy}"))
+    })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         unreadable(format!("byte {at} is not UTF-8 text"))

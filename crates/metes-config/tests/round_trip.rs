@@ -175,6 +175,7 @@ fn levels() -> impl Strategy<Value = Vec<Level>> {
 fn config() -> impl Strategy<Value = Config> {
     let store = prop_oneof![
         Just(StoreKind::Tagged),
+        Just(StoreKind::Hardened),
         Just(StoreKind::Ledger),
         Just(StoreKind::LedgerDirect),
         Just(StoreKind::LedgerHashed)

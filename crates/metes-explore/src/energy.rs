@@ -19,6 +19,7 @@
 
 mod error;
 mod explain;
+mod own;
 mod read;
 mod table;
 

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use metes_heap::description::{GENERAL, IndexKind, LEVELS, List};
+use metes_heap::description::{GENERAL, IndexKind, LEVELS, List, OBJECTS, ObjectPoolKind};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::ChosenList;
@@ -148,9 +148,13 @@ pub(crate) struct Measured {
     pub(crate) control: u64,
 }
 
+/// A trace, by its length and most live blocks.
+type Trace = (usize, usize);
 /// What decides, more than all else, how many blocks a heap cuts a trace's memory into:
-/// the trace by its length and most live blocks, and the limits on merging and splitting.
-type Cutting = (usize, usize, List<Limits, GENERAL>);
+/// its limits on merging and splitting.
+type Cutting = (Trace, List<Limits, GENERAL>);
+/// What decides how many slabs its object pools take.
+type Objects = (Trace, List<ObjectPoolKind, OBJECTS>);
 
 /// Replays traces, with arrays that are used again.
 #[derive(Debug, Default)]
@@ -158,9 +162,10 @@ pub struct Replayer {
     records: Vec<Record>,
     slabs: Vec<Slab>,
     slack: Vec<u16>,
-    /// Records a pool where more than usual were needed, so that of many such heaps only
-    /// the first is replayed again.
-    needed: HashMap<Cutting, usize>,
+    /// Records a pool, and slabs, where more than usual were needed, so that of many such
+    /// heaps only the first is replayed again.
+    records_needed: HashMap<Cutting, usize>,
+    slabs_needed: HashMap<Objects, usize>,
     walks: bool,
 }
 
@@ -278,12 +283,17 @@ impl Replayer {
     ) -> Measured {
         let limits = description.general.iter().map(|pool| pool.limits);
         let limits: Vec<Limits> = limits.collect();
-        let cutting = (events.len(), events.slots(), List::from_slice(&limits));
+        let trace = (events.len(), events.slots());
+        let cutting = (trace, List::from_slice(&limits));
         let usual = HEADS + 2 * events.slots() + 64;
-        let mut records = self.needed.get(&cutting).copied().unwrap_or(usual);
+        let mut records = self.records_needed.get(&cutting).copied().unwrap_or(usual);
+        let objects = (trace, description.objects);
         let mut slabs = match description.objects.is_empty() {
             true => 0,
-            false => events.slots() / 16 + 64,
+            false => {
+                let usual = events.slots() / 16 + 64;
+                self.slabs_needed.get(&objects).copied().unwrap_or(usual)
+            }
         };
         loop {
             let pools = description.general.len();
@@ -313,9 +323,12 @@ impl Replayer {
             }
             if exhausted {
                 records *= 2;
-                self.needed.insert(cutting, records);
+                self.records_needed.insert(cutting, records);
             }
-            slabs *= if all_slabs { 2 } else { 1 };
+            if all_slabs {
+                slabs *= 2;
+                self.slabs_needed.insert(objects, slabs);
+            }
         }
     }
 }

@@ -120,6 +120,46 @@ fn other_libraries_may_come_first() {
     }
 }
 
+/// What plain boundary tags cannot see.
+#[test]
+fn a_hardened_heap_finds_what_overwrites_its_records() {
+    let program = compile("misuse.c", &[]);
+    for (kind, what) in [
+        ("overflow", "beyond its end"),
+        ("underflow", "in front of it"),
+        ("after-free", "freed memory"),
+    ] {
+        for heap in [
+            "tlsf:store=hardened",
+            "best-fit:links=single,store=hardened",
+        ] {
+            let done = run(preload(Command::new(&program).arg(kind), heap));
+            let said = text(&done.stderr);
+            assert_eq!(done.status.signal(), Some(libc::SIGABRT), "{kind}: {said}");
+            assert!(said.starts_with("metes: ") && said.contains(what), "{said}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+    }
+}
+
+#[test]
+fn bad_frees_are_ignored_if_that_is_wished() {
+    let program = compile("misuse.c", &[]);
+    for kind in ["twice", "stack", "inside", "overflow"] {
+        let mut command = Command::new(&program);
+        command.arg(kind).env("METES_BAD_FREE", "ignore");
+        let done = run(preload(&mut command, "tlsf:store=hardened"));
+        assert!(done.status.success(), "{kind}: {}", done.status);
+        assert!(text(&done.stderr).starts_with("metes: free(0x"));
+        assert_eq!(text(&done.stdout).trim(), "not noticed");
+    }
+    let mut command = Command::new(&program);
+    command.arg("twice").env("METES_BAD_FREE", "perhaps");
+    let done = run(preload(&mut command, "tlsf"));
+    assert_eq!(done.status.code(), Some(2));
+    assert!(text(&done.stderr).contains("it can be `abort` or `ignore`"));
+}
+
 #[test]
 fn what_must_not_be_freed_ends_the_program() {
     let program = compile("misuse.c", &[]);
@@ -132,7 +172,7 @@ fn what_must_not_be_freed_ends_the_program() {
         ("misaligned", "free"),
         ("realloc", "realloc"),
     ] {
-        for heap in ["tlsf", "best-fit"] {
+        for heap in ["tlsf", "best-fit", "tlsf:store=hardened"] {
             let done = run(preload(Command::new(&program).arg(kind), heap));
             assert_eq!(
                 done.status.signal(),

@@ -74,7 +74,7 @@ pub enum Inconsistency {
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be opened, read or written.
-    #[error("cannot {action} {}: {source}", .path.display())]
+    #[error("cannot {action} {}: {source}{}", .path.display(), remedy(action, .source))]
     Io {
         /// `read` or `write`.
         action: &'static str,
@@ -195,4 +195,21 @@ pub enum LineError {
     /// Longer than any event.
     #[error("longer than {0} bytes, so no event; is this a text file?")]
     TooLong(usize),
+}
+
+/// What to do about an error of the system, if that is clear.
+fn remedy(action: &str, error: &io::Error) -> &'static str {
+    match (error.kind(), action) {
+        (io::ErrorKind::NotFound, "read") => "; check the path",
+        (io::ErrorKind::NotFound, _) => "; make its directory first, or choose another place",
+        (io::ErrorKind::IsADirectory, "read") => "; name the file in it",
+        (io::ErrorKind::IsADirectory, _) => "; this is a directory, choose another name",
+        (io::ErrorKind::PermissionDenied, "read") => "; choose a file that you may read",
+        (io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem, _) => {
+            "; choose a place that you may write to"
+        }
+        (io::ErrorKind::NotADirectory, _) => "; a part of the path is no directory",
+        (io::ErrorKind::StorageFull, _) => "; free some space or choose another disk",
+        _ => "",
+    }
 }

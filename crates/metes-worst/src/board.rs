@@ -128,7 +128,7 @@ pub fn on_board(
     let spec = config.normal().spec().unwrap_or_default();
     let Some((_, name)) = HEAPS.iter().find(|(heap, _)| *heap == spec) else {
         let known: Vec<&str> = HEAPS.iter().map(|heap| heap.0).collect();
-        return Err(WorstError::Board(format!(
+        return Err(WorstError::Failed(format!(
             "{} is not built into the boards' program: choose one of {}",
             config.name(),
             known.join(", ")
@@ -143,7 +143,7 @@ pub fn on_board(
         .arg(board.crate_name())
         .output()
         .map_err(|source| {
-            WorstError::Board(format!("cannot run {}: {source}", runner.display()))
+            WorstError::Failed(format!("cannot run {}: {source}", runner.display()))
         })?;
     let (allocate, free, operations) = read(&output).ok_or_else(|| failed(&output))?;
     Ok(OnBoard {
@@ -169,7 +169,7 @@ fn runner(given: Option<&Path>) -> Result<PathBuf, WorstError> {
         let run = place(directory);
         return match run.is_file() {
             true => Ok(run),
-            false => Err(WorstError::Board(format!(
+            false => Err(WorstError::Failed(format!(
                 "{} is not there: give the directory bare-metal of the source",
                 run.display()
             ))),
@@ -180,7 +180,7 @@ fn runner(given: Option<&Path>) -> Result<PathBuf, WorstError> {
         .map(|above| place(&above.join("bare-metal")))
         .find(|run| run.is_file())
         .ok_or_else(|| {
-            WorstError::Board(
+            WorstError::Failed(
                 "boards are built from source: run this inside the source tree, or name its \
                  directory bare-metal with --bare-metal"
                     .to_owned(),
@@ -291,7 +291,7 @@ fn failed(output: &Output) -> WorstError {
     text += &String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(6)..].join("\n");
-    WorstError::Board(format!("the board's run failed:\n{last}"))
+    WorstError::Failed(format!("the board's run failed:\n{last}"))
 }
 
 #[cfg(test)]

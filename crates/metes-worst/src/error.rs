@@ -83,7 +83,7 @@ pub enum WorstError {
     /// A trace that cannot be written.
     #[error("{0}")]
     Trace(#[from] metes_trace::TraceError),
-    /// The emulated board did not answer.
+    /// Anything else, in a sentence: above all what an emulated board said.
     #[error("{0}")]
-    Board(String),
+    Failed(String),
 }

@@ -22,7 +22,7 @@ use crate::victim::{Replayed, options_of};
 const MOST_BLOCKS: u64 = 1 << 22;
 /// Most live bytes of an attack: arenas stay within what indexes are laid out for.
 const MOST_LIVE: u64 = 1 << 31;
-/// Requests of the attack on heaps without finite bound end at so many M.
+/// Least bytes of the arena of heaps whose instructions are counted.
 const LEAST_ARENA: u64 = 1 << 16;
 
 /// What is asked of the laboratory.
@@ -339,7 +339,7 @@ fn replay(config: &Config, sequence: &Sequence) -> Result<(u64, Option<u64>), Wo
     let trace = trace_of(sequence, &config.name())?;
     let events = Events::try_from(&trace).map_err(|error| {
         // A sequence frees live blocks only.
-        WorstError::Board(error.to_string())
+        WorstError::Failed(error.to_string())
     })?;
     let options = options_of(config);
     let mut replayer = Replayer::new();
@@ -356,7 +356,7 @@ fn trace_of(sequence: &Sequence, heap: &str) -> Result<Trace, WorstError> {
     let command = ["metes", "worst", "--heap", heap].map(str::to_owned);
     sequence
         .trace(command.to_vec())
-        .map_err(|error| WorstError::Board(error.to_string()))
+        .map_err(|error| WorstError::Failed(error.to_string()))
 }
 
 impl Worst {

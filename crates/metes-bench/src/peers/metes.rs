@@ -49,7 +49,7 @@ impl Fresh for Hardened {
 
     fn fresh() -> Self {
         // One and the same, so that every run counts the same instructions.
-        Hardened::new(0x6d65_7465_73)
+        Hardened::new(0x6d_6574_6573)
     }
 }
 

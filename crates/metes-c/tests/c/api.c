@@ -45,6 +45,8 @@ void *realloc(void *block, size_t size) THROWS {
 #endif
 
 static const char *const specs[] = {
+    "tlsf:store=hardened", "best-fit:order=address,links=single,store=hardened",
+    "buddy:store=hardened",
     "first-fit", "next-fit", "best-fit", "worst-fit", "exact-fit", "segregated-fit", "half-fit",
     "tlsf", "buddy", "kingsley", "tlsf:second_level=8", "best-fit:order=lifo,depth=50",
     "buddy:order=address", "first-fit:coalesce_up_to=4096,split_down_to=64",
@@ -237,6 +239,41 @@ static void misuse(void) {
     metes_heap_destroy(NULL);
 }
 
+/* What a plain heap cannot see, a hardened one refuses with a reason. */
+static void refused(metes_heap *heap, void *block, const char *expected) {
+    EXPECT(!metes_heap_free(heap, block));
+    const char *why = metes_heap_fault(heap);
+    if (why == NULL || strstr(why, expected) == NULL) {
+        fprintf(stderr, "%s: %s\n", expected, why == NULL ? "no fault" : why);
+        failures++;
+    }
+}
+
+static void hardened(void) {
+    memset(memory.bytes, 0, sizeof memory.bytes);
+    metes_heap *heap =
+        metes_heap_create(memory.bytes, sizeof memory.bytes, "tlsf:store=hardened", NULL);
+    EXPECT(heap != NULL && metes_heap_fault(heap) == NULL);
+    char *blocks[6];
+    for (int i = 0; i < 6; i++)
+        EXPECT((blocks[i] = (char *)metes_heap_allocate(heap, 100)) != NULL);
+    refused(heap, blocks[0] + 16, "begins there");
+    refused(heap, blocks, "begins there");
+    EXPECT(metes_heap_resize(heap, blocks[0] + 1, 10) == NULL && metes_heap_fault(heap) != NULL);
+    EXPECT(metes_heap_usable_size(heap, blocks[0] + 32) == 0);
+    EXPECT(metes_heap_free(heap, blocks[1]) && metes_heap_fault(heap) == NULL);
+    EXPECT(metes_heap_free(heap, blocks[0]));
+    refused(heap, blocks[1], "freed twice");
+    EXPECT(metes_heap_check(heap, NULL));
+    blocks[3][100] = 0;
+    refused(heap, blocks[3], "beyond its end");
+    memset(blocks[1], 'x', 90);
+    EXPECT(metes_heap_check(heap, NULL)); /* Inside free memory, where no record is. */
+    memset(blocks[4] - 8, 'x', 8);
+    refused(heap, blocks[4], "in front of it");
+    EXPECT(!metes_heap_check(heap, NULL) && metes_heap_free(heap, blocks[5]));
+}
+
 static void wrong(const char *spec, size_t length, const char *expected) {
     metes_error error;
     memset(&error, 0, sizeof error);
@@ -274,6 +311,7 @@ int main(void) {
     every_spec();
     regions();
     misuse();
+    hardened();
     errors();
     EXPECT(calls == before);
     puts(failures == 0 ? "does what its header says" : "fails");

@@ -100,12 +100,12 @@ static void misuse(void) {
     EXPECT(metes_compact_resize(heap, a, 8, 3) == METES_COMPACT_ALIGNMENT);
 
     EXPECT(metes_compact_unpin(heap, a) == METES_COMPACT_NOT_PINNED);
-    for (int i = 0; i < 255; i++)
+    for (int i = 0; i < 254; i++)
         EXPECT(metes_compact_pin(heap, a, &address) == METES_COMPACT_OK);
     EXPECT(metes_compact_pin(heap, a, &address) == METES_COMPACT_TOO_MANY_PINS);
     EXPECT(metes_compact_free(heap, a) == METES_COMPACT_PINNED);
     EXPECT(metes_compact_resize(heap, a, 400, 8) == METES_COMPACT_PINNED);
-    for (int i = 0; i < 255; i++)
+    for (int i = 0; i < 254; i++)
         EXPECT(metes_compact_unpin(heap, a) == METES_COMPACT_OK);
 
     move = 17;

@@ -19,6 +19,8 @@ const RIVALS: [(&str, &str); 3] = [
 /// Placed heaps and rivals with their costs.
 pub(super) struct Contest {
     placed: Vec<Placed>,
+    /// Size classes at the same places, which the paper's space does not have.
+    classes: Vec<Placed>,
     /// None for a heap that this build does not have.
     rivals: Vec<(&'static str, Option<Cost>)>,
 }
@@ -31,6 +33,7 @@ impl Contest {
     pub(super) fn hold(platform: &Platform<'_>, front: &[Config]) -> Result<Self, EnergyError> {
         let mut replayer = Replayer::new();
         let placed = placed::all(platform, &mut replayer, front)?;
+        let classes = placed::all(platform, &mut replayer, &placed::size_classes())?;
         let mut rivals = Vec::new();
         for (name, title) in RIVALS {
             let cost = match metes_config::spec(name) {
@@ -42,14 +45,16 @@ impl Contest {
             };
             rivals.push((title, cost));
         }
-        Ok(Contest { placed, rivals })
+        Ok(Contest {
+            placed,
+            classes,
+            rivals,
+        })
     }
 
     /// The placed heap of least energy.
     fn best(&self) -> Option<&Placed> {
-        let energy = |placed: &&Placed| placed.cost.energy;
-        let placed = self.placed.iter();
-        placed.min_by(|a, b| energy(a).total_cmp(&energy(b)))
+        least(&self.placed)
     }
 
     fn measured(&self) -> impl Iterator<Item = (&'static str, &Cost)> {
@@ -57,31 +62,21 @@ impl Contest {
         rivals.filter_map(|(title, cost)| Some((*title, cost.as_ref()?)))
     }
 
-    /// The best heap's change of a metric against each rival: mean, and lowest.
-    fn over(&self, of: Of) -> (Option<f64>, Option<f64>) {
+    /// A heap's change of a metric against each rival: mean, and lowest.
+    fn over(&self, heap: Option<&Placed>, of: Of) -> (Option<f64>, Option<f64>) {
         let changes: Vec<f64> = self
             .measured()
-            .filter_map(|(_, rival)| Some(change(of(&self.best()?.cost), of(rival))))
+            .filter_map(|(_, rival)| Some(change(of(&heap?.cost), of(rival))))
             .collect();
         (mean(&changes), changes.into_iter().min_by(f64::total_cmp))
     }
 
     /// The paper's five figures, each named after `what`.
     pub(super) fn summary(&self, what: &str) -> Vec<Figure> {
-        let (energy, most_energy) = self.over(|cost| cost.energy);
-        let (time, most_time) = self.over(|cost| cost.time);
-        let (footprint, _) = self.over(|cost| cost.footprint as f64);
-        let who = self.best().map_or_else(String::new, |best| {
-            format!(
-                "{}; {}; {} B, {:.3} mJ, {:.1} ms; {:.0} % of these accesses near",
-                best.heap,
-                best.place,
-                best.cost.footprint,
-                1e3 * best.cost.energy,
-                1e3 * best.cost.time,
-                100.0 * best.cost.near
-            )
-        });
+        let (energy, most_energy) = self.over(self.best(), |cost| cost.energy);
+        let (time, most_time) = self.over(self.best(), |cost| cost.time);
+        let (footprint, _) = self.over(self.best(), |cost| cost.footprint as f64);
+        let who = self.best().map_or_else(String::new, named);
         let figure = |text: &str, paper: f64, ours| {
             Figure::new(format!("{what}{text}"), "%")
                 .paper(paper)
@@ -110,6 +105,7 @@ impl Contest {
                 }
             });
         }
+        rows.extend(self.class_rows());
         let all: Vec<f64> = self.placed.iter().map(|own| own.cost.energy).collect();
         let rivals: Vec<f64> = self.measured().map(|(_, cost)| cost.energy).collect();
         let other = mean(&all).zip(mean(&rivals));
@@ -133,6 +129,20 @@ impl Contest {
         rows
     }
 
+    /// What size classes reach at the same places.
+    fn class_rows(&self) -> [Figure; 2] {
+        let best = least(&self.classes);
+        let figure = |what: &str, of: Of| {
+            let what = format!("{what} of the best size classes so placed, mean over rivals");
+            Figure::new(what, "%").ours(self.over(best, of).0)
+        };
+        [
+            figure("energy", |cost| cost.energy)
+                .note(best.map_or_else(String::new, named) + "; not in the paper's space"),
+            figure("time", |cost| cost.time),
+        ]
+    }
+
     /// Rivals that no placed heap beats in energy.
     pub(super) fn contradicted(&self) -> Vec<String> {
         let beaten = |rival: &Cost| {
@@ -144,6 +154,26 @@ impl Contest {
             .map(|(title, _)| format!("no heap takes less energy than {title}"))
             .collect()
     }
+}
+
+/// The heap of least energy.
+fn least(placed: &[Placed]) -> Option<&Placed> {
+    let energy = |placed: &&Placed| placed.cost.energy;
+    let placed = placed.iter();
+    placed.min_by(|a, b| energy(a).total_cmp(&energy(b)))
+}
+
+/// A placed heap in words.
+fn named(placed: &Placed) -> String {
+    format!(
+        "{}; {}; {} B, {:.3} mJ, {:.1} ms; {:.0} % of these accesses near",
+        placed.heap,
+        placed.place,
+        placed.cost.footprint,
+        1e3 * placed.cost.energy,
+        1e3 * placed.cost.time,
+        100.0 * placed.cost.near
+    )
 }
 
 fn described(cost: &Cost) -> String {

@@ -50,6 +50,21 @@ pub(super) fn all(
     Ok(placed)
 }
 
+/// Size classes from a list a power of two to 32, which look at no block of the
+/// request's own class or at all of them.
+pub(super) fn size_classes() -> Vec<Config> {
+    let second_levels = (0..6).map(|log2| 1 << log2);
+    let classes = second_levels.flat_map(|second_level| {
+        [0, usize::MAX].map(|probes| IndexKind::Classes {
+            second_level,
+            probes,
+        })
+    });
+    classes
+        .map(|index| Config::of(Description::of(index)))
+        .collect()
+}
+
 /// A pool for acknowledgements alone in the scratchpad, before all others.
 fn acknowledgements(main: &Description) -> Description {
     let size = ACKNOWLEDGEMENT as usize;

@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 
+use metes_explore::Options;
 use metes_explore::engine::{Answer, Dialogue, Evaluator, ObjectiveSet, SpaceAxes};
-use metes_explore::{Hierarchy, Options};
 use serde_json::json;
 
 use crate::arguments::Evaluate;
@@ -17,15 +17,15 @@ pub(crate) fn run(arguments: &Evaluate, json: bool) -> Result<u8, Failure> {
     let text = space::find(&arguments.space)?;
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
+    let space = space::read(&text, &events)?;
     let hierarchy = match &arguments.levels {
         Some(levels) => {
             energy::need_accesses(&arguments.trace, &trace.provenance.command, &events)?;
-            Some(Hierarchy::resolve(levels)?)
+            Some(energy::resolve(levels, space.levels())?)
         }
         None => None,
     };
     drop(trace);
-    let space = space::read(&text, &events)?;
     let options = Options::default();
     let mut evaluator = Evaluator::new(&space, &events, &options, ObjectiveSet::DEFAULT);
     if let Some(hierarchy) = &hierarchy {

@@ -2,7 +2,11 @@
 
 mod handles;
 
-use metes_explore::{LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena};
+use metes_config::Config;
+use metes_explore::{
+    Events, Hierarchy, LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena,
+};
+use metes_trace::Trace;
 use serde_json::{Value, json};
 
 use crate::arguments::Replay;
@@ -20,19 +24,15 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     let events = tracefile::events(&trace)?;
     let description = &config.heap;
     let name = config.name();
-    let hierarchy = match &arguments.levels {
-        Some(levels) => Some(energy::resolve(levels, &config)?),
-        None => None,
-    };
-    if hierarchy.is_some() && !arguments.records_only {
-        energy::need_accesses(&arguments.trace, &trace.provenance.command, &events)?;
-    }
+    let hierarchy = hierarchy(arguments, &config, &trace, &events)?;
     let mut growing = options_of(&config);
     let own_sizes = growing.arena.levels;
     if let Some(hierarchy) = &hierarchy {
         // A heap that does not go with the levels need not be replayed.
         hierarchy.pricer(description, &own_sizes, events.access_word())?;
-        energy::limit(&mut growing.arena, hierarchy)?;
+        if arguments.levels.is_some() {
+            energy::limit(&mut growing.arena, hierarchy)?;
+        }
     }
     let mut replayer = Replayer::new();
 
@@ -111,8 +111,51 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// What prices the replay: the levels of the command line, else those of the heap
+/// where it gives them figures.
+fn hierarchy(
+    arguments: &Replay,
+    config: &Config,
+    trace: &Trace,
+    events: &Events,
+) -> Result<Option<Hierarchy>, Failure> {
+    let command = &trace.provenance.command;
+    if let Some(levels) = &arguments.levels {
+        let hierarchy = energy::resolve(levels, &energy::own_levels(config))?;
+        if !arguments.records_only {
+            energy::need_accesses(&arguments.trace, command, events)?;
+        }
+        if matches!(Hierarchy::of_heap(config, &arguments.heap), Ok(Some(_))) {
+            output::note("the figures of --levels count, not those of the heap's own levels");
+        }
+        return Ok(Some(hierarchy));
+    }
+    let own = Hierarchy::of_heap(config, &arguments.heap)?;
+    if own.is_none() && arguments.records_only {
+        return Err(Failure::input(
+            "--records-only is about energy and time: add --levels, or give the levels of the \
+             heap.toml `read_energy`, `write_energy` and `latency`",
+        ));
+    }
+    if own.is_some() && arguments.arena.is_some() {
+        output::note(
+            "a fixed arena lies in no memory level: leave --arena out for energy and time",
+        );
+        return Ok(None);
+    }
+    if own.is_some()
+        && !arguments.records_only
+        && let Err(error) = energy::need_accesses(&arguments.trace, command, events)
+    {
+        // The heap's file asks for no price, it only allows for one.
+        output::note(&error.to_string());
+        return Ok(None);
+    }
+    Ok(own)
+}
+
 /// Replays as the heap's own arena grows.
-pub(crate) fn options_of(config: &metes_config::Config) -> Options {
+pub(crate) fn options_of(config: &Config) -> Options {
     let mut options = Options::default();
     options.arena.increment = config.arena.increment;
     options.arena.levels = config.level_sizes();

@@ -106,6 +106,8 @@ fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
         output::json(&json!({
             "file": to,
             "written": exported.written,
+            // Every kind of event has a line since accesses do.
+            "skipped": trace.len() as u64 - exported.written,
         }))?;
     } else {
         output::text(&format!(

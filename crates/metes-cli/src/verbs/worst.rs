@@ -201,7 +201,7 @@ fn show_board(found: &OnBoard) -> Result<(), Failure> {
         ("allocate", found.instructions.allocate),
         ("free", found.instructions.free),
     ] {
-        let count = count.map_or("not counted".to_owned(), |count| grouped(count));
+        let count = count.map_or("not counted".to_owned(), grouped);
         line(name, format!("at most {BOLD}{count}{BOLD:#} instructions"));
     }
     output::text(&text)

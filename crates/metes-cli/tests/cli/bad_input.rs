@@ -66,6 +66,53 @@ fn a_program_that_dies_leaves_its_trace() {
 }
 
 #[test]
+fn a_file_that_is_not_there_has_a_remedy_in_every_verb() {
+    let place = recorded();
+    for arguments in [
+        vec!["profile", "no"],
+        vec!["replay", "no", "--heap", "tlsf"],
+        vec!["replay", "t.trace.parquet", "--heap", "no.toml"],
+        vec![
+            "replay",
+            "t.trace.parquet",
+            "--heap",
+            "tlsf",
+            "--levels",
+            "no.toml",
+        ],
+        vec!["explore", "no"],
+        vec!["explore", "no", "--space", "paper"],
+        vec!["explore", "t.trace.parquet", "--space", "no.toml"],
+        vec!["evaluate", "no", "--space", "paper"],
+        vec!["merge", "no"],
+        vec![
+            "bounds",
+            "--heap",
+            "no.toml",
+            "--live",
+            "1MiB",
+            "--max-block",
+            "1k",
+        ],
+        vec!["emit", "--heap", "no.toml", "-o", "out"],
+        vec!["run", "--heap", "no.toml", "--", "true"],
+        vec!["report", "no"],
+        vec!["serve", "no"],
+        vec!["trace", "export", "no"],
+        vec!["trace", "import", "no", "-o", "a.trace.parquet"],
+    ] {
+        let output = place.metes(&arguments);
+        let text = stderr(&output);
+        assert_eq!(status(&output), 2, "{arguments:?}: {text}");
+        let remedy = ["; check the path", "give a directory"];
+        assert!(
+            remedy.iter().any(|remedy| text.contains(remedy)),
+            "{arguments:?}: {text}"
+        );
+    }
+}
+
+#[test]
 fn traces_that_are_none() {
     let place = recorded();
     let whole = std::fs::read(place.path("t.trace.parquet")).expect("a trace");

@@ -230,3 +230,112 @@ fn a_level_too_small_says_by_how_much() {
     assert_eq!(document["too_small"][0]["lacking"], 4096);
     assert_eq!(document["price"], Value::Null);
 }
+
+/// The heap with figures that are easy to multiply.
+fn with_figures() -> String {
+    let figures = "read_energy = 1e-9\nwrite_energy = 2e-9\nlatency = 10\n";
+    HEAP.replace(
+        "size = \"64 KiB\"\n",
+        &format!("size = \"64 KiB\"\n{figures}"),
+    )
+    .replace(
+        "size = \"8 MiB\"\n",
+        &format!("size = \"8 MiB\"\n{figures}"),
+    )
+}
+
+#[test]
+fn levels_of_the_heap_itself_have_a_price() {
+    let place = Place::new();
+    with_accesses(&place);
+    place.write("own.toml", &with_figures());
+    let replay = ["replay", "a.trace.parquet", "--heap", "own.toml"];
+    let (code, document) = place.json(&replay);
+    assert_eq!(code, 0, "{document}");
+    let price = &document["price"];
+    let near = &price["levels"][0];
+    let reads = 1000.0 + 2.0 * number(&near["record_reads"]);
+    let writes = 500.0 + 2.0 * number(&near["record_writes"]);
+    assert!((number(&near["energy"]) - (reads + 2.0 * writes) * 1e-9).abs() < 1e-15);
+    assert!((number(&near["time"]) - (reads + writes) * 1e-8).abs() < 1e-15);
+    assert_eq!(near["source"], "own.toml, level `near`");
+    assert_eq!(number(&price["leakage"]), 0.0);
+
+    // Those of the command line count before them, and that is said.
+    let over = [&replay[..], &["--levels", "levels.toml"]].concat();
+    let output = place.metes(&over);
+    assert!(
+        stderr(&output).contains("figures of --levels count"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stdout(&output).contains("levels.toml:3"));
+    let (_, records) = place.json(&[&replay[..], &["--records-only"]].concat());
+    assert_eq!(records["price"]["levels"][0]["application_reads"], 0);
+    refused(
+        &place.metes(&[
+            "replay",
+            "a.trace.parquet",
+            "--heap",
+            "tlsf",
+            "--records-only",
+        ]),
+        &["add --levels", "`read_energy`"],
+    );
+
+    place.write(
+        "half.toml",
+        &with_figures().replacen("latency = 10\n", "", 1),
+    );
+    refused(
+        &place.metes(&["replay", "a.trace.parquet", "--heap", "half.toml"]),
+        &[
+            "half.toml does not say `latency` of level `near`",
+            "--levels",
+        ],
+    );
+    place.write("unit.toml", &with_figures().replace("1e-9", "35"));
+    refused(
+        &place.metes(&["replay", "a.trace.parquet", "--heap", "unit.toml"]),
+        &["`read_energy` of level `near`", "joules a word"],
+    );
+}
+
+#[test]
+fn a_heap_with_figures_needs_no_accesses_to_be_replayed() {
+    let place = recorded();
+    place.write("own.toml", &with_figures());
+    let output = place.metes(&["replay", "t.trace.parquet", "--heap", "own.toml"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("metes record --accesses"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stdout(&output).contains("footprint"));
+}
+
+#[test]
+fn spaces_and_levels_must_name_the_same_levels() {
+    let place = Place::new();
+    with_accesses(&place);
+    let space = "[[level]]\nname = \"near\"\nsize = \"4 KiB\"\n[[level]]\nname = \"main\"\n";
+    place.write("s.toml", space);
+    let explore = |levels: &str| {
+        place.metes(&[
+            "explore",
+            "a.trace.parquet",
+            "--space",
+            "s.toml",
+            "--levels",
+            levels,
+        ])
+    };
+    refused(
+        &explore("far=64KiB,main=8MiB"),
+        &["near, main", "far, main", "same order"],
+    );
+    // A level without a size has that of --levels.
+    let output = explore("near=4KiB,main=1MiB..8MiB");
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+}

@@ -614,6 +614,9 @@ fn traces_go_out_and_come_in() {
     let place = recorded();
     let output = place.metes(&["trace", "export", "t.trace.parquet", "-o", "t.csv"]);
     assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let (_, document) = place.json(&["trace", "export", "t.trace.parquet", "-o", "t.csv"]);
+    has_keys(&document, &["file", "written", "skipped"]);
+    assert_eq!(document["skipped"], 0);
     let output = place.metes(&["trace", "import", "t.csv", "-o", "u.trace.parquet"]);
     assert_eq!(status(&output), 0, "{}", stderr(&output));
     let replay = |trace: &str| {

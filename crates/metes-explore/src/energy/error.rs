@@ -34,6 +34,24 @@ pub enum EnergyError {
         /// The figure, by its key.
         figure: &'static str,
     },
+    /// A heap gives some figures of its levels, but not all.
+    Incomplete {
+        /// The heap.
+        heap: String,
+        /// The level that lacks one.
+        level: String,
+        /// The figure, by its key.
+        figure: &'static str,
+    },
+    /// A heap gives a level a figure that no memory has.
+    Absurd {
+        /// The heap.
+        heap: String,
+        /// The level.
+        level: String,
+        /// The figure, by its key.
+        figure: &'static str,
+    },
     /// A heap has pools in a level that the hierarchy does not have.
     NoLevel {
         /// Number of the level, counted from zero.
@@ -92,6 +110,24 @@ impl fmt::Display for EnergyError {
             EnergyError::Lacking { table, figure } => write!(
                 f,
                 "{table} does not say `{figure}`: give it with the level, in a levels file"
+            ),
+            EnergyError::Incomplete {
+                heap,
+                level,
+                figure,
+            } => write!(
+                f,
+                "{heap} does not say `{figure}` of level `{level}`: give `read_energy`, \
+                 `write_energy` and `latency` with every level, or price it with --levels"
+            ),
+            EnergyError::Absurd {
+                heap,
+                level,
+                figure,
+            } => write!(
+                f,
+                "`{figure}` of level `{level}` in {heap} is more than any memory takes: energies \
+                 are joules a word, latencies nanoseconds"
             ),
             EnergyError::NoLevel { level, names } => write!(
                 f,

@@ -36,9 +36,9 @@ use crate::hierarchy::{Hierarchy, Level, Memory};
 /// The table of levels that name none.
 const DEFAULT_TABLE: &str = "sram";
 /// Bits of an access where nothing says otherwise.
-const DEFAULT_WORD: u32 = 32;
+pub(super) const DEFAULT_WORD: u32 = 32;
 /// 200 MHz: an embedded processor of the shipped table's 130 nm.
-const DEFAULT_CLOCK: u64 = 200_000_000;
+pub(super) const DEFAULT_CLOCK: u64 = 200_000_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -211,7 +211,11 @@ impl Hierarchy {
 
 fn read_file(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|error| Error {
-        message: format!("cannot read {}: {error}", path.display()),
+        message: format!(
+            "cannot read {}: {error}; check the path, or write levels as in \
+             `scratchpad=64KiB,main=1MiB..8MiB`",
+            path.display()
+        ),
         place: None,
         help: None,
     })

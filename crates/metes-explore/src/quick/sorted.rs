@@ -105,16 +105,6 @@ impl<K: Key> Inner<K> {
     fn all_marks(&self) -> Mark {
         self.marks.iter().fold(0, |all, marks| all | marks)
     }
-
-    /// Which leaves have one of some marks.
-    #[inline(always)]
-    fn marked(&self, marks: Mark) -> u64 {
-        let mut mask = 0;
-        for (index, own) in self.marks[..self.length].iter().enumerate() {
-            mask |= u64::from(own & marks != 0) << index;
-        }
-        mask
-    }
 }
 
 /// What a node says of one below it.

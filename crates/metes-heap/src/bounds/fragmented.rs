@@ -173,10 +173,11 @@ mod tests {
         // From 110 bytes on, in blocks of 32: of 129 bytes, 5 leaves and the first block.
         let demand = Demand::new(12_900, 200, 110);
         assert_eq!(bytes(32, Shape::Tree, demand), 600 * 36);
-        // No Robson: his bound is 4.5 M for these.
-        let demand = Demand::new(1 << 20, 4096, 32);
-        assert!(bytes(64, Shape::Tree, demand) < 3 << 20);
-        assert!(necessary(&Geometry::UNIT, &demand).unwrap() > 4 << 20);
+        // 129 bytes: 3 leaves and the first block. Robson's bound is 3.5 M for these.
+        let demand = Demand::new(1 << 20, 4096, 128);
+        let found = bytes(64, Shape::Tree, demand);
+        assert_eq!(found, (4 << 20) / 129 * 68);
+        assert!(necessary(&Geometry::UNIT, &demand).unwrap() > found * 3 / 2);
     }
 
     #[test]

@@ -295,7 +295,7 @@ proptest! {
                 let object = objects.swap_remove(number % objects.len());
                 let before = heap.size(object).unwrap();
                 // Every third is resized rather than freed.
-                if number % 3 == 0 && live - before + size <= most {
+                if number.is_multiple_of(3) && live - before + size <= most {
                     heap.resize(object, size).unwrap();
                     live = live - before + size;
                     objects.push(object);

@@ -24,6 +24,21 @@ int main(int count, char **arguments) {
         wrong = block + 64;
     } else if (strcmp(kind, "misaligned") == 0) {
         wrong = block + 8;
+    } else if (strcmp(kind, "overflow") == 0) {
+        for (int i = 0; i < 16; i++)
+            *(volatile char *)(block + 1000 + i) = 'x';
+        wrong = block;
+    } else if (strcmp(kind, "underflow") == 0) {
+        *(volatile char *)(block - 1) += 1;
+        wrong = block;
+    } else if (strcmp(kind, "after-free") == 0) {
+        /* In use, so that the freed one lies between blocks in use. */
+        char *last = malloc(1000);
+        free(block);
+        for (int i = 0; i < 16; i++)
+            *(volatile char *)(block + i) = 'x';
+        wrong = malloc(1000);
+        memset(last, 1, 1000);
     } else if (strcmp(kind, "realloc") == 0) {
         free(block);
         wrong = realloc(*(void *volatile *)&block, 2000);

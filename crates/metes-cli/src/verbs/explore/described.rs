@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use metes_explore::engine::{
-    EXPLORATION, Evaluator, Explorer, Folder, Found, Heap, Method, Objective, ObjectiveSet, Origin,
-    Plan, Progress, RESULTS, Shard, Source, Summary, Work, finish, heap_file,
+    EXPLORATION, Explorer, Folder, Found, Heap, LevelShortage, Method, Objective, ObjectiveSet,
+    Origin, Plan, Progress, RESULTS, Shard, Source, Summary, Work, finish, heap_file,
 };
 use metes_explore::report::ProfileFigures;
-use metes_explore::{Hierarchy, Replayer, Space, shortages, write_json};
+use metes_explore::{Space, write_json};
 use serde_json::{Value, json};
 
 use crate::arguments::Explore;
@@ -57,17 +57,17 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let start = Instant::now();
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
+    let text = space::find(&arguments.space)?;
+    let space = space::read(&text, &events)?;
     let hierarchy = match &arguments.levels {
         Some(levels) => {
             energy::need_accesses(&arguments.trace, &trace.provenance.command, &events)?;
-            Some(Hierarchy::resolve(levels)?)
+            Some(energy::resolve(levels, space.levels())?)
         }
         None => None,
     };
     let profile = ProfileFigures::of(&metes_trace::profile(&trace));
     drop(trace);
-    let text = space::find(&arguments.space)?;
-    let space = space::read(&text, &events)?;
     output::directory(&arguments.output)?;
     let plan = Plan {
         objectives: objectives(arguments)?,
@@ -310,6 +310,7 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
             "replayed": shown.work.replayed,
             "found": shown.work.found,
             "pareto": pareto(directory, &found.front)?,
+            "too_small": found.too_small,
             "search": found.exploration.search,
             "decided": shown.why,
             "seconds": shown.seconds,
@@ -338,29 +339,45 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
         );
         output::text(&text)?;
     }
+    for shortage in &found.too_small {
+        output::note(&too_small(shortage));
+    }
     if found.front.is_empty() {
         output::note("no heap serves every request of this trace");
-        too_small(evaluator);
         return Ok(DOES_NOT_HOLD);
     }
     Ok(0)
 }
 
-/// Says what the first heap's memory levels lack, if that is why it fails.
-fn too_small(evaluator: &Evaluator<'_>) {
-    let Some(config) = evaluator.space().describe(0) else {
-        return;
+/// Says which level is too small, by how much, and over which heaps.
+fn too_small(shortage: &LevelShortage) -> String {
+    let LevelShortage {
+        heaps,
+        looked_at,
+        failed,
+        ..
+    } = *shortage;
+    let over = match looked_at == failed {
+        true => format!("{} of {} heaps that fail", grouped(heaps), grouped(failed)),
+        false => format!(
+            "{} of {} heaps looked at ({} fail)",
+            grouped(heaps),
+            grouped(looked_at),
+            grouped(failed)
+        ),
     };
-    let names = energy::names(&config, evaluator.hierarchy());
-    let options = evaluator.options(&config);
-    let mut replayer = Replayer::new();
-    let lacking = shortages(&mut replayer, &config.heap, evaluator.events(), &options);
-    for line in energy::too_small(&names, &lacking) {
-        output::note(&format!(
-            "{}: {line}; give the level more, or its pools another level in the space",
-            config.name()
-        ));
-    }
+    let by = match shortage.least == shortage.most {
+        true => grouped(shortage.least),
+        false => format!("{} to {}", grouped(shortage.least), grouped(shortage.most)),
+    };
+    format!(
+        "level `{}` of {} bytes is too small by {by} bytes for {over}, the least for number {}, \
+         {}: give the level more, or its pools another level in the space",
+        shortage.level,
+        grouped(shortage.size),
+        shortage.number,
+        shortage.heap
+    )
 }
 
 fn pareto(directory: &Path, front: &[Heap]) -> Result<Vec<Value>, Failure> {

@@ -56,12 +56,10 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         mark_of: &impl Fn(u32) -> Mark,
     ) -> Option<Position> {
         let node = &mut self.inners[self.root.inners[from.root] as usize];
-        let large = u32::MAX - wanted.least;
-        let mut left = node.marked(wanted.marks) >> from.inner << from.inner
-            & lanes::within(&node.largest, node.length, wanted.least, large);
-        while left != 0 {
-            let inner = left.trailing_zeros() as usize;
-            left &= left - 1;
+        for inner in from.inner..node.length {
+            if node.marks[inner] & wanted.marks == 0 || node.largest[inner] < wanted.least {
+                continue;
+            }
             let leaf = &self.leaves[node.leaves[inner] as usize];
             let count = node.counts[inner] as usize;
             let mask = lanes::within(&leaf.values, count, wanted.least, wanted.span);

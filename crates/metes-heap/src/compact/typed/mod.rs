@@ -39,6 +39,13 @@
 //! - The heap behind [`Values`] is private: nothing writes into a block but through `&mut T`.
 //! - [`TypedHandle`] is invariant: one of `for<'a> fn(&'a str)` must not pass for one of
 //!   `fn(&'static str)`, through which the latter could be put where the former is expected.
+//!   ```compile_fail,E0308
+//!   # use metes_heap::compact::typed::TypedHandle;
+//!   type Any = for<'a> fn(&'a str);
+//!   fn narrowed(handle: TypedHandle<Any>) -> TypedHandle<fn(&'static str)> {
+//!       handle
+//!   }
+//!   ```
 //! - Moves are made whole, never in increments: a `&T` may change what it refers to (`Cell`),
 //!   and a half-made copy would hold the bytes from before.
 //! - Values are `'static` and `Send`, because the heap drops those that are left, whenever and

@@ -71,7 +71,7 @@ pub struct Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// Where the value is, until it is unpinned.
+    /// Where the value is, until it is unpinned or the heap ends.
     pub const fn address(&self) -> NonNull<T> {
         self.address
     }

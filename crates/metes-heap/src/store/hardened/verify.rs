@@ -219,11 +219,12 @@ impl Hardened {
                 return (*Self::last_word(block, size) ^ guard) & mask == 0;
             }
             let found = Self::behind(block, requested).read_unaligned() ^ guard;
-            if slack < 2 * WORD && slack >= SLACK_ELSEWHERE {
-                // The requested size lies over the end of the guard.
-                return found & !Self::guard_mask(2 * WORD - slack) == 0;
-            }
-            found == 0
+            // The requested size may lie over the end of the guard.
+            let over = match slack >= SLACK_ELSEWHERE {
+                true => (2 * WORD).saturating_sub(slack),
+                false => 0,
+            };
+            found & !Self::guard_mask(over) == 0
         }
     }
 
