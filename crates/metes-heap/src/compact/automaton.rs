@@ -22,14 +22,14 @@
 //! the source no more; a page with sources is a source page, and goes back to the supply with
 //! its last source. While a move is under way a page may have neither room nor be full; a
 //! request that finds no room then takes the target of such a move, whose source stays
-//! ([`Class::recall`]): so n never exceeds κ, moves or not.
+//! (`Class::recall`): so n never exceeds κ, moves or not.
 //!
 //! A move may lead into a page-block that is to be left before it is over; it then leads to the
 //! new target instead, and no page-block is left.
 //!
 //! A page with pinned page-blocks is not asked to give up blocks. It is *held* and does not
-//! count in n, and stays so until n allows for it ([`Class::unpin`]); the pages of a class are thus at most
-//! ⌊h/π⌋ + κ + source pages without used page-blocks + pages with pins.
+//! count in n, and stays so until n allows for it (`Class::unpin`); the pages of a class are
+//! thus at most ⌊h/π⌋ + κ + source pages without used page-blocks + pages with pins.
 
 use super::bits;
 use super::table::{LISTS, List, NONE, Place, Supply, Table};
