@@ -101,15 +101,7 @@ fn commands(directory: &Path) -> Result<Vec<(&'static str, Vec<OsString>, Vec<Be
         ),
         (
             "python3",
-            words(&[
-                "env",
-                "PYTHONMALLOC=malloc",
-                "python3",
-                "-S",
-                "-E",
-                "-c",
-                PYTHON,
-            ]),
+            words(&["env", "PYTHONMALLOC=malloc", "python3", "-S", "-c", PYTHON]),
             vec![Beside::Program {
                 name: "Hummingbird",
                 tlsf: 203.7,
