@@ -74,7 +74,10 @@ fn compiler() -> Option<OsString> {
     Path::new(path).is_absolute().then(|| OsString::from(path))
 }
 
-fn commands(directory: &Path) -> Result<Vec<(&'static str, Vec<OsString>, Vec<Beside>)>, Failure> {
+/// A program by name, how it is called, and what others measured of it.
+type Recorded = (&'static str, Vec<OsString>, Vec<Beside>);
+
+fn commands(directory: &Path) -> Result<Vec<Recorded>, Failure> {
     let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
     let traces = |compact, tlsf, wanted| Beside::Traces {
         compact,

@@ -154,7 +154,7 @@ impl From<BadHandle> for NotDisjoint {
 /// Values that are left when it ends are dropped, the youngest first. A value whose type has
 /// something to drop takes three words more than the value, by which the heap finds it.
 ///
-/// Invariant: behind each handle that was given out and resolves lies a [`Shape`] of its type;
+/// Invariant: behind each handle that was given out and resolves lies a `Shape` of its type;
 /// no move is under way; `youngest` and the links behind it lead through all values that have
 /// something to drop.
 #[derive(Debug)]
