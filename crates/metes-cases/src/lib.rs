@@ -5,6 +5,7 @@
 //!   with the same requests;
 //! - [`texture`] decodes a still image by wavelets;
 //! - [`easyport`] and [`vtc`] are the experiments on them;
+//! - [`partition`] explores compact-fit's size classes on recorded programs;
 //! - [`prediction`] runs emitted heaps under the packet program and compares, and
 //!   [`predicted`] does so for a sample of a space.
 //!
@@ -13,6 +14,7 @@
 
 pub mod easyport;
 pub mod packets;
+pub mod partition;
 mod platform;
 pub mod predicted;
 pub mod prediction;

@@ -63,14 +63,59 @@ fn unknown_words_are_refused_with_the_nearest() {
 
 #[test]
 fn heaps_that_are_not_built_are_named_so() {
-    for name in ["fragmented", "compact-fit"] {
-        let error = spec(name).unwrap_err();
-        assert_eq!(
-            error.message,
-            format!("Metes knows `{name}` but does not build it yet")
-        );
-        assert!(error.help.unwrap().contains("tlsf"));
-    }
+    let error = spec("fragmented").unwrap_err();
+    assert_eq!(
+        error.message,
+        "Metes knows `fragmented` but does not build it yet"
+    );
+    assert!(error.help.unwrap().contains("tlsf"));
+}
+
+#[test]
+fn impossible_partitions_are_refused() {
+    refuses_spec(
+        "compact-fit:moving=no,page=10000",
+        "heap:1:28: a page of 10000 bytes: it must be a power of two from 256 to 65536",
+    );
+    refuses_spec(
+        "compact-fit:page=4096,largest=4096",
+        "heap:1:31: the page of 4096 bytes is smaller than the largest class: 4096 bytes and 8 of \
+         record; enlarge the page or lower the largest request",
+    );
+    refuses_spec(
+        "compact-fit:moving=no,factor=0.9",
+        "heap:1:30: a growth factor of 0.900: classes grow only above 1",
+    );
+    refuses_spec(
+        "compact-fit:moving=no,smallest=16,largest=16384,factor=1.001",
+        "heap:1:56: 1024 size classes, at most 128: raise the factor or the smallest page-block",
+    );
+    refuses_spec(
+        "compact-fit:kappa=0",
+        "heap:1:19: kappa is 0: the page being filled is not full; take at least 1",
+    );
+    refuses_spec(
+        "compact-fit:increment=20000",
+        "heap:1:23: an increment of 20000 bytes: take 1 to 16384, the bytes of a page",
+    );
+    refuses_spec(
+        "compact-fit:moving=no,kappa=2",
+        "heap:1:29: a finite `kappa` moves blocks: leave it out, or `moving=no`",
+    );
+    refuses_spec(
+        "compact-fit:kappa=1,behind=tlsf",
+        "heap:1:21: `compact-fit` has no key `behind` (known here: moving, kappa, page, smallest, \
+         largest, factor, increment)",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[partition]\n[[pool]]\nkind = \"object\"\nsize = 16\n",
+        "heap.toml:3:1: a partition takes the place of object pools: leave out one of them",
+    );
+    refuses(
+        "[heap]\nname = \"compact-fit\"\n[[pool]]\nkind = \"dedicated\"\nsize = 48\n",
+        "heap.toml:2:8: compact-fit whose blocks move has neither pools nor memory levels beside \
+         it: leave them out, or say `moving = \"no\"`",
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Whatever is written is read back; whatever is read never panics.
 
-use metes_config::{Arena, Config, Level, StoreKind, named, parse, spec};
+use metes_config::{Arena, Config, Level, Moving, StoreKind, named, parse, spec};
+use metes_heap::compact::{Kappa, Partition};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
 use metes_heap::{Fit, IndexKind, Limits, Links, Order, SizeTable};
 use proptest::prelude::*;
@@ -78,8 +79,12 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
     let dedicated = prop::collection::btree_map(1..4000usize, (order(), links()), 0..=16);
     let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
-    (general, ranged, dedicated, objects, slab, level).prop_map(
-        |(mut general, ranged, dedicated, objects, slab, level)| {
+    let partition = prop::option::of(partition());
+    (
+        general, ranged, dedicated, objects, slab, level, partition,
+    )
+        .prop_map(
+        |(mut general, ranged, dedicated, objects, slab, level, partition)| {
             general.sort_by_key(|pool| pool.0);
             general.dedup_by_key(|pool| pool.0);
             let last = general.len() - 1;
@@ -123,7 +128,7 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                 general: List::from_slice(&general),
                 dedicated: List::EMPTY,
                 objects: List::EMPTY,
-                partition: None,
+                partition,
             };
             for (size, (order, links)) in dedicated {
                 let size = size * 16;
@@ -135,6 +140,7 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                     links,
                 });
             }
+            let objects = objects.into_iter().filter(|_| partition.is_none());
             for size in objects {
                 heap.objects.push(ObjectPoolKind {
                     size: size * 16,
@@ -145,6 +151,20 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
             heap
         },
     )
+}
+
+fn partition() -> impl Strategy<Value = Partition> {
+    (8..=16u32, 1..=64usize, 0..=4000usize, 1001..=3000u32)
+        .prop_map(|(log2, smallest, more, factor)| Partition {
+            page: 1 << log2,
+            smallest: smallest * 16,
+            largest: smallest * 16 + more,
+            factor,
+            ..Partition::DEFAULT
+        })
+        .prop_filter("classes that fit", |partition| {
+            partition.validate(8).is_ok()
+        })
 }
 
 fn levels() -> impl Strategy<Value = Vec<Level>> {
@@ -229,6 +249,35 @@ proptest! {
     }
 
     #[test]
+    fn every_compact_fit_survives(
+        partition in partition(),
+        kappa in prop::option::of(1..9u32),
+        increment in prop::option::of(1..=256usize),
+        moves in any::<bool>(),
+        index in prop::sample::select(named()),
+    ) {
+        let mut config = index.1;
+        config.heap.partition = Some(partition);
+        if moves {
+            config = Config::of(Description {
+                partition: Some(partition),
+                ..Description::of(IndexKind::tlsf(32))
+            });
+            config.store = StoreKind::Moving(Moving {
+                kappa: kappa.map_or(Kappa::Infinite, Kappa::Finite),
+                increment,
+            });
+        }
+        let spelt = config.spec().expect("compact-fit has a spec");
+        prop_assert_eq!(&config.name(), &spelt);
+        let read = spec(&spelt).map_err(|e| TestCaseError::fail(format!("{e} {spelt}")))?;
+        prop_assert_eq!(&read, &config, "{}", spelt);
+        let text = config.to_toml();
+        let read = parse(&text, "heap.toml").map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        prop_assert_eq!(&read, &config, "{}", text);
+    }
+
+    #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let text = String::from_utf8_lossy(&bytes);
         if let Err(error) = parse(&text, "heap.toml") {
@@ -274,6 +323,28 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn compact_fit_reads_as_it_looks() {
+    let still = spec("compact-fit:moving=no,smallest=32,factor=1.25,behind=best-fit").unwrap();
+    let partition = still.heap.partition.unwrap();
+    assert_eq!(
+        (partition.page, partition.smallest, partition.largest, partition.factor),
+        (16384, 32, 2048, 1250)
+    );
+    assert_eq!(still.store, StoreKind::Tagged);
+    let text = "[heap]\nname = \"best-fit\"\n[partition]\nsmallest = 32\nfactor = 1.25\n";
+    assert_eq!(parse(text, "heap.toml").unwrap(), still);
+    let text = "[heap]\nname = \"compact-fit\"\nmoving = \"no\"\nsmallest = 32\n\
+                factor = \"1.25\"\nbehind = \"best-fit\"\n";
+    assert_eq!(parse(text, "heap.toml").unwrap(), still);
+    let moving = spec("compact-fit").unwrap();
+    let kappa = Kappa::Finite(1);
+    let increment = None;
+    assert_eq!(moving.store, StoreKind::Moving(Moving { kappa, increment }));
+    assert_eq!(moving.heap.partition, Some(Partition::DEFAULT));
+    assert_eq!(moving.spec().as_deref(), Some("compact-fit"));
 }
 
 #[test]

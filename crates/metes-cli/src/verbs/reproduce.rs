@@ -1,6 +1,7 @@
 //! `metes reproduce`.
 
 mod hypervolume;
+mod partition;
 
 use metes_cases::{Figure, easyport, predicted, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
@@ -13,7 +14,7 @@ use crate::progress;
 use crate::quantity::grouped;
 
 /// Name and one line for each experiment.
-const EXPERIMENTS: [(&str, &str); 5] = [
+const EXPERIMENTS: [(&str, &str); 6] = [
     (
         "small-heaps",
         "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -29,6 +30,10 @@ const EXPERIMENTS: [(&str, &str); 5] = [
     (
         "dm-prediction",
         "heaps of the former space, emitted as C and run: prediction against measurement",
+    ),
+    (
+        "compact-fit-partition",
+        "compact-fit's size classes on recorded programs: page, smallest, largest and factor explored",
     ),
     (
         "hypervolume",
@@ -56,6 +61,7 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
             };
             study(json, |tell| predicted::reproduce(heaps, tell).map_err(fail))
         }
+        Some("compact-fit-partition") => study(json, partition::run),
         Some("hypervolume") => hypervolume::run(arguments.quick, json),
         Some(name) => Err(Failure::input(format!(
             "there is no experiment named {name}: `metes reproduce` lists those there are ({})",
@@ -70,7 +76,7 @@ fn list(json: bool) -> Result<u8, Failure> {
         output::json(&json!({ "experiments": experiments }))?;
     } else {
         for (name, about) in EXPERIMENTS {
-            output::text(&format!("{BOLD}{name:<14}{BOLD:#} {about}\n"))?;
+            output::text(&format!("{BOLD}{name:<22}{BOLD:#} {about}\n"))?;
         }
     }
     Ok(0)

@@ -264,3 +264,25 @@ fn names_that_do_not_exist() {
     assert_eq!(status(&output), 2, "{said}");
     assert!(said.contains("0 is steady"), "{said}");
 }
+
+#[test]
+fn heaps_that_move_blocks_do_not_serve_programs() {
+    let place = Place::new();
+    for spec in ["compact-fit", "compact-fit:kappa=2,page=4096,largest=1000"] {
+        let wanted = ["moves blocks", "moving=no", "handles", "metes replay"];
+        refused(&place.metes(&["run", "--heap", spec, "--", "true"]), &wanted);
+        refused(&place.metes(&["emit", "--heap", spec, "-o", "out"]), &wanted);
+    }
+    refused(
+        &place.metes(&[
+            "bounds",
+            "--heap",
+            "compact-fit:moving=no",
+            "--live",
+            "1000000",
+            "--max-block",
+            "1000",
+        ]),
+        &["no bound is computed", "size classes"],
+    );
+}

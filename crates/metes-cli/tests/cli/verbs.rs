@@ -542,3 +542,49 @@ fn reproduce_lists_and_runs_experiments() {
         "some row has a paper's value"
     );
 }
+
+#[test]
+fn compact_fit_replays_with_and_without_moves() {
+    let place = recorded();
+    let (code, still) = place.json(&[
+        "replay",
+        "t.trace.parquet",
+        "--heap",
+        "compact-fit:moving=no,page=4096,largest=512",
+    ]);
+    assert_eq!(code, 0);
+    let spec = "compact-fit:moving=no,page=4096,largest=512";
+    assert_eq!(still["heap"], spec);
+    assert!(still["record_reads"].as_u64() > Some(0), "{still}");
+    let heap = "compact-fit:kappa=1,page=65536,largest=65528";
+    let (code, moving) = place.json(&["replay", "t.trace.parquet", "--heap", heap]);
+    has_keys(
+        &moving,
+        &[
+            "heap",
+            "events",
+            "peak_live",
+            "footprint",
+            "smallest_arena",
+            "failed",
+            "record_reads",
+            "record_writes",
+            "events_per_second",
+            "fragmentation",
+            "moves",
+        ],
+    );
+    assert_eq!(code == 0, moving["failed"] == 0);
+    if moving["failed"] == 0 {
+        assert_eq!(moving["peak_live"], still["peak_live"]);
+    }
+    assert!(moving["record_reads"].is_null(), "not counted");
+    let of = |key: &str| moving["fragmentation"][key].as_u64().expect("a figure");
+    assert!(of("live") > 0 && of("handles") > 0 && of("page_block_internal") > 0);
+    let heap = "compact-fit:kappa=1,page=4096,smallest=32,largest=64";
+    let output = place.metes(&["replay", "t.trace.parquet", "--heap", heap]);
+    assert_eq!(status(&output), 1, "{}", stderr(&output));
+    let text = stderr(&output);
+    assert!(text.contains("above the largest class of 64 bytes"), "{text}");
+    assert!(text.contains("raise"), "{text}");
+}

@@ -3,6 +3,7 @@
 //! Random traces and heaps for the tests of this crate.
 
 use metes_explore::{Events, EventsBuilder, Operation};
+use metes_heap::compact::Partition;
 use metes_heap::description::{DedicatedPool, General, List, ObjectPoolKind};
 use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 use proptest::prelude::*;
@@ -127,6 +128,20 @@ fn general() -> impl Strategy<Value = General> {
     })
 }
 
+/// Size classes in place of object pools, one time in four.
+fn partition() -> impl Strategy<Value = Option<Partition>> {
+    let valid = (10_u32..17, 1_usize..6, 0_usize..900, 1050_u32..2000)
+        .prop_map(|(log2, smallest, more, factor)| Partition {
+            page: 1 << log2,
+            smallest: 16 * smallest,
+            largest: 16 * smallest + more,
+            factor,
+            ..Partition::DEFAULT
+        })
+        .prop_filter("classes that fit", |partition| partition.validate(0).is_ok());
+    prop_oneof![3 => Just(None), 1 => valid.prop_map(Some)]
+}
+
 pub(crate) fn heap() -> impl Strategy<Value = Description> {
     let split = prop_oneof![Just(None), (40_usize..4000).prop_map(Some)];
     let dedicated = prop::sample::subsequence(vec![24_usize, 48, 66, 1514], 0..=4);
@@ -141,8 +156,9 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
         kept,
         objects,
         13_u32..16,
+        partition(),
     )
-        .prop_map(|(first, second, split, dedicated, kept, objects, slab)| {
+        .prop_map(|(first, second, split, dedicated, kept, objects, slab, partition)| {
             let general = match split {
                 Some(up_to) => vec![General { up_to, ..first }, second],
                 None => vec![first],
@@ -158,7 +174,7 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
             let slab = 1_usize << slab;
             let objects: Vec<_> = objects
                 .into_iter()
-                .filter(|size| slab / size <= 256)
+                .filter(|size| slab / size <= 256 && partition.is_none())
                 .map(|size| ObjectPoolKind {
                     size,
                     slab,
@@ -169,7 +185,7 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
                 general: List::from_slice(&general),
                 dedicated: List::from_slice(&dedicated),
                 objects: List::from_slice(&objects),
-                partition: None,
+                partition,
             }
         })
 }
