@@ -204,9 +204,8 @@ impl<'a> Fields<'a> {
             Value::Other(_) => None,
         };
         let thousandths = number.map(|number| number * 1000.0);
-        let whole = |number: &f64| {
-            (0.0..=1e6).contains(number) && (number - number.round()).abs() < 1e-6
-        };
+        let whole =
+            |number: &f64| (0.0..=1e6).contains(number) && (number - number.round()).abs() < 1e-6;
         match thousandths.filter(whole) {
             Some(number) => Ok(Some((number.round() as u32, field.at))),
             None => Err(self.wrong(&field, "a number up to 1000 with three decimal places")),
@@ -221,7 +220,10 @@ impl<'a> Fields<'a> {
         match (word.as_str(), word.parse()) {
             ("inf", _) => Ok(Some((Kappa::Infinite, at))),
             (_, Ok(limit)) if limit < u32::MAX => Ok(Some((Kappa::Finite(limit), at))),
-            _ => Err(self.error(at, format!("`{key}` must be a number or `inf`, not `{word}`"))),
+            _ => Err(self.error(
+                at,
+                format!("`{key}` must be a number or `inf`, not `{word}`"),
+            )),
         }
     }
 

@@ -245,7 +245,11 @@ pub(crate) fn unknown(name: &str, at: Range<usize>, fields: &Fields<'_>) -> Erro
     if NOT_BUILT.contains(&name) {
         let message = format!("Metes knows `{name}` but does not build it yet");
         let mut error = fields.error(at, message);
-        error.help = Some(format!("built are: {}, {}", NAMES.join(", "), crate::partition::NAME));
+        error.help = Some(format!(
+            "built are: {}, {}",
+            NAMES.join(", "),
+            crate::partition::NAME
+        ));
         return error;
     }
     let known = NAMES.into_iter().chain([crate::partition::NAME]);

@@ -147,11 +147,7 @@ pub(crate) fn write_partition(
         }
     }
     if partition.factor != default.factor {
-        let text = format!(
-            "{}.{:03}",
-            partition.factor / 1000,
-            partition.factor % 1000
-        );
+        let text = format!("{}.{:03}", partition.factor / 1000, partition.factor % 1000);
         let text = text.trim_end_matches('0').trim_end_matches('.');
         parameters.push(("factor", text.to_owned()));
     }

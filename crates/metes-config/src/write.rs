@@ -218,7 +218,10 @@ pub(crate) fn spec(config: &Config) -> Option<String> {
     let heap = &config.heap;
     let pool = only_general(heap)?;
     if let (StoreKind::Moving(moving), Some(own)) = (config.store, &heap.partition) {
-        return Some(with(partition::NAME, &partition::write_moving(&moving, own)));
+        return Some(with(
+            partition::NAME,
+            &partition::write_moving(&moving, own),
+        ));
     }
     let plain = heap.dedicated.is_empty()
         && heap.objects.is_empty()

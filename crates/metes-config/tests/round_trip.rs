@@ -80,10 +80,7 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
     let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
     let partition = prop::option::of(partition());
-    (
-        general, ranged, dedicated, objects, slab, level, partition,
-    )
-        .prop_map(
+    (general, ranged, dedicated, objects, slab, level, partition).prop_map(
         |(mut general, ranged, dedicated, objects, slab, level, partition)| {
             general.sort_by_key(|pool| pool.0);
             general.dedup_by_key(|pool| pool.0);
@@ -330,7 +327,12 @@ fn compact_fit_reads_as_it_looks() {
     let still = spec("compact-fit:moving=no,smallest=32,factor=1.25,behind=best-fit").unwrap();
     let partition = still.heap.partition.unwrap();
     assert_eq!(
-        (partition.page, partition.smallest, partition.largest, partition.factor),
+        (
+            partition.page,
+            partition.smallest,
+            partition.largest,
+            partition.factor
+        ),
         (16384, 32, 2048, 1250)
     );
     assert_eq!(still.store, StoreKind::Tagged);

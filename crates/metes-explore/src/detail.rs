@@ -4,8 +4,8 @@
 //! Invariant: the parts add up. The accesses of all pools and causes are those
 //! of [`Replay`](crate::Replay), and a pool's shares make up its footprint.
 
-use metes_heap::{Geometry, Slabs};
 use metes_heap::description::{Description, GENERAL, LEVELS};
+use metes_heap::{Geometry, Slabs};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};

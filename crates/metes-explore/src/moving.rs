@@ -295,7 +295,8 @@ fn attempt(
     let room = room(options, pages)?;
     let page = options.partition.page;
     let mut memory: Vec<MaybeUninit<u8>> = Vec::with_capacity(room.bytes);
-    let start = NonNull::new(memory.as_mut_ptr().cast::<u8>()).ok_or(Unfit::TooSmall(room.bytes))?;
+    let start =
+        NonNull::new(memory.as_mut_ptr().cast::<u8>()).ok_or(Unfit::TooSmall(room.bytes))?;
     // SAFETY: `memory` has this capacity, is used by nothing else, and outlives the heap.
     let tables = unsafe { Memory::from_raw(start, room.bytes) };
     let backing = Unbacked {

@@ -270,8 +270,14 @@ fn heaps_that_move_blocks_do_not_serve_programs() {
     let place = Place::new();
     for spec in ["compact-fit", "compact-fit:kappa=2,page=4096,largest=1000"] {
         let wanted = ["moves blocks", "moving=no", "handles", "metes replay"];
-        refused(&place.metes(&["run", "--heap", spec, "--", "true"]), &wanted);
-        refused(&place.metes(&["emit", "--heap", spec, "-o", "out"]), &wanted);
+        refused(
+            &place.metes(&["run", "--heap", spec, "--", "true"]),
+            &wanted,
+        );
+        refused(
+            &place.metes(&["emit", "--heap", spec, "-o", "out"]),
+            &wanted,
+        );
     }
     refused(
         &place.metes(&[

@@ -585,6 +585,9 @@ fn compact_fit_replays_with_and_without_moves() {
     let output = place.metes(&["replay", "t.trace.parquet", "--heap", heap]);
     assert_eq!(status(&output), 1, "{}", stderr(&output));
     let text = stderr(&output);
-    assert!(text.contains("above the largest class of 64 bytes"), "{text}");
+    assert!(
+        text.contains("above the largest class of 64 bytes"),
+        "{text}"
+    );
     assert!(text.contains("raise"), "{text}");
 }

@@ -41,7 +41,13 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         })
         .collect();
     let partition = description.partition.map(|partition| {
-        let Partition { smallest, largest, factor, granule, .. } = partition;
+        let Partition {
+            smallest,
+            largest,
+            factor,
+            granule,
+            ..
+        } = partition;
         context! { smallest => smallest, largest => largest, factor => factor, granule => granule }
     });
     let any =

@@ -31,7 +31,9 @@ use metes_heap::{Fit, Links, Order};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::values::{Count, Depth, Factor, Family, Item, MaxFit, Page, Probes, Set, Size, Values, Word};
+use super::values::{
+    Count, Depth, Factor, Family, Item, MaxFit, Page, Probes, Set, Size, Values, Word,
+};
 
 /// Values of a parameter where the file gives some.
 pub(super) type Given<T> = Option<Spanned<Values<T>>>;

@@ -317,9 +317,10 @@ impl<'s> Plan<'s> {
             });
         }
         let used = |level: usize| {
-            (level == 0 && partition.is_some()) || general
-                .iter()
-                .any(|pool| usize::from(pool.level()) == level)
+            (level == 0 && partition.is_some())
+                || general
+                    .iter()
+                    .any(|pool| usize::from(pool.level()) == level)
         };
         let mut sizes = [0; LEVELS];
         for (level, values) in self.level_sizes.iter().enumerate() {

@@ -138,7 +138,9 @@ fn partition() -> impl Strategy<Value = Option<Partition>> {
             factor,
             ..Partition::DEFAULT
         })
-        .prop_filter("classes that fit", |partition| partition.validate(0).is_ok());
+        .prop_filter("classes that fit", |partition| {
+            partition.validate(0).is_ok()
+        });
     prop_oneof![3 => Just(None), 1 => valid.prop_map(Some)]
 }
 
@@ -158,34 +160,36 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
         13_u32..16,
         partition(),
     )
-        .prop_map(|(first, second, split, dedicated, kept, objects, slab, partition)| {
-            let general = match split {
-                Some(up_to) => vec![General { up_to, ..first }, second],
-                None => vec![first],
-            };
-            let dedicated: Vec<_> = dedicated
-                .into_iter()
-                .map(|size| DedicatedPool {
-                    order: kept.0,
-                    links: kept.1,
-                    ..DedicatedPool::new(size, 0)
-                })
-                .collect();
-            let slab = 1_usize << slab;
-            let objects: Vec<_> = objects
-                .into_iter()
-                .filter(|size| slab / size <= 256 && partition.is_none())
-                .map(|size| ObjectPoolKind {
-                    size,
-                    slab,
-                    level: 0,
-                })
-                .collect();
-            Description {
-                general: List::from_slice(&general),
-                dedicated: List::from_slice(&dedicated),
-                objects: List::from_slice(&objects),
-                partition,
-            }
-        })
+        .prop_map(
+            |(first, second, split, dedicated, kept, objects, slab, partition)| {
+                let general = match split {
+                    Some(up_to) => vec![General { up_to, ..first }, second],
+                    None => vec![first],
+                };
+                let dedicated: Vec<_> = dedicated
+                    .into_iter()
+                    .map(|size| DedicatedPool {
+                        order: kept.0,
+                        links: kept.1,
+                        ..DedicatedPool::new(size, 0)
+                    })
+                    .collect();
+                let slab = 1_usize << slab;
+                let objects: Vec<_> = objects
+                    .into_iter()
+                    .filter(|size| slab / size <= 256 && partition.is_none())
+                    .map(|size| ObjectPoolKind {
+                        size,
+                        slab,
+                        level: 0,
+                    })
+                    .collect();
+                Description {
+                    general: List::from_slice(&general),
+                    dedicated: List::from_slice(&dedicated),
+                    objects: List::from_slice(&objects),
+                    partition,
+                }
+            },
+        )
 }

@@ -121,10 +121,7 @@ fn show(found: &MovingReplay) -> Result<(), Failure> {
         ("records", shares.records),
     ];
     for (name, share) in shares {
-        line(
-            name,
-            format!("{} at the peak", with_bytes(share)),
-        );
+        line(name, format!("{} at the peak", with_bytes(share)));
     }
     line(
         "moves",
