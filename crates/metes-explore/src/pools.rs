@@ -12,7 +12,6 @@ use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use metes_heap::description::{Description, GENERAL, LEVELS};
 use metes_heap::index::Index;
-use metes_heap::objects::SLOTS;
 use metes_heap::store::ledger::Handle;
 use metes_heap::{
     ByHandle, Composite, Counted, Heap, Ledger, Levels, Record, Source, Sources, Spot, Store,
@@ -280,12 +279,11 @@ struct Meter {
     used: Vec<u32>,
     /// Whether a word says which words of a bitmap are not full.
     summarised: bool,
+    /// Words of a bitmap.
+    words: u64,
     reads: u64,
     writes: u64,
 }
-
-/// Words of a bitmap without a summary.
-const PLAIN_WORDS: u64 = SLOTS as u64 / 64;
 
 impl Meter {
     #[inline(always)]
@@ -306,7 +304,7 @@ impl Meter {
             // pool written, put in front.
             let bitmap = match self.summarised {
                 true => 1 + u64::from(slots).div_ceil(64),
-                false => PLAIN_WORDS,
+                false => self.words,
             };
             self.reads += 3;
             self.writes += 1 + bitmap + 2 + 3;
@@ -368,6 +366,7 @@ impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
             supply: Supply { arena, levels },
             meter: Meter {
                 summarised: description.slabs().summarised(),
+                words: description.slabs().words() as u64,
                 ..Meter::default()
             },
         })

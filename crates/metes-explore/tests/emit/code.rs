@@ -76,6 +76,8 @@ fn parameters_are_folded_into_the_code() {
                 // Code; of what is defined elsewhere, memory functions only.
                 'T' | 't' => true,
                 'U' => ["memcpy", "memset", "_GLOBAL_OFFSET_TABLE_"].contains(&symbol.as_str()),
+                // The table of size classes.
+                'r' => ["classes", "class_of"].contains(&symbol.as_str()),
                 // No data: neither parameters nor state live in the object.
                 _ => false,
             };

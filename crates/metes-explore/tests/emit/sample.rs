@@ -169,8 +169,9 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
         ..Partition::DEFAULT
     });
     let large_pages = partitioned(Partition {
+        // As many page-blocks as words of 32 bits can tell apart.
         page: 65536,
-        smallest: 16,
+        smallest: 64,
         largest: 9000,
         ..Partition::DEFAULT
     });
