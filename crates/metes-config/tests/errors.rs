@@ -87,10 +87,6 @@ fn impossible_partitions_are_refused() {
         "heap:1:30: a growth factor of 0.900: classes grow only above 1",
     );
     refuses_spec(
-        "compact-fit:moving=no,smallest=16,largest=16384,factor=1.001",
-        "heap:1:56: 1024 size classes, at most 128: raise the factor or the smallest page-block",
-    );
-    refuses_spec(
         "compact-fit:kappa=0",
         "heap:1:19: kappa is 0: the page being filled is not full; take at least 1",
     );

@@ -215,3 +215,27 @@ fn a_space_too_large_to_number_is_refused() {
     );
     assert!(space(&text).unwrap_err().contains("list fewer values"));
 }
+
+#[test]
+fn partitions_are_explored_in_place_of_object_pools() {
+    let text = "[objects]\ncount = [0, 1]\n[partition]\npage = [\"none\", 4096, \"16 KiB\"]\n\
+                largest = [200, 900]\nfactor = [1.125, \"1.25\", 2]\n[named]\nheaps = []\n";
+    let own = space(text).unwrap();
+    // Without pages: with object pools and without. With: none beside them.
+    assert_eq!(own.size(), 2 + 2 * 2 * 3);
+    let heaps = (0..own.size()).map(|number| own.describe(number).unwrap().heap);
+    let partitions: Vec<_> = heaps.filter_map(|heap| heap.partition).collect();
+    assert_eq!(partitions.len(), 12);
+    assert!(
+        partitions
+            .iter()
+            .any(|own| own.factor == 2000 && own.page == 16384)
+    );
+    let one = space("[partition]\nsmallest = 32\n[named]\nheaps = []\n").unwrap();
+    let partition = one.describe(0).unwrap().heap.partition.unwrap();
+    assert_eq!((partition.page, partition.smallest), (16384, 32));
+    let moving = space("[named]\nheaps = [\"compact-fit\"]\n").unwrap_err();
+    assert!(moving.contains("moving=no"), "{moving}");
+    let factor = space("[partition]\nfactor = 0.5\n").unwrap_err();
+    assert!(factor.contains("a factor above 1"), "{factor}");
+}
