@@ -252,8 +252,12 @@ pub(crate) fn unknown(name: &str, at: Range<usize>, fields: &Fields<'_>) -> Erro
         ));
         return error;
     }
-    let known = NAMES.into_iter().chain([crate::partition::NAME]);
-    fields.no_such(at, format!("there is no heap named `{name}`"), name, known)
+    if name == crate::partition::NAME {
+        let message = "compact-fit is no index of a pool: name it in `[heap]`, or give size \
+                       classes in a section `[partition]`";
+        return fields.error(at, message);
+    }
+    fields.no_such(at, format!("there is no heap named `{name}`"), name, NAMES)
 }
 
 /// The name of an index and those parameters that differ from its defaults.

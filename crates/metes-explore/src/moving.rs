@@ -403,13 +403,13 @@ mod tests {
         // 64 bytes a block with its record, 64 to a page: of 63 pages 32 stay, and the
         // larger blocks get the others.
         assert_eq!(still.pages - moving.pages, 63 - 32);
-        assert_eq!(moving.peak_live, 4000 * 56);
+        assert_eq!(moving.peak_live, 2000 * 56 + 500 * 248);
         assert_eq!((moving.failed, moving.above_largest), (1, 1));
         assert_eq!(moving.largest_refused, 9000);
         assert_eq!(moving.smallest_arena, None, "no memory suffices");
         let shares = moving.fragmentation;
-        assert_eq!(shares.live, 4000 * 56);
-        assert_eq!(shares.page_block_internal, 4000 * 8);
+        assert_eq!(shares.live, moving.peak_live);
+        assert_eq!(shares.page_block_internal, 2500 * 8);
     }
 
     #[test]
