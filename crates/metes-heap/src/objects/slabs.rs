@@ -10,6 +10,10 @@ use crate::compact::Partition;
 use crate::description::{List, OBJECTS, ObjectPoolKind};
 
 /// How the slabs of a heap are cut.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "plain data that is made once a heap, and nothing may be allocated"
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::large_enum_variant,
