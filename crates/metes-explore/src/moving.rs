@@ -413,7 +413,8 @@ mod tests {
         assert_eq!(moving.smallest_arena, None, "no memory suffices");
         let shares = moving.fragmentation;
         assert_eq!(shares.live, moving.peak_live);
-        assert_eq!(shares.page_block_internal, 2500 * 8);
+        // Records, and 256 bytes in page-blocks of 272.
+        assert_eq!(shares.page_block_internal, 2500 * 8 + 500 * 16);
     }
 
     #[test]

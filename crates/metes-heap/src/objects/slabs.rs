@@ -15,10 +15,6 @@ use crate::description::{List, OBJECTS, ObjectPoolKind};
     reason = "plain data that is made once a heap, and nothing may be allocated"
 )]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one a heap, and copied only when it is made"
-)]
 pub enum Slabs {
     /// Into the slots of object pools; no pools, no slabs.
     Pools(List<ObjectPoolKind, OBJECTS>),
