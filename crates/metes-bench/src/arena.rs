@@ -30,7 +30,7 @@ pub(crate) struct Measurement {
 
 /// Whether the question makes sense for this kind.
 pub(crate) fn applies(kind: Kind) -> bool {
-    matches!(kind, Kind::Arena | Kind::OutOfBand)
+    matches!(kind, Kind::Arena | Kind::OutOfBand | Kind::Moving)
 }
 
 /// Searches the smallest arena for a workload.

@@ -83,6 +83,8 @@ pub(crate) enum Kind {
     Arena,
     /// A heap inside an arena of fixed size whose records lie elsewhere.
     OutOfBand,
+    /// A heap inside an arena of fixed size whose blocks move, and are reached by handle.
+    Moving,
     /// A process-wide allocator that takes memory from the system as it likes.
     General,
 }
@@ -94,6 +96,7 @@ impl Kind {
             Kind::Floor => "floor",
             Kind::Arena => "arena",
             Kind::OutOfBand => "out of band",
+            Kind::Moving => "arena, blocks move",
             Kind::General => "general",
         }
     }

@@ -11,10 +11,10 @@ use metes_heap::compact::{
 use crate::peer::{FixedArena, Handle, Kind, Peer};
 
 pub(super) const HEAPS: &[Peer] = &[
-    Peer::metes::<Moving<1>>("metes-compact-fit:kappa=1", Kind::Arena, true),
-    Peer::metes::<Moving<2>>("metes-compact-fit:kappa=2", Kind::Arena, false),
-    Peer::metes::<Moving<4>>("metes-compact-fit:kappa=4", Kind::Arena, false),
-    Peer::metes::<Moving<0>>("metes-compact-fit:kappa=inf", Kind::Arena, false),
+    Peer::metes::<Moving<1>>("metes-compact-fit:kappa=1", Kind::Moving, true),
+    Peer::metes::<Moving<2>>("metes-compact-fit:kappa=2", Kind::Moving, false),
+    Peer::metes::<Moving<4>>("metes-compact-fit:kappa=4", Kind::Moving, false),
+    Peer::metes::<Moving<0>>("metes-compact-fit:kappa=inf", Kind::Moving, false),
     Peer::metes::<Still>("metes-compact-fit:moving=no", Kind::Arena, true),
 ];
 

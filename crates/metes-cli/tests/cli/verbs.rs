@@ -682,7 +682,7 @@ fn compact_fit_replays_with_and_without_moves() {
         "compact-fit:moving=no,page=4096,largest=512",
     ]);
     assert_eq!(code, 0);
-    let spec = "compact-fit:moving=no,page=4096,largest=512";
+    let spec = "compact-fit:moving=no,page=4KiB,largest=512";
     assert_eq!(still["heap"], spec);
     assert!(still["record_reads"].as_u64() > Some(0), "{still}");
     let heap = "compact-fit:kappa=1,page=65536,largest=65528";
