@@ -119,7 +119,7 @@ fn ending_replays_early_loses_no_point_of_the_front() {
 
 #[test]
 fn the_search_beats_every_named_heap_somewhere() {
-    let found = search(&fixed(600, 2));
+    let found = search(&fixed(1500, 2));
     assert_eq!(found.named.len(), metes_explore::catalogue().len());
     let named = found.named.iter().filter(|outcome| outcome.failed == 0);
     let smallest = named
