@@ -58,7 +58,10 @@ pub enum WorstError {
         most: u64,
     },
     /// Records outside the memory.
-    #[error("attacks are made on heaps with boundary tags: leave out `store`")]
+    #[error(
+        "attacks are made on heaps with boundary tags, and on compact-fit whose blocks move: \
+         leave out `store`, or `moving=no`"
+    )]
     Store,
     /// The heap serves no request at all.
     #[error("{heap} serves nothing: its memory levels are too small for its control structures")]

@@ -17,6 +17,7 @@
 mod attack;
 pub mod board;
 mod cache;
+mod compacting;
 mod error;
 mod genes;
 mod memory;
@@ -31,6 +32,7 @@ mod worst;
 
 pub use attack::{Attack, Block, Heaviest, Outcome};
 pub use cache::{Ticks, ticks};
+pub use compacting::Compacting;
 pub use error::WorstError;
 pub use memory::Range;
 pub use program::Program;

@@ -12,11 +12,13 @@ use metes_trace::{Trace, write_parquet};
 use serde::Serialize;
 
 use crate::cache::{Ticks, ticks};
+use crate::compacting::Compacting;
 use crate::error::WorstError;
 use crate::sequence::Sequence;
 use crate::space::{Row, Space, SpaceSearch};
 use crate::time::{Slowest, Time, TimeSearch};
-use crate::victim::{Replayed, options_of};
+use crate::victim::{Replayed, Victim, options_of};
+use metes_heap::compact::Options;
 
 /// Most blocks of an attack.
 const MOST_BLOCKS: u64 = 1 << 22;
@@ -223,13 +225,24 @@ pub fn worst(
     progress: Progress<'_>,
 ) -> Result<Worst, WorstError> {
     let demand = request.demand()?;
-    if config.store != StoreKind::Tagged {
+    let moving = moving(config);
+    if moving.is_none() && (config.store != StoreKind::Tagged || config.heap.partition.is_some()) {
         return Err(WorstError::Store);
     }
     let bound = metes_config::guarantee(config, &demand)?;
     let bound_bytes = bound.heap_bytes.and_then(|bytes| u64::try_from(bytes).ok());
+    let mut replayed = Replayed::new(config);
+    let mut compacting;
+    let victim: &mut dyn Victim = match moving {
+        None => &mut replayed,
+        Some(options) => {
+            let room = bound_bytes.unwrap_or(0).max(demand.live.saturating_mul(16)) + ROOM;
+            compacting = Compacting::new(options, usize::try_from(room).unwrap_or(usize::MAX));
+            &mut compacting
+        }
+    };
     let space = SpaceSearch {
-        victim: &mut Replayed::new(config),
+        victim,
         demand,
         bound: bound_bytes,
         operations: request.operations,
@@ -242,6 +255,8 @@ pub fn worst(
     let arena = arena_for(&demand);
     let time = match request.counted {
         0 => None,
+        // There is no code to count in that gives addresses.
+        _ if moving.is_some() => None,
         budget => TimeSearch {
             victim: &mut Replayed::new(config),
             runnable: config,
@@ -265,6 +280,21 @@ pub fn worst(
     Ok(worst)
 }
 
+/// Bytes beyond several M of a compact-fit heap that may take what it likes.
+const ROOM: u64 = 4 << 20;
+
+/// The options of a heap whose blocks move.
+fn moving(config: &Config) -> Option<Options> {
+    match (config.store, config.heap.partition) {
+        (StoreKind::Moving(moving), Some(partition)) => Some(Options {
+            partition,
+            kappa: moving.kappa,
+            increment: moving.increment,
+        }),
+        _ => None,
+    }
+}
+
 /// The arena of heaps whose instructions are counted: room for several M, so
 /// that few requests are refused.
 pub(crate) fn arena_for(demand: &Demand) -> usize {
@@ -280,9 +310,13 @@ fn report(
     time: Option<Time>,
 ) -> Result<Worst, WorstError> {
     let sequence = space.outcome.sequence.unwrap_or_default();
-    let (replayed, arena) = replay(config, &sequence)?;
     let peak_live = space.outcome.peak_live;
     let footprint = space.outcome.footprint;
+    let (replayed, arena) = match moving(config) {
+        None => replay(config, &sequence)?,
+        // What it took includes its tables: the bytes of an arena.
+        Some(_) => (footprint, Some(footprint)),
+    };
     let bound_bytes = bound.heap_bytes.and_then(|bytes| u64::try_from(bytes).ok());
     let least = arena.unwrap_or(footprint);
     let time = time.unwrap_or_default();
