@@ -35,6 +35,9 @@ fn no_bound_is_exceeded() {
         "tlsf:second_level=8",
         "segregated-fit:probes=3",
         "buddy:order=address",
+        "compact-fit:kappa=1,page=8KiB,largest=8184",
+        "compact-fit:kappa=3,page=8KiB,largest=8184,factor=1.5",
+        "compact-fit:kappa=inf,page=8KiB,largest=8184,factor=2",
     ];
     for heap in heaps.chain(others) {
         for (live, largest, smallest) in [(20_000, 600, 16), (9000, 8000, 40), (4096, 64, 64)] {
