@@ -286,14 +286,14 @@ fn describe(state: &ClassState) -> String {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 400 },
+        cases: if cfg!(miri) { 2 } else { 400 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
     #[test]
     fn copied_blocks_keep_their_bytes(
-        steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 }),
+        steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 40 } else { 300 }),
         kappa in 0u32..4,
         increment in proptest::option::of(1usize..100),
         // Few page-blocks a page make moves whose targets must leave again.
@@ -333,7 +333,7 @@ proptest! {
 
     #[test]
     fn blocks_behind_a_table_keep_their_bytes(
-        steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 60 } else { 300 }),
+        steps in proptest::collection::vec(step(), 1..if cfg!(miri) { 40 } else { 300 }),
         kappa in 0u32..4,
         increment in proptest::option::of(1usize..100),
         // Few page-blocks a page make moves whose targets must leave again.
