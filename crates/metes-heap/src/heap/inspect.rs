@@ -199,7 +199,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Ok(())
     }
 
-    /// What the heap holds and has held. Linear: it walks the blocks.
+    /// What the heap holds and has held. Linear: it walks the blocks, as far as their records
+    /// are whole; [`check`](Heap::check) tells whether all are.
     pub fn statistics(&self) -> Statistics {
         let geometry = self.store.geometry();
         let mut free = 0;
@@ -207,7 +208,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let mut records = 0;
         let mut regions = 0;
         let mut in_free = 0;
-        let walked = self.walk(|info| {
+        let _ = self.walk(|info| {
             records += 1;
             regions = info.region + 1;
             match info.state {
@@ -220,7 +221,6 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 }
             }
         });
-        debug_assert!(walked.is_ok());
         let control = match regions {
             0 => 0,
             more => {
