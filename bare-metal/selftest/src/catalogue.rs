@@ -12,7 +12,7 @@ use metes_heap::{
 use crate::board::Board;
 use crate::ledger::TlsfLedger;
 use crate::report::Report;
-use crate::requests::{self, Requests};
+use crate::requests::{self, Addresses, Requests};
 use crate::subject::{Seams, Subject};
 use crate::{Arena, SMALLEST_ARENA, cases, churn};
 
@@ -102,7 +102,7 @@ macro_rules! catalogue {
             report: &mut Report<'_>,
         ) -> bool {
             $(if requests.heap == $name {
-                requests::play::<$type>(requests.words, arena, board, overhead, report);
+                requests::play::<Addresses<$type>>(requests.words, arena, board, overhead, report);
                 return true;
             })+
             false

@@ -9,9 +9,11 @@ use metes_heap::compact::{self, BadHandle, CompactFit, Copying, Handle, Kappa, P
 use metes_heap::fragmented::{self, Fragmented, Shape};
 
 use crate::Arena;
+use crate::board::{Board, count};
 use crate::fault::Fault;
 use crate::random::Random;
 use crate::report::Report;
+use crate::requests::{self, Played, Requests};
 
 /// Bytes of arena the cases use.
 pub const CASE_ARENA: usize = 48 * 1024;
@@ -45,20 +47,22 @@ pub trait HandleSubject: Sized {
     fn held(&self) -> usize;
 }
 
-/// Compact-fit that moves in steps of so many bytes; 0: at once.
-pub struct Compact<const INCREMENT: usize>(CompactFit<Copying>);
+/// Compact-fit in pages of so many bytes, for requests of up to half as many, that moves in
+/// steps of so many bytes; 0: at once.
+pub struct Compact<const PAGE: usize, const INCREMENT: usize>(CompactFit<Copying>);
 
-impl<const INCREMENT: usize> HandleSubject for Compact<INCREMENT> {
-    const NAME: &'static str = match INCREMENT {
-        0 => "compact-fit:kappa=1",
+impl<const PAGE: usize, const INCREMENT: usize> HandleSubject for Compact<PAGE, INCREMENT> {
+    const NAME: &'static str = match (PAGE, INCREMENT) {
+        (1024, 0) => "compact-fit:kappa=1",
+        (4096, 0) => "compact-fit:kappa=1,page=4KiB,largest=2KiB",
         _ => "compact-fit:kappa=1, in steps",
     };
 
     fn create(region: &'static mut [MaybeUninit<u8>]) -> Option<Self> {
         let options = compact::Options {
             partition: Partition {
-                page: 1024,
-                largest: 512,
+                page: PAGE,
+                largest: PAGE / 2,
                 ..Partition::DEFAULT
             },
             kappa: Kappa::Finite(1),
@@ -104,7 +108,7 @@ impl<const INCREMENT: usize> HandleSubject for Compact<INCREMENT> {
     }
 
     fn held(&self) -> usize {
-        self.0.pages().0 as usize * 1024
+        self.0.pages().0 as usize * PAGE
     }
 }
 
@@ -418,8 +422,80 @@ pub fn all<S: HandleSubject>(arena: &mut Arena, report: &mut Report<'_>) {
 
 /// Runs every case on every heap of handles.
 pub(crate) fn test_all(arena: &mut Arena, report: &mut Report<'_>) {
-    all::<Compact<0>>(arena, report);
-    all::<Compact<16>>(arena, report);
+    all::<Compact<1024, 0>>(arena, report);
+    all::<Compact<1024, 16>>(arena, report);
     all::<Pieces<true>>(arena, report);
     all::<Pieces<false>>(arena, report);
+}
+
+/// A heap of handles that requests are played on.
+struct Handles<S>(S);
+
+impl<S: HandleSubject> Played for Handles<S> {
+    type Block = Handle;
+    const NAME: &'static str = S::NAME;
+
+    fn begin(region: &'static mut [MaybeUninit<u8>]) -> Option<Self> {
+        S::create(region).map(Self)
+    }
+
+    #[inline(always)]
+    fn allocate(&mut self, board: &mut impl Board, size: usize) -> (u32, Option<Handle>) {
+        counted_allocate(&mut self.0, board, size)
+    }
+
+    #[inline(always)]
+    unsafe fn free(&mut self, board: &mut impl Board, block: Handle) -> u32 {
+        counted_free(&mut self.0, board, block)
+    }
+
+    fn sound(&self) -> bool {
+        self.0.sound()
+    }
+}
+
+// Out of line, as in the churn: what is counted is one call as a program makes it.
+
+#[inline(never)]
+fn counted_allocate<S: HandleSubject>(
+    heap: &mut S,
+    board: &mut impl Board,
+    size: usize,
+) -> (u32, Option<Handle>) {
+    count(board, || allocate(heap, size))
+}
+
+#[inline(never)]
+fn counted_free<S: HandleSubject>(heap: &mut S, board: &mut impl Board, block: Handle) -> u32 {
+    count(board, || free(heap, block)).0
+}
+
+#[inline(never)]
+fn allocate<S: HandleSubject>(heap: &mut S, size: usize) -> Option<Handle> {
+    heap.allocate(size)
+}
+
+#[inline(never)]
+fn free<S: HandleSubject>(heap: &mut S, block: Handle) -> bool {
+    heap.free(block).is_ok()
+}
+
+/// Plays requests on the heap of handles that they name; false if there is none.
+pub(crate) fn play(
+    requests: &Requests,
+    arena: &mut Arena,
+    board: &mut impl Board,
+    overhead: u32,
+    report: &mut Report<'_>,
+) -> bool {
+    macro_rules! heaps {
+        ($($heap:ty)+) => {
+            $(if requests.heap == <$heap>::NAME {
+                requests::play::<Handles<$heap>>(requests.words, arena, board, overhead, report);
+                return true;
+            })+
+        };
+    }
+    heaps! { Compact<4096, 0> Pieces<true> Pieces<false> }
+    false
 }

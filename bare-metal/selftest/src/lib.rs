@@ -76,7 +76,9 @@ pub fn run_requests(
     let mut report = Report::new(out);
     let mut arena = Arena::new(arena);
     let overhead = board::calibrate(board, &mut report);
-    if !catalogue::play(requests, &mut arena, board, overhead, &mut report) {
+    let known = catalogue::play(requests, &mut arena, board, overhead, &mut report)
+        || handles::play(requests, &mut arena, board, overhead, &mut report);
+    if !known {
         report.fail(
             requests.heap,
             format_args!("no heap of that name is built in"),

@@ -8,8 +8,9 @@ use metes_heap::compact::{BadHandle, Handle};
 use metes_selftest::board::{Sequence, calibrate};
 use metes_selftest::broken::*;
 use metes_selftest::handles::{self, HandleSubject, Pieces};
+use metes_selftest::requests::Requests;
 use metes_selftest::subject::Subject;
-use metes_selftest::{Arena, Board, Report, SMALLEST_ARENA, cases, churn};
+use metes_selftest::{Arena, Board, Report, SMALLEST_ARENA, cases, churn, run_requests};
 
 fn arena() -> Arena {
     let memory = vec![0_u128; SMALLEST_ARENA / 16].leak();
@@ -311,4 +312,73 @@ fn broken_heaps_of_handles_are_found() {
     assert!(text.contains("bytes are live, the heap says"), "{text}");
     let text = tried::<Pieces<false>>();
     assert!(text.starts_with("ok "), "{text}");
+}
+
+/// Plays requests on a heap of the boards; whether all went well, and the text.
+fn played(heap: &'static str, words: &'static [u32]) -> (bool, String) {
+    let mut text = String::new();
+    let memory = vec![MaybeUninit::uninit(); SMALLEST_ARENA].leak();
+    let mut clock = Clock {
+        sequences: &[(0, takes_3), (37, takes_40)],
+        drift: 1,
+    };
+    let passed = run_requests(&mut text, memory, &mut clock, &Requests { heap, words });
+    (passed, text)
+}
+
+/// Words as `metes worst` writes them: begin anew, allocate so many bytes, free an allocation.
+const BEGIN: u32 = 2;
+
+const fn allocate(bytes: u32) -> u32 {
+    bytes << 2
+}
+
+const fn free(number: u32) -> u32 {
+    number << 2 | 1
+}
+
+#[test]
+fn requests_are_played_on_heaps_of_either_kind() {
+    static WORDS: [u32; 11] = [
+        BEGIN,
+        allocate(100),
+        allocate(50),
+        free(0),
+        allocate(1500),
+        free(1),
+        // Nothing holds it, so there is nothing to free.
+        allocate(1 << 20),
+        free(3),
+        free(2),
+        BEGIN,
+        allocate(24),
+    ];
+    for heap in [
+        "half-fit",
+        "compact-fit:kappa=1,page=4KiB,largest=2KiB",
+        "fragmented:shape=tree",
+        "fragmented:shape=chain",
+    ] {
+        let (passed, text) = played(heap, &WORDS);
+        assert!(passed, "{text}");
+        for kind in ["allocate", "free"] {
+            let line = text
+                .lines()
+                .find(|line| line.contains(&format!("worst {kind}")));
+            assert!(
+                line.is_some_and(|line| line.ends_with("of 8 calls")),
+                "{heap}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn requests_that_make_no_sense_fail() {
+    static TOO_EARLY: [u32; 1] = [allocate(8)];
+    for heap in ["half-fit", "fragmented:shape=tree"] {
+        assert!(!played(heap, &TOO_EARLY).0);
+    }
+    let (passed, text) = played("no-such-heap", &[]);
+    assert!(!passed && text.contains("no heap of that name"), "{text}");
 }

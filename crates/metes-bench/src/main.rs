@@ -6,7 +6,6 @@
 //! compared within one run.
 
 mod arena;
-mod compact;
 mod gate;
 mod instructions;
 mod listing;
@@ -76,8 +75,6 @@ pub(crate) enum Error {
     Program(std::io::Error),
     #[error("there is no program {number}; there are {count}")]
     UnknownProgram { number: usize, count: usize },
-    #[error("compact-fit: {0}")]
-    Unfit(#[from] metes_heap::compact::Unfit),
     #[error("this build is not optimised, its figures mean nothing; use cargo run --profile bench")]
     Unoptimised,
 }
@@ -135,18 +132,6 @@ enum Command {
         operations: usize,
         /// Turns of each heap.
         #[arg(long, default_value_t = 15)]
-        rounds: usize,
-    },
-    /// Concurrent compact-fit: throughput by threads, κ, ι, locks and sharing; latency.
-    Compact {
-        /// Most threads; as many as there are cores if absent.
-        #[arg(long)]
-        threads: Option<std::num::NonZeroUsize>,
-        /// Blocks freed and allocated by each thread in a turn.
-        #[arg(long, default_value_t = 5_000)]
-        operations: usize,
-        /// Turns of each design.
-        #[arg(long, default_value_t = 200)]
         rounds: usize,
     },
     /// Smallest arena that completes a workload or trace.
@@ -236,11 +221,6 @@ fn run(arguments: Arguments) -> Result<ExitCode, Error> {
         Command::Throughput { operations, rounds } => {
             throughput_command(json, &peers, operations, rounds)
         }
-        Command::Compact {
-            threads,
-            operations,
-            rounds,
-        } => compact_command(json, threads, operations, rounds),
         Command::Arena { traces } => arena_command(json, &peers, &traces),
         Command::Gate {
             update,
@@ -389,26 +369,6 @@ fn throughput_command(
             "{}",
             throughput::table(peers, &names, &measurements).render()
         );
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn compact_command(
-    json: bool,
-    threads: Option<std::num::NonZeroUsize>,
-    operations: usize,
-    rounds: usize,
-) -> Result<ExitCode, Error> {
-    let threads = threads
-        .or_else(|| std::thread::available_parallelism().ok())
-        .map_or(1, usize::from);
-    let figures = compact::measure(threads, operations.max(4), rounds.max(1))?;
-    if json {
-        println!("{}", json!({ "compact": figures }));
-    } else {
-        for table in compact::tables(&figures) {
-            println!("{}", table.render());
-        }
     }
     Ok(ExitCode::SUCCESS)
 }

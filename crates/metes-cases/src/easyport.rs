@@ -91,6 +91,7 @@ pub fn reproduce(effort: Effort, tell: &dyn Fn(&str)) -> Result<Report, Easyport
         rows: trace_rows(&events),
         assumptions: assumptions(effort, &events, &space),
         contradicted: Vec::new(),
+        plots: Vec::new(),
     };
     report.rows.extend(range_rows(&explored, &events));
     report.rows.extend(contest.rows());

@@ -5,23 +5,31 @@
 //!   with the same requests;
 //! - [`texture`] decodes a still image by wavelets;
 //! - [`easyport`] and [`vtc`] are the experiments on them;
+//! - [`against_tlsf`] counts TLSF's and compact-fit's instructions on recorded programs;
+//! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
 //! - [`partition`] explores compact-fit's size classes on recorded programs;
+//! - [`slides`] has the complexity tables of compact-fit's slides beside our declarations;
 //! - [`prediction`] runs emitted heaps under the packet program and compares, and
 //!   [`predicted`] does so for a sample of a space.
 //!
 //! Invariant: a generator is a pure function of its options, so that every
 //! figure made from it can be made again.
 
+pub mod against_tlsf;
+pub mod concurrent;
 pub mod easyport;
 pub mod packets;
+mod page;
 pub mod partition;
 mod platform;
 pub mod predicted;
 pub mod prediction;
 mod random;
 mod report;
+pub mod slides;
 mod statistics;
 pub mod texture;
 pub mod vtc;
 
-pub use report::{Figure, Report};
+pub use page::{figure, page};
+pub use report::{Figure, Plot, Report, Series};

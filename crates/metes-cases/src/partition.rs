@@ -14,7 +14,7 @@ use crate::report::{Figure, Report};
 /// The largest objects of the traces on which the implementation of 2013 was measured.
 const LARGEST: usize = 8000;
 /// The partition of that implementation.
-const FIRST: Partition = Partition {
+pub(crate) const FIRST: Partition = Partition {
     page: 1 << 14,
     smallest: 32,
     largest: LARGEST,
@@ -64,7 +64,7 @@ struct Found {
     failed: u64,
 }
 
-fn describe(partition: Option<Partition>) -> Description {
+pub(crate) fn describe(partition: Option<Partition>) -> Description {
     Description {
         partition,
         ..Description::of(IndexKind::tlsf(32))
@@ -72,7 +72,11 @@ fn describe(partition: Option<Partition>) -> Description {
 }
 
 /// Footprint, failed requests and peak of requested bytes.
-fn measure(replayer: &mut Replayer, heap: &Description, events: &Events) -> (u64, u64, u64) {
+pub(crate) fn measure(
+    replayer: &mut Replayer,
+    heap: &Description,
+    events: &Events,
+) -> (u64, u64, u64) {
     let (replay, _) = replayer.replay("", heap, events, &Options::default());
     (replay.footprint, replay.failed, replay.peak_live)
 }
@@ -306,6 +310,7 @@ pub fn reproduce(programs: &[Program], tell: &dyn Fn(&str)) -> Report {
                 .to_owned(),
         ],
         contradicted: Vec::new(),
+        plots: Vec::new(),
     };
     for program in programs {
         tell(&program.name);

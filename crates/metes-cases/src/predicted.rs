@@ -103,5 +103,6 @@ pub fn reproduce(heaps: usize, tell: &dyn Fn(&str)) -> Result<Report, PredictedE
             "the paper shows no such comparison: it ran every heap".to_owned(),
         ],
         contradicted,
+        plots: Vec::new(),
     })
 }

@@ -1,4 +1,5 @@
-//! What an experiment hands back: rows beside the paper's, and what was assumed.
+//! What an experiment hands back: rows beside the paper's, pictures of them, and what was
+//! assumed.
 
 use serde::Serialize;
 
@@ -13,7 +14,8 @@ pub struct Figure {
     pub ours: Option<f64>,
     /// Ours over the published one.
     pub ratio: Option<f64>,
-    /// Unit of both: `x` (a factor), `%` (a change in percent), or empty (a count).
+    /// Unit of both: `x` (a factor), `%` (a change in percent), empty (a count), or spelt
+    /// out.
     pub unit: &'static str,
     /// What to know about it.
     pub note: String,
@@ -63,6 +65,55 @@ impl Figure {
     }
 }
 
+/// A picture of figures of the report: for each name on the x axis a value of each series.
+/// The y axis is linear and begins at zero.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// What the names on the x axis are, with their unit.
+    pub x: String,
+    /// The names, from left to right.
+    pub names: Vec<String>,
+    /// What the values are, with their unit.
+    pub y: String,
+    /// Whether values of a series belong together, and are joined by lines.
+    pub joined: bool,
+    /// The values.
+    pub series: Vec<Series>,
+}
+
+/// One line of a [`Plot`], or one bar of each name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// What it is.
+    pub name: String,
+    /// A value for each name; none where nothing was measured.
+    pub values: Vec<Option<f64>>,
+    /// Published or assumed to compare with, not measured.
+    pub reference: bool,
+}
+
+impl Series {
+    /// Measured values; those that are not finite are none.
+    pub fn measured(name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        Series {
+            name: name.into(),
+            values: values.into_iter().map(finite).collect(),
+            reference: false,
+        }
+    }
+
+    /// Values to compare with.
+    pub fn reference(name: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
+        Series {
+            reference: true,
+            ..Series::measured(name, values)
+        }
+    }
+}
+
 /// The outcome of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -74,6 +125,9 @@ pub struct Report {
     pub assumptions: Vec<String>,
     /// What was checked and does not hold; empty if all does.
     pub contradicted: Vec<String>,
+    /// The rows as pictures, where they make any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plots: Vec<Plot>,
 }
 
 impl Report {

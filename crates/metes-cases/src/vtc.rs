@@ -239,6 +239,7 @@ fn report(events: &Events, tried: &[Tried], kingsley: &Cost, lines: &Cost, secon
             "Kingsley stands for the paper's variation of it, all in main memory".to_owned(),
         ],
         contradicted,
+        plots: Vec::new(),
     }
 }
 

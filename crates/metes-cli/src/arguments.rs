@@ -321,17 +321,28 @@ pub(crate) struct Merge {
 /// Exit status 1 if no finite bound is known.
 #[derive(Args)]
 #[command(
-    after_help = "Example: metes bounds --heap tlsf --live 1MiB --max-block 64KiB --min-block 16"
+    after_help = "Examples:\n  metes bounds --heap tlsf --live 1MiB --max-block 64KiB --min-block 16\n  \
+                  metes bounds --tables"
 )]
 pub(crate) struct Bounds {
+    /// The declared time of every heap instead, as in the tables of compact-fit's slides
+    #[arg(long, conflicts_with_all = ["heap", "live", "max_block", "min_block", "resizes"])]
+    pub(crate) tables: bool,
+    #[command(flatten)]
+    pub(crate) demand: Option<BoundsDemand>,
+}
+
+/// A heap and what is asked of it
+#[derive(Args)]
+pub(crate) struct BoundsDemand {
     /// A heap: a name with parameters, a heap.toml, or a directory with one
-    #[arg(long, value_name = "H")]
+    #[arg(long, value_name = "H", required_unless_present = "tables")]
     pub(crate) heap: String,
     /// Most requested bytes live at once (M)
-    #[arg(long, value_name = "M", value_parser = positive_size)]
+    #[arg(long, value_name = "M", value_parser = positive_size, required_unless_present = "tables")]
     pub(crate) live: u64,
     /// Largest request (n)
-    #[arg(long, value_name = "n", value_parser = positive_size)]
+    #[arg(long, value_name = "n", value_parser = positive_size, required_unless_present = "tables")]
     pub(crate) max_block: u64,
     /// Smallest request (l)
     #[arg(long, value_name = "l", default_value = "1", value_parser = positive_size)]
@@ -489,4 +500,7 @@ pub(crate) struct Reproduce {
     /// Only so much as takes seconds: a part of the space, fewer requests
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
+    /// Also write rows and pictures as a page that opens from disk
+    #[arg(short, long, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
 }

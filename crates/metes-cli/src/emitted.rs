@@ -14,14 +14,8 @@ use crate::{heap, output};
 /// Emits a heap below `directory`; the files written.
 pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     heap::need_addresses(config)?;
-    if config.store == StoreKind::Hardened {
-        return Err(Failure::input(format!(
-            "{} is not emitted: the verification is in the library alone, so use `metes run`, \
-             the C interface or `metes_heap::Hardened`, or leave out the `store`",
-            config.name()
-        )));
-    }
-    if config.store != StoreKind::Tagged {
+    let hardened = config.store == StoreKind::Hardened;
+    if !hardened && config.store != StoreKind::Tagged {
         return Err(Failure::input(format!(
             "{} keeps its records outside the memory, and code is emitted for heaps with boundary \
              tags only: leave out the `store`",
@@ -39,7 +33,14 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
         metes_heap: checkout(),
         levels: config.level_sizes(),
         increment: config.arena.increment,
+        hardened,
     };
+    if hardened {
+        output::note(
+            "only Rust is emitted: the verification of records is in `metes-heap` alone; C programs \
+             get it by `metes run` or the C interface",
+        );
+    }
     let files = emit::emit(&config.heap, &options)?;
     output::directory(directory)?;
     let mut paths = Vec::with_capacity(files.len());

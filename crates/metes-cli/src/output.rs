@@ -63,6 +63,8 @@ pub(crate) fn note(text: &str) {
 /// but for a last one without a heading, which holds remarks.
 pub(crate) struct Table {
     rows: Vec<(Style, Vec<String>)>,
+    /// Whether all columns are aligned to the left: words instead of figures.
+    words: bool,
 }
 
 impl Table {
@@ -70,6 +72,15 @@ impl Table {
         let head = head.iter().map(|text| (*text).to_owned()).collect();
         Table {
             rows: vec![(DIM, head)],
+            words: false,
+        }
+    }
+
+    /// A table of words, all columns to the left.
+    pub(crate) fn left(head: &[&str]) -> Table {
+        Table {
+            words: true,
+            ..Table::new(head)
         }
     }
 
@@ -98,7 +109,7 @@ impl std::fmt::Display for Table {
             for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
                 let width = *width;
                 line += &match column {
-                    0 => format!("  {cell:<width$}"),
+                    _ if column == 0 || self.words => format!("  {cell:<width$}"),
                     _ if Some(column) == remarks => format!("  {cell}"),
                     _ => format!("  {cell:>width$}"),
                 };
@@ -137,6 +148,19 @@ pub(crate) fn replace_file<E: From<io::Error>>(
     temporary
         .persist(path)
         .map_err(|error| E::from(error.error))
+}
+
+/// That a file can be written there later on; what is there stays.
+pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match path.is_dir() {
+        true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        false => tempfile::tempfile_in(directory).map(drop),
+    }
+    .map_err(|error| Failure::io("write", path, error))
 }
 
 /// The rights that a newly made file has, instead of those of a temporary one.

@@ -21,7 +21,17 @@ fn json(output: &Output) -> Value {
 fn a_saved_trace_replays_to_the_footprint_that_was_found() {
     let place = tempfile::tempdir().expect("a directory");
     let demand = ["--live", "64k", "--max-block", "2k", "--min-block", "32"];
-    for heap in ["tlsf", "next-fit", "kingsley"] {
+    for heap in [
+        "tlsf",
+        "next-fit",
+        "kingsley",
+        "compact-fit",
+        "compact-fit:kappa=inf",
+        "compact-fit:moving=table",
+        "compact-fit:moving=no",
+        "fragmented",
+        "fragmented:shape=chain",
+    ] {
         let mut arguments = vec!["--json", "worst", "--heap", heap, "-o", "out"];
         arguments.extend(demand);
         arguments.extend(["--operations", "300000", "--counted", "3000"]);
@@ -29,6 +39,7 @@ fn a_saved_trace_replays_to_the_footprint_that_was_found() {
         assert_eq!(output.status.code(), Some(0));
         let found = json(&output);
         assert_eq!(found["heap"], heap);
+        assert_eq!(found["holds"], true);
         for key in ["arena_ratio", "bound_ratio", "tightness"] {
             assert!(
                 found[key].as_f64().is_some_and(|value| value > 0.0),
@@ -67,7 +78,29 @@ fn bad_input_is_one_clear_error() {
     for (arguments, wanted) in [
         (&[][..], &["--heap"][..]),
         (&["--heap", "tslf"], &["tslf", "did you mean `tlsf`"]),
-        (&["--heap", "tlsf:store=ledger"], &["leave out `store`"]),
+        (
+            &["--heap", "tlsf:store=ledger"],
+            &["records outside", "leave out `store`", "metes bounds"],
+        ),
+        (
+            &["--heap", "compact-fit:moving=table,granule=24"],
+            &["granule of 24 bytes", "power of two"],
+        ),
+        (
+            &[
+                "--heap",
+                "compact-fit",
+                "--max-block",
+                "16k",
+                "--live",
+                "1M",
+            ],
+            &["16384", "larger page"],
+        ),
+        (
+            &["--heap", "compact-fit", "--target", "cortex-m3"],
+            &["not built", "compact-fit:page=4KiB,largest=2KiB"],
+        ),
         (&["--heap", "tlsf", "--live", "0"], &["zero bytes"]),
         (&["--heap", "tlsf", "--operations", "0"], &["operations"]),
         (

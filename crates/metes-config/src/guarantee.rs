@@ -7,6 +7,7 @@ use std::fmt;
 
 use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry};
 use metes_heap::compact::{MOVES, Options, Partition};
+use metes_heap::complexity::Declaration;
 use metes_heap::index::Index;
 use metes_heap::{AnyIndex, ByHandle, Ledger, store};
 
@@ -43,14 +44,7 @@ impl std::error::Error for GuaranteeError {}
 /// # Errors
 /// [`GuaranteeError`] where there is none to compute.
 pub fn guarantee(config: &Config, demand: &Demand) -> Result<Bound, GuaranteeError> {
-    if let StoreKind::Moving(moving) = config.store
-        && let Some(partition) = config.heap.partition
-    {
-        let options = Options {
-            partition,
-            kappa: moving.kappa,
-            increment: moving.increment,
-        };
+    if let Some(options) = config.compact_fit() {
         return bounds::compact::moving(&options, MOVES as u64, demand)
             .map_err(GuaranteeError::Bound);
     }
@@ -82,6 +76,28 @@ pub fn guarantee(config: &Config, demand: &Demand) -> Result<Bound, GuaranteeErr
         span = u64::try_from(needed)
             .unwrap_or(u64::MAX)
             .max(span.saturating_mul(2));
+    }
+}
+
+impl Config {
+    /// The options of compact-fit whose blocks move, if that is the heap.
+    pub fn compact_fit(&self) -> Option<Options> {
+        match (self.store, self.heap.partition) {
+            (StoreKind::Moving(moving), Some(partition)) => Some(Options {
+                partition,
+                kappa: moving.kappa,
+                increment: moving.increment,
+            }),
+            _ => None,
+        }
+    }
+
+    /// What the heap declares of its time and fragmentation.
+    pub fn declares(&self) -> Declaration {
+        match self.compact_fit() {
+            Some(options) => options.declares(),
+            None => self.heap.declares(),
+        }
     }
 }
 

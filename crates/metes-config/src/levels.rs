@@ -3,7 +3,7 @@
 //! Invariant: the bytes computed here are those that the heap takes when it is
 //! set up: the first region of each pool, laid out for the size of its level.
 
-use metes_heap::{ByHandle, Composite, Geometry, Ledger, ObjectPools};
+use metes_heap::{ByHandle, Composite, Geometry, Ledger, ObjectPools, Record};
 
 use crate::{Config, GEOMETRY, StoreKind};
 
@@ -24,7 +24,7 @@ pub(crate) fn verify(config: &Config, level: usize) -> Result<(), String> {
         _ => Geometry::out_of_band(GEOMETRY.granule),
     };
     let objects = ObjectPools::new(&config.heap.slabs(), &mut [], &mut []);
-    let store = |_| Ledger::new(&mut [], ByHandle, geometry);
+    let store = |_| Ledger::<_, Record>::new(&mut [], ByHandle, geometry);
     let mut heap = Composite::describe(&config.heap, store, objects);
     let mut needed = 0_usize;
     let mut count = 0;

@@ -73,6 +73,23 @@ pub(crate) fn read(at: Range<usize>, fields: &mut Fields<'_>) -> Result<Compact,
             behind: general,
         });
     }
+    let options = read_options(at, fields, kappa)?;
+    Ok(Compact {
+        partition: options.partition,
+        store: StoreKind::Moving(Moving {
+            kappa: options.kappa,
+            increment: options.increment,
+        }),
+        behind: behind(),
+    })
+}
+
+/// Reads what decides how blocks move, κ apart.
+pub(crate) fn read_options(
+    at: Range<usize>,
+    fields: &mut Fields<'_>,
+    kappa: Option<(Kappa, Range<usize>)>,
+) -> Result<Options, Error> {
     let mut options = Options::DEFAULT;
     let kappa_at = kappa.as_ref().map_or(at.clone(), |(_, at)| at.clone());
     options.kappa = kappa.map_or(options.kappa, |(kappa, _)| kappa);
@@ -83,14 +100,7 @@ pub(crate) fn read(at: Range<usize>, fields: &mut Fields<'_>) -> Result<Compact,
     options
         .validate(RECORD)
         .map_err(|why| fields.error(fault_at, why.to_string()))?;
-    Ok(Compact {
-        partition: options.partition,
-        store: StoreKind::Moving(Moving {
-            kappa: options.kappa,
-            increment: options.increment,
-        }),
-        behind: behind(),
-    })
+    Ok(options)
 }
 
 /// Reads a partition whose page-blocks hold records of so many bytes.
@@ -156,12 +166,21 @@ pub(crate) fn write_partition(
 
 /// The parameters of a compact-fit heap whose blocks move.
 pub(crate) fn write_moving(moving: &Moving, partition: &Partition) -> Vec<(&'static str, String)> {
+    write_options(&Options {
+        partition: *partition,
+        kappa: moving.kappa,
+        increment: moving.increment,
+    })
+}
+
+/// The same of options.
+pub(crate) fn write_options(options: &Options) -> Vec<(&'static str, String)> {
     let mut parameters = Vec::new();
-    if moving.kappa != Options::DEFAULT.kappa {
-        parameters.push(("kappa", moving.kappa.to_string()));
+    if options.kappa != Options::DEFAULT.kappa {
+        parameters.push(("kappa", options.kappa.to_string()));
     }
-    parameters.extend(write_partition(partition, Partition::DEFAULT));
-    if let Some(increment) = moving.increment {
+    parameters.extend(write_partition(&options.partition, Partition::DEFAULT));
+    if let Some(increment) = options.increment {
         parameters.push(("increment", spell_size(increment)));
     }
     parameters

@@ -27,6 +27,8 @@ pub struct SmallestArena {
     pub regions: Vec<usize>,
     /// Bytes of slabs and of their table.
     pub slabs: u64,
+    /// Of these, bytes of the table, which need not lie with the slabs.
+    pub table: u64,
     /// Replays that it took.
     pub replays: u32,
 }
@@ -64,6 +66,7 @@ pub fn smallest_arena(
         bytes: sum as u64 + growing.slabs + table,
         regions,
         slabs: growing.slabs + table,
+        table,
         replays: search.replays,
     })
 }

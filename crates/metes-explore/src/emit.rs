@@ -32,6 +32,18 @@ pub struct Options {
     pub levels: [Option<usize>; LEVELS],
     /// Bytes by which the emitted library takes memory, a multiple of 16.
     pub increment: usize,
+    /// Whether records are verified. Then only Rust is emitted: C has no verification.
+    pub hardened: bool,
+}
+
+impl Options {
+    /// The sizes of records in words of so many bytes.
+    fn geometry(&self, word: usize) -> Geometry {
+        match self.hardened {
+            true => Geometry::hardened(word),
+            false => Geometry::tagged(word),
+        }
+    }
 }
 
 impl Default for Options {
@@ -41,6 +53,7 @@ impl Default for Options {
             metes_heap: None,
             levels: [None; LEVELS],
             increment: 4096,
+            hardened: false,
         }
     }
 }
@@ -114,12 +127,12 @@ const TEMPLATES: [(&str, &str); 17] = [
 ];
 
 /// The heap as source code: `c/heap.h`, `c/heap.c`, `c/preload.c`, a crate in
-/// `rust/`, `heap.toml` and `README.md`.
+/// `rust/`, `heap.toml` and `README.md`. No C where the heap is hardened.
 ///
 /// # Errors
 /// [`EmitError::Invalid`] when the description is not a heap.
 pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedFile>, EmitError> {
-    let geometry = Geometry::tagged(8);
+    let geometry = options.geometry(8);
     description
         .validate(geometry.granule, geometry.header)
         .map_err(EmitError::Invalid)?;
@@ -140,15 +153,17 @@ pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedF
         path: path.into(),
         contents,
     };
-    Ok(vec![
-        file("c/heap.h", render("heap.h.j2")?),
-        file("c/heap.c", render("heap.c.j2")?),
-        file("c/preload.c", render("preload.c.j2")?),
-        file("rust/Cargo.toml", rust::manifest(options)),
-        file("rust/src/lib.rs", render("lib.rs.j2")?),
-        file("heap.toml", options.heap_toml.clone()),
-        file("README.md", render("README.md.j2")?),
-    ])
+    let mut files = Vec::new();
+    if !options.hardened {
+        files.push(file("c/heap.h", render("heap.h.j2")?));
+        files.push(file("c/heap.c", render("heap.c.j2")?));
+        files.push(file("c/preload.c", render("preload.c.j2")?));
+    }
+    files.push(file("rust/Cargo.toml", rust::manifest(options)));
+    files.push(file("rust/src/lib.rs", render("lib.rs.j2")?));
+    files.push(file("heap.toml", options.heap_toml.clone()));
+    files.push(file("README.md", render("README.md.j2")?));
+    Ok(files)
 }
 
 /// Writes emitted files below `directory`, which is created.

@@ -7,7 +7,11 @@
 
 use std::time::Instant;
 
-use metes_heap::fragmented;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use metes_heap::compact::{BlockTable, CompactFit, Handle, Options, Refused, Resize, Unfit};
+use metes_heap::{Memory, fragmented};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};
@@ -166,6 +170,68 @@ impl HandleHeap for BlockCount {
 
     fn footprint(&self) -> u64 {
         self.options.bytes(self.most)
+    }
+}
+
+/// Compact-fit behind a block table, in memory of its own.
+struct Framed {
+    heap: CompactFit<BlockTable>,
+    /// Whether memory was the reason for a refusal.
+    exhausted: bool,
+}
+
+impl HandleHeap for Framed {
+    type Handle = Handle;
+
+    fn allocate(&mut self, size: usize, align: usize) -> Option<Handle> {
+        let block = self.heap.allocate(size.max(1), align);
+        self.exhausted |= block == Err(Refused::Exhausted);
+        block.ok()
+    }
+
+    fn free(&mut self, handle: Handle) {
+        let freed = self.heap.free(handle);
+        debug_assert!(freed.is_ok(), "the events free live blocks only");
+    }
+
+    fn resize(&mut self, handle: Handle, size: usize, align: usize) -> Option<Handle> {
+        let resized = self.heap.resize(handle, size.max(1), align);
+        self.exhausted |= resized == Err(Resize::Refused(Refused::Exhausted));
+        resized.ok().map(|()| handle)
+    }
+
+    fn footprint(&self) -> u64 {
+        self.heap.footprint() as u64
+    }
+}
+
+/// Replays a trace on compact-fit behind a block table, in as much memory as it takes. Linear
+/// in events times the heap's cost.
+///
+/// # Errors
+/// [`Unfit`] when the options contradict each other.
+pub fn replay_block_table(
+    name: &str,
+    options: &Options,
+    events: &Events,
+) -> Result<HandleReplay, Unfit> {
+    let mut bytes = 2 * events.peak_live() as usize + (1 << 20);
+    loop {
+        let mut memory: Vec<MaybeUninit<u8>> = Vec::with_capacity(bytes);
+        let start = NonNull::new(memory.as_mut_ptr().cast()).ok_or(Unfit::TooSmall(bytes))?;
+        // SAFETY: `memory` has this capacity, is used by nothing else, and outlives the heap.
+        let own = unsafe { Memory::from_raw(start, bytes) };
+        let mut heap = Framed {
+            heap: CompactFit::with_block_table(options, own)?,
+            exhausted: false,
+        };
+        let mut found = replay_handles(name, &mut heap, events);
+        if !heap.exhausted {
+            // Frames and pages that were used suffice, however many there are.
+            found.smallest_arena = (found.failed == 0).then_some(found.footprint);
+            return Ok(found);
+        }
+        bytes *= 2;
     }
 }
 

@@ -49,13 +49,13 @@ pub use energy::{
 };
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
 pub use fixed_sizes::fitted_sizes;
-pub use handles::{BlockCount, HandleHeap, HandleReplay, replay_handles};
+pub use handles::{BlockCount, HandleHeap, HandleReplay, replay_block_table, replay_handles};
 pub use hierarchy::{Counts, Hierarchy, Level, Memory};
 pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
 pub use output::{OutputError, Results, write_json, write_whole};
 pub use pareto::{Objectives, dominates, front};
-pub use placement::Placements;
+pub use placement::{Placements, SLAB_BIT};
 pub use pools::Arena;
 pub use random::Random;
 pub use replay::{Curve, Most, Options, Replay, Replayer};

@@ -25,7 +25,8 @@ pub trait Simulated {
     /// time.
     fn free(&mut self, block: u32);
     /// Where a live block's record begins, in bytes; blocks of different pools
-    /// lie in ranges far apart. `None` for a block that is not live. O(1).
+    /// lie in ranges far apart, slots of slabs in that of [`SLAB_BIT`](crate::SLAB_BIT).
+    /// `None` for a block that is not live. O(1).
     fn offset(&self, block: u32) -> Option<u64>;
     /// Bytes taken from the system. O(pools).
     fn footprint(&self) -> u64;

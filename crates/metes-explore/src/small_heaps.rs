@@ -118,6 +118,10 @@ const PLANS: &[Plan] = &[
         (8, 4, Some(16), true), (10, 4, None, false), (12, 2, Some(18), false),
         (12, 4, None, false),
     ]),
+    Plan(Policy::AnySmallest, PowersOfTwo, &[
+        (4, 2, None, true), (6, 2, None, true), (8, 2, None, false), (8, 4, None, false),
+        (10, 4, None, false),
+    ]),
     Plan(Policy::AnyBuddy, PowersOfTwo, &[
         (4, 2, None, true), (6, 2, None, true), (8, 2, None, false), (8, 4, None, false),
     ]),
@@ -242,7 +246,7 @@ fn heap_of(policy: Policy) -> HeapKind<'static> {
         },
         Policy::Classes { second_level, .. } => HeapKind::Tlsf { second_level },
         Policy::BuddyLowest => buddy(BuddyChoice::LowestAddress),
-        Policy::BuddySmallest => buddy(BuddyChoice::SmallestThenLowest),
+        Policy::BuddySmallest | Policy::AnySmallest => buddy(BuddyChoice::SmallestThenLowest),
         Policy::AnyBuddy => buddy(BuddyChoice::Any),
         // The bound of best fit is the any-fit bound.
         Policy::AnyFit => HeapKind::BestFit {

@@ -9,6 +9,7 @@
 //! `docs/guarantees.md`; nothing weaker carries that standing.
 
 mod any_fit;
+mod block_table;
 pub mod compact;
 mod demand;
 mod describe;
@@ -26,15 +27,16 @@ mod tests;
 mod text;
 
 use any_fit::Ceiling;
+pub use block_table::block_table;
 use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
 pub use describe::{described, described_in};
 pub use error::{BoundError, Quantity};
 pub use fragmented::fragmented;
-pub use heap::{
-    BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting, Time, Times,
-};
+pub use heap::{BuddyChoice, ClassSearch, Coalescing, HeapKind, Limits, Order, Part, Splitting};
 pub use text::Text;
+
+pub use crate::complexity::{Time, Times};
 
 /// How well a bound is founded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -297,11 +297,7 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
             Spot::Block(pool, place) => {
                 let heap = self.heap(pool)?;
                 // SAFETY: the caller of `free` or `resize` vouches for the place.
-                unsafe {
-                    let requested = heap.requested(place)?;
-                    heap.free(place)?;
-                    Ok(requested)
-                }
+                unsafe { heap.free_requested(place) }
             }
         }
     }

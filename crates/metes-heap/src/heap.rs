@@ -20,8 +20,8 @@ pub use inspect::{BlockInfo, Corruption, State};
 
 use crate::index::Index;
 use crate::statistics::Counters;
-use crate::store::ledger::{Ledger, Lookup};
-use crate::store::{BadFree, Geometry, Header, Plan, RegionError, Store};
+use crate::store::ledger::{Layout, Ledger, Lookup};
+use crate::store::{BadFree, Geometry, Header, Plan, RegionError, Store, Used};
 
 /// Alignment of the first block of large buddy heaps.
 const PAGE: usize = 4096;
@@ -235,7 +235,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             // A free block follows a used one.
             return 0;
         }
-        self.store.header(block).flags() & Header::PREVIOUS_FREE
+        self.store.verified_header(block).flags() & Header::PREVIOUS_FREE
     }
 
     /// Whether two free blocks are never neighbours.
@@ -401,23 +401,36 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// nothing may use its memory any more.
     #[inline(always)]
     pub unsafe fn free(&mut self, place: S::Place) -> Result<(), BadFree> {
+        // SAFETY: the caller's contract.
+        unsafe { self.free_requested(place) }.map(drop)
+    }
+
+    /// The same; returns the bytes requested (the capacity where they are not kept).
+    ///
+    /// # Safety
+    /// As [`free`](Self::free).
+    #[inline(always)]
+    pub(crate) unsafe fn free_requested(&mut self, place: S::Place) -> Result<usize, BadFree> {
         self.begin();
-        let block = self.store.resolve(place)?;
+        let Used {
+            block,
+            header,
+            requested,
+        } = self.store.resolve_used(place)?;
         if S::VERIFIES {
-            self.verify_give_back(block)?;
+            self.verify_give_back(block, header)?;
         }
         if S::STATISTICS {
-            self.counters.freed(self.store.requested(block));
+            self.counters.freed(requested);
         }
-        self.give_back(block);
-        Ok(())
+        self.give_back(block, header);
+        Ok(requested)
     }
 
     #[inline(always)]
-    fn give_back(&mut self, block: S::Block) {
-        let header = self.store.header(block);
+    fn give_back(&mut self, block: S::Block, header: Header) {
         debug_assert!(!header.free() && !header.retained(), "freed twice");
-        self.store.vacate(block);
+        let block = self.store.vacate(block);
         if self.index.retain(&mut self.store, block, header.size) {
             self.store.set_header(block, header.with(Header::RETAINED));
         } else {
@@ -442,7 +455,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let mut any = false;
         while let Some(block) = self.index.relinquish(&mut self.store) {
             let header = self.store.header(block).without(Header::RETAINED);
-            if S::VERIFIES && !self.release_is_sound(block, header) {
+            if S::VERIFIES && !self.kept_is_sound(block, header) {
                 return any;
             }
             self.release(block, header);
@@ -463,8 +476,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let mut size = header.size;
         let mut flags = header.flags() & Header::PREVIOUS_FREE;
         if flags != 0 {
-            let before = self.store.before(block);
-            let other = self.store.header(before);
+            let before = self.store.verified_before(block);
+            let other = self.store.verified_header(before);
             if size + other.size <= limit {
                 self.index.remove(&mut self.store, before, other.size);
                 self.store.join(before, block);
@@ -478,7 +491,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             }
         }
         let after = self.store.after(block, size);
-        let other = self.store.header(after);
+        let other = self.store.verified_header(after);
         if other.free() && size + other.size <= limit {
             // What follows the merged block is marked already.
             self.index.remove(&mut self.store, after, other.size);
@@ -498,8 +511,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         loop {
             let second_half = self.store.distance(base, block) & size != 0;
             if second_half && flags != 0 {
-                let before = self.store.before(block);
-                let other = self.store.header(before);
+                let before = self.store.verified_before(block);
+                let other = self.store.verified_header(before);
                 if other.size != size {
                     break;
                 }
@@ -509,7 +522,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 flags = other.flags() & Header::PREVIOUS_FREE;
             } else if !second_half {
                 let after = self.store.after(block, size);
-                let other = self.store.header(after);
+                let other = self.store.verified_header(after);
                 if !other.free() || other.size != size {
                     break;
                 }
@@ -533,7 +546,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     }
 
     /// Bytes that the program may use at a place: at least what it requested, and with
-    /// a [`Hardened`](crate::Hardened) store exactly that.
+    /// a [`Hardened`](crate::Hardened) store exactly that. A resize keeps only what was
+    /// requested of them.
     ///
     /// # Errors
     /// [`BadFree`] where the store can tell.
@@ -541,12 +555,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// # Safety
     /// With a store that cannot tell (`Tagged`), `place` must be in use.
     pub unsafe fn usable_size(&self, place: S::Place) -> Result<usize, BadFree> {
-        let block = self.store.resolve(place)?;
-        if S::VERIFIES {
-            // What is behind the requested bytes is guarded.
-            return Ok(self.store.requested(block));
-        }
-        Ok(self.store.header(block).size - self.store.geometry().header)
+        Ok(self.store.usable(self.store.resolve(place)?))
     }
 
     /// Bytes that the program requested at a place (the capacity where the
@@ -575,12 +584,18 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     pub fn store(&self) -> &S {
         &self.store
     }
+
+    #[cfg(test)]
+    pub(crate) fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
 }
 
-impl<'a, I, L> Heap<I, Ledger<'a, L>>
+impl<'a, I, L, R> Heap<I, Ledger<'a, L, R>>
 where
     L: Lookup,
-    I: Index<Ledger<'a, L>>,
+    R: Layout,
+    I: Index<Ledger<'a, L, R>>,
 {
     /// Frees a block; any place may be tried.
     ///

@@ -25,6 +25,7 @@ extern crate std;
 
 pub mod bounds;
 pub mod compact;
+pub mod complexity;
 pub mod composite;
 pub mod description;
 pub mod fragmented;
@@ -55,6 +56,6 @@ pub use objects::{ObjectPools, Slabs};
 pub use statistics::Statistics;
 pub use store::counted::Counted;
 pub use store::hardened::Hardened;
-pub use store::ledger::{ByHandle, Direct, Hashed, Ledger, Record};
+pub use store::ledger::{ByHandle, DenseRecord, Direct, Hashed, Ledger, Record};
 pub use store::tagged::{Memory, Tagged};
 pub use store::{BadFree, Geometry, Overwritten, RegionError, Store};

@@ -12,7 +12,7 @@ use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::tagged::Memory;
 use metes_heap::{
     AnyIndex, BadFree, ByHandle, Counted, Dedicated, Fit, Geometry, Hardened, Heap, Ledger, Limits,
-    Links, Order, Overwritten, Record, RegionError, SizeTable, Tagged, Tlsf,
+    Links, Order, Overwritten, Record, RegionError, SizeTable, Source, Tagged, Tlsf,
 };
 use proptest::prelude::*;
 
@@ -259,6 +259,44 @@ fn a_list_head_that_an_underflow_reached_is_found() {
     assert!(free(&mut heap, places[0]).is_err());
     assert_eq!(heap.allocate(100, 1), None);
     assert!(heap.check().is_err());
+}
+
+/// The memory behind a region is the heap's for the asking.
+struct Behind;
+
+// SAFETY: the tests that use it shorten a region of `ARENA` bytes, and ask for less.
+unsafe impl Source for Behind {
+    fn increment(&self) -> usize {
+        4096
+    }
+
+    fn grow(&mut self, _: usize) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_footer_at_the_end_that_names_another_free_block_is_not_followed() {
+    for kind in kinds() {
+        let memory = zeroed(ARENA);
+        let mut heap = Heap::new(AnyIndex::new(kind, Limits::NONE), Hardened::new(SECRET));
+        heap.reserve_span(ARENA);
+        heap.add_region(memory.shortened(8192)).unwrap();
+        let places = [0; 3].map(|_| heap.allocate(200, 1).unwrap());
+        // SAFETY: in use, and forgotten.
+        unsafe { heap.free(places[0]) }.unwrap();
+        let end = heap.footprint() - GEOMETRY.sentinel;
+        let other = places[0].as_ptr().wrapping_sub(GEOMETRY.header).addr();
+        // SAFETY: the last word in front of the sentinel; the last block is free.
+        unsafe {
+            let footer = memory.start().as_ptr().wrapping_add(end - WORD);
+            footer.cast::<usize>().write(other);
+        }
+        // SAFETY: `ARENA` bytes are there, more than is asked for with all that is free.
+        let place = unsafe { heap.allocate_from(9000, 1, &mut Behind) };
+        assert_eq!(place, None, "{kind:?}");
+        assert_eq!(heap.fault(), Some(Overwritten::Free), "{kind:?}");
+    }
 }
 
 #[test]

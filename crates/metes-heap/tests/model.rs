@@ -4,18 +4,21 @@
 
 mod common;
 
-use common::{Shadow, Step, memory, steps};
+use common::{Shadow, Step, memory, steps, steps_with_slack};
 use metes_heap::description::IndexKind;
 use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::Store;
+use metes_heap::store::ledger::Layout;
 use metes_heap::{
-    AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hashed, Heap,
-    Kingsley, Ledger, Limits, Links, Order, Record, RegionError, SegregatedFit, SizeTable, Tagged,
-    Tlsf,
+    AnyIndex, Buddy, ByHandle, Counted, Dedicated, DenseRecord, Direct, Fit, Geometry, HalfFit,
+    Hardened, Hashed, Heap, Kingsley, Ledger, Limits, Links, Order, Record, RegionError,
+    SegregatedFit, SizeTable, Tagged, Tlsf,
 };
 use proptest::prelude::*;
 
 const ARENA: usize = 48 << 10;
+/// An arena in which a block can be larger than its request by more than a header can say.
+const WIDE: usize = 512 << 10;
 const WORD: usize = size_of::<usize>();
 
 fn kinds() -> Vec<IndexKind> {
@@ -82,13 +85,17 @@ fn limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-type Pair<'a, I, J> = (Shadow<I, Tagged>, Shadow<J, Counted<Ledger<'a, ByHandle>>>);
+type Pair<'a, I, J, R> = (
+    Shadow<I, Tagged>,
+    Shadow<J, Counted<Ledger<'a, ByHandle, R>>>,
+);
 
 /// Runs the steps on both stores; they must decide the same.
-fn run_pair<I, J>(mut pair: Pair<'_, I, J>, steps: &[Step], coalesces: bool)
+fn run_pair<I, J, R>(mut pair: Pair<'_, I, J, R>, steps: &[Step], coalesces: bool)
 where
+    R: Layout,
     I: metes_heap::index::Index<Tagged>,
-    J: for<'a> metes_heap::index::Index<Counted<Ledger<'a, ByHandle>>>,
+    J: for<'a> metes_heap::index::Index<Counted<Ledger<'a, ByHandle, R>>>,
 {
     pair.0.heap.add_region(memory(ARENA)).unwrap();
     pair.1.heap.add_region(ARENA).unwrap();
@@ -115,8 +122,8 @@ where
     assert!(pair.1.heap.store().reads() > 0);
 }
 
-fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
-    let mut records = vec![Record::SPARE; 4096];
+fn run_kind<R: Layout>(kind: IndexKind, limits: Limits, steps: &[Step]) {
+    let mut records = vec![R::SPARE; 4096];
     let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
     let coalesces = limits == Limits::NONE
         && !matches!(
@@ -151,13 +158,16 @@ proptest! {
     fn every_index_without_limits(steps in steps(STEPS)) {
         let kinds = kinds();
         for &kind in &kinds {
-            run_kind(kind, Limits::NONE, &steps);
+            run_kind::<Record>(kind, Limits::NONE, &steps);
+            run_kind::<DenseRecord>(kind, Limits::NONE, &steps);
         }
     }
 
     #[test]
     fn every_index_with_limits(steps in steps(STEPS), limits in limits(), which in any::<prop::sample::Index>()) {
-        run_kind(*which.get(&kinds()), limits, &steps);
+        let kind = *which.get(&kinds());
+        run_kind::<Record>(kind, limits, &steps);
+        run_kind::<DenseRecord>(kind, limits, &steps);
     }
 
     #[test]
@@ -172,7 +182,7 @@ proptest! {
         let keeping = ChosenKeeping { order, links };
         let index = || Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
         let other = Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
-        let mut records = vec![Record::SPARE; 4096];
+        let mut records = vec![DenseRecord::SPARE; 4096];
         let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
         run_pair(
             (Shadow::new(Heap::new(index(), <Tagged>::new())), Shadow::new(Heap::new(other, ledger))),
@@ -208,6 +218,38 @@ proptest! {
         }
     }
 
+    /// Blocks much larger than their requests, every usable byte of them written: the
+    /// requested sizes stay what they were, wherever the store keeps them.
+    #[test]
+    fn usable_bytes_hold_no_record(
+        steps in steps_with_slack(if cfg!(miri) { 12 } else { 60 }),
+        limits in limits(),
+        dedicated in prop::array::uniform4(1usize..WIDE / 4 / WORD),
+        some in prop::collection::vec(prop::sample::select(kinds()), 8),
+    ) {
+        let sizes = dedicated.map(|granules| granules * 2 * WORD);
+        let own = memory(WIDE);
+        // SAFETY: memory of this test alone; a hardened heap wants it initialised.
+        unsafe { own.start().write_bytes(0, WIDE) };
+        let mut records = vec![Record::SPARE; 1024];
+        for kind in some {
+            macro_rules! run {
+                ($store:expr, $region:expr) => {{
+                    let index = Dedicated::new(sizes, AnyIndex::new(kind, limits));
+                    let mut shadow = Shadow::new(Heap::new(index, $store));
+                    shadow.heap.add_region($region).unwrap();
+                    run_filled(shadow, &steps);
+                }};
+            }
+            run!(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)), WIDE);
+            run!(<Tagged>::new(), own);
+            run!(Tagged::<false>::new(), own);
+            run!(Counted::new(<Tagged>::new()), own);
+            run!(Hardened::new(1), own);
+        }
+        common::give_back(own);
+    }
+
     #[test]
     fn out_of_band(steps in steps(STEPS), granule_log2 in 0u32..9, hashed: bool) {
         let granule = 1usize << granule_log2;
@@ -222,11 +264,26 @@ proptest! {
                 let ledger = Ledger::new(&mut records, Hashed::new(&mut hash), geometry);
                 run_alone(Heap::new(index(), ledger), length, &steps);
             } else {
+                let mut records = vec![DenseRecord::SPARE; 4096];
                 let ledger = Ledger::new(&mut records, Direct::new(&mut table, granule), geometry);
                 run_alone(Heap::new(index(), ledger), length, &steps);
             }
         }
     }
+}
+
+fn run_filled<I, S>(mut shadow: Shadow<I, S>, steps: &[Step])
+where
+    S: Store,
+    S::Place: common::Payload,
+    I: metes_heap::index::Index<S>,
+{
+    for &step in steps {
+        shadow.step(step);
+        shadow.verify();
+    }
+    shadow.drain();
+    shadow.verify();
 }
 
 fn run_alone<I, S>(heap: Heap<I, S>, length: usize, steps: &[Step])

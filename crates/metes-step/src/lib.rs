@@ -14,9 +14,9 @@ mod other;
 mod x86_64;
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-pub use other::Stepper;
+pub use other::{Stepper, so_far};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub use x86_64::Stepper;
+pub use x86_64::{Stepper, so_far};
 
 /// A measured call: a function of up to five words that returns a word.
 #[derive(Clone, Copy, Debug)]

@@ -28,6 +28,14 @@ impl Stepper {
         match self.0 {}
     }
 
+    /// As [`Stepper::call`], with repetitions counted.
+    ///
+    /// # Safety
+    /// As for [`Call::invoke`].
+    pub unsafe fn call_with_repetitions(&mut self, _: Call) -> (usize, u64) {
+        match self.0 {}
+    }
+
     /// As [`Stepper::call`], with the address of every instruction run.
     ///
     /// # Safety
@@ -35,4 +43,9 @@ impl Stepper {
     pub unsafe fn call_with_path(&mut self, _: Call, _: usize) -> (usize, u64, Vec<usize>) {
         match self.0 {}
     }
+}
+
+/// Instructions of the call under way: none, where nothing is stepped.
+pub fn so_far() -> u64 {
+    0
 }

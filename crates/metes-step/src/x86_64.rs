@@ -2,7 +2,8 @@
 //! call, the processor traps after every instruction, and the handler counts
 //! until the call has returned.
 //!
-//! A repeated string instruction traps once an iteration but counts once.
+//! A repeated string instruction traps once an iteration but counts once, unless its
+//! repetitions are asked for.
 //!
 //! Invariant: the trap flag is set only between the `popfq` in [`Stepper::call`]
 //! and the first trap at `STOP`; one thread steps at a time (the lock).
@@ -19,6 +20,8 @@ static STOP: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 /// Address of the instruction about to run at the last trap.
 static LAST: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of the repetitions of string instructions, beyond the first of each.
+static REPEATED: AtomicU64 = AtomicU64::new(0);
 /// Where the addresses of executed instructions go, if wanted.
 static PATH: AtomicPtr<usize> = AtomicPtr::new(std::ptr::null_mut());
 /// Room there.
@@ -65,6 +68,7 @@ impl Stepper {
     /// As for [`Call::invoke`].
     pub unsafe fn call(&mut self, call: Call) -> (usize, u64) {
         COUNT.store(0, Relaxed);
+        REPEATED.store(0, Relaxed);
         LAST.store(0, Relaxed);
         let [a, b, c, d, e] = call.arguments;
         let result: usize;
@@ -91,6 +95,18 @@ impl Stepper {
             );
         }
         (result, COUNT.load(Relaxed))
+    }
+
+    /// As [`Stepper::call`], but a repeated string instruction counts one more for each 16
+    /// bytes that it repeats over: about what copying through registers takes. So the count of
+    /// a copy grows with its bytes, whichever way the C library copies.
+    ///
+    /// # Safety
+    /// As for [`Call::invoke`].
+    pub unsafe fn call_with_repetitions(&mut self, call: Call) -> (usize, u64) {
+        // SAFETY: the caller's promise.
+        let (result, _) = unsafe { self.call(call) };
+        (result, so_far())
     }
 
     /// As [`Stepper::call`], writing down the address of every instruction run,
@@ -120,6 +136,13 @@ impl Drop for Stepper {
     }
 }
 
+/// Instructions of the call under way up to here, repetitions as in
+/// [`Stepper::call_with_repetitions`]. For code that is stepped itself; elsewhere those of the
+/// last call.
+pub fn so_far() -> u64 {
+    COUNT.load(Relaxed) + REPEATED.load(Relaxed) / 16
+}
+
 extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes the interrupted context to SA_SIGINFO handlers;
     // it is ours to change until we return.
@@ -129,6 +152,8 @@ extern "C" fn on_trap(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
         registers[libc::REG_EFL as usize] &= !TRAP_FLAG;
     }
     if LAST.swap(next, Relaxed) == next && is_repeat(next) {
+        let repeated = REPEATED.load(Relaxed);
+        REPEATED.store(repeated + width(next), Relaxed);
         return;
     }
     let count = COUNT.load(Relaxed);
@@ -145,6 +170,22 @@ fn is_repeat(address: usize) -> bool {
     // SAFETY: the processor is about to execute this byte, so it is readable
     // in every mapping that the harness runs code from.
     matches!(unsafe { (address as *const u8).read() }, 0xF2 | 0xF3)
+}
+
+/// Bytes of one repetition of the repeated string instruction at `address`.
+fn width(address: usize) -> u64 {
+    // SAFETY: as in `is_repeat`: behind the prefix follow at most a second one and the opcode.
+    let byte = |at: usize| unsafe { (address as *const u8).add(at).read() };
+    let half = byte(1) == 0x66;
+    let extended = byte(1 + usize::from(half));
+    let wide = extended & 0xF8 == 0x48;
+    let opcode = byte(1 + usize::from(half) + usize::from(extended & 0xF0 == 0x40));
+    match (opcode & 1, wide, half) {
+        (0, _, _) => 1,
+        (_, true, _) => 8,
+        (_, false, true) => 2,
+        (_, false, false) => 4,
+    }
 }
 
 #[cfg(test)]
@@ -184,6 +225,33 @@ mod tests {
         let place = bytes.as_mut_ptr().expose_provenance();
         let (_, count) = count(fill as *const () as usize, [place, 100, 0, 0, 0]);
         assert_eq!((count, bytes), (5, [0; 100]));
+    }
+
+    #[unsafe(naked)]
+    unsafe extern "C" fn fill_words(place: *mut u64, words: usize) {
+        naked_asm!("mov ecx, esi", "xor eax, eax", "rep stosq", "ret")
+    }
+
+    #[test]
+    fn repetitions_count_by_their_bytes() {
+        let mut stepper = Stepper::new().unwrap();
+        let mut words = [1_u64; 64];
+        let place = words.as_mut_ptr().expose_provenance();
+        let mut count = |function: usize, repetitions: usize| {
+            let arguments = [place, repetitions, 0, 0, 0];
+            // SAFETY: test functions with matching arguments, within the array.
+            let (_, count) = unsafe {
+                stepper.call_with_repetitions(Call {
+                    function,
+                    arguments,
+                })
+            };
+            count
+        };
+        assert_eq!(count(fill as *const () as usize, 1), 5);
+        assert_eq!(count(fill as *const () as usize, 65), 5 + 4);
+        assert_eq!(count(fill_words as *const () as usize, 33), 5 + 16);
+        assert_eq!(words[..33], [0; 33]);
     }
 
     #[test]

@@ -13,20 +13,20 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use metes_config::Config;
 use metes_explore::Random;
 use metes_heap::bounds::Demand;
 use serde::Serialize;
 
 use crate::error::WorstError;
 use crate::genes::Genes;
+use crate::heap::{Heap, PerCall};
 use crate::program::Program;
 use crate::sequence::{Sequence, Step};
 use crate::space::{Rules, attack};
 use crate::target::Shape;
 use crate::time::{enter, offspring};
-use crate::victim::{Replayed, Victim};
-use crate::worst::{Instructions, Request};
+use crate::victim::Victim;
+use crate::worst::{Declared, Instructions, Request};
 
 /// Bytes of the arena on a board, and what an attack may have live there.
 const ARENA: u64 = 128 << 10;
@@ -71,7 +71,7 @@ impl Board {
 }
 
 /// Heaps that are built into the boards' program: by spec, and their names there.
-const HEAPS: [(&str, &str); 9] = [
+const HEAPS: [(&str, &str); 12] = [
     ("tlsf", "tlsf:second_level=32"),
     ("tlsf:second_level=8", "tlsf:second_level=8"),
     ("half-fit", "half-fit"),
@@ -81,6 +81,12 @@ const HEAPS: [(&str, &str); 9] = [
     ("first-fit:order=lifo", "first-fit, LIFO"),
     ("next-fit:order=fifo", "next-fit, FIFO"),
     ("best-fit", "best-fit, by address"),
+    (
+        "compact-fit:page=4KiB,largest=2KiB",
+        "compact-fit:kappa=1,page=4KiB,largest=2KiB",
+    ),
+    ("fragmented", "fragmented:shape=tree"),
+    ("fragmented:shape=chain", "fragmented:shape=chain"),
 ];
 
 /// What a board counted.
@@ -98,6 +104,10 @@ pub struct OnBoard {
     pub min_block: u64,
     /// Most instructions of one call.
     pub instructions: Instructions,
+    /// What is declared of them.
+    pub declared: Declared,
+    /// Most that one call does to blocks, where the demand bounds that.
+    pub per_call: Option<PerCall>,
     /// Calls counted on the board.
     pub operations: u64,
     /// Sequences among which they were.
@@ -112,12 +122,13 @@ pub struct OnBoard {
 /// # Errors
 /// [`WorstError`] where the request contradicts itself, the board has not the
 /// heap, or the run fails.
-pub fn on_board(
+pub fn on_board<'c>(
     board: Board,
-    config: &Config,
+    heap: impl Into<Heap<'c>>,
     request: &Request,
     bare_metal: Option<&Path>,
 ) -> Result<OnBoard, WorstError> {
+    let heap = heap.into();
     let demand = request.demand()?;
     if demand.live > MOST_LIVE {
         return Err(WorstError::Large {
@@ -125,17 +136,19 @@ pub fn on_board(
             most: MOST_LIVE,
         });
     }
-    let spec = config.normal().spec().unwrap_or_default();
-    let Some((_, name)) = HEAPS.iter().find(|(heap, _)| *heap == spec) else {
+    let spec = heap.spec();
+    let Some((_, name)) = HEAPS.iter().find(|(own, _)| Some(*own) == spec.as_deref()) else {
         let known: Vec<&str> = HEAPS.iter().map(|heap| heap.0).collect();
         return Err(WorstError::Failed(format!(
             "{} is not built into the boards' program: choose one of {}",
-            config.name(),
+            heap.name(),
             known.join(", ")
         )));
     };
+    // Refuses a demand that the heap cannot serve.
+    let bound = heap.bound(&demand)?;
     let runner = runner(bare_metal)?;
-    let sequences = sequences(&mut Replayed::new(config), demand, request.seed);
+    let sequences = sequences(heap.guide(&demand).as_mut(), demand, request.seed);
     let file = Requests::write(name, &sequences)?;
     let output = Command::new(&runner)
         .arg("--requests")
@@ -147,7 +160,7 @@ pub fn on_board(
         })?;
     let (allocate, free, operations) = read(&output).ok_or_else(|| failed(&output))?;
     Ok(OnBoard {
-        heap: config.name(),
+        heap: heap.name(),
         target: board.name(),
         live: demand.live,
         max_block: demand.largest,
@@ -156,6 +169,8 @@ pub fn on_board(
             allocate: Some(allocate),
             free: Some(free),
         },
+        declared: heap.declares(&bound),
+        per_call: heap.per_call(&demand),
         operations,
         sequences: sequences.len(),
         seed: request.seed,
@@ -318,27 +333,50 @@ mod tests {
         assert!(failed(&output(&bad, 0)).to_string().contains("1 failed"));
     }
 
+    /// What a spec names.
+    enum Named {
+        Pointers(Box<metes_config::Config>),
+        Handles(metes_config::HandleHeap),
+    }
+
+    impl Named {
+        fn of(spec: &str) -> Self {
+            match metes_config::handle_heap(spec) {
+                Some(heap) => Named::Handles(heap.unwrap()),
+                None => Named::Pointers(Box::new(metes_config::spec(spec).unwrap())),
+            }
+        }
+
+        fn heap(&self) -> Heap<'_> {
+            match self {
+                Named::Pointers(config) => (&**config).into(),
+                Named::Handles(heap) => heap.into(),
+            }
+        }
+    }
+
     #[test]
     fn every_heap_of_the_boards_is_a_heap_here() {
         for (spec, _) in HEAPS {
-            let config = metes_config::spec(spec).unwrap();
-            assert_eq!(config.normal().spec().as_deref(), Some(spec));
+            assert_eq!(Named::of(spec).heap().spec().as_deref(), Some(spec));
         }
     }
 
     #[test]
     fn sequences_fit_the_board_and_repeat() {
-        let config = metes_config::spec("tlsf").unwrap();
-        let demand = Demand::new(24 << 10, 1536, 24);
-        let first = sequences(&mut Replayed::new(&config), demand, 1);
-        assert!(first.len() > BUILT_IN);
-        assert!(
-            first
-                .iter()
-                .all(|sequence| sequence.allocations() <= BLOCKS)
-        );
-        assert!(words(&first).count() <= WORDS);
-        let second = sequences(&mut Replayed::new(&config), demand, 1);
-        assert_eq!(first, second);
+        for spec in ["tlsf", "compact-fit:page=4KiB,largest=2KiB", "fragmented"] {
+            let named = Named::of(spec);
+            let demand = Demand::new(24 << 10, 1536, 24);
+            let bred = || sequences(named.heap().guide(&demand).as_mut(), demand, 1);
+            let first = bred();
+            assert!(first.len() > BUILT_IN);
+            assert!(
+                first
+                    .iter()
+                    .all(|sequence| sequence.allocations() <= BLOCKS)
+            );
+            assert!(words(&first).count() <= WORDS);
+            assert_eq!(first, bred());
+        }
     }
 }

@@ -59,10 +59,14 @@ pub enum WorstError {
     },
     /// Records outside the memory.
     #[error(
-        "attacks are made on heaps with boundary tags, and on compact-fit whose blocks move: \
-         leave out `store`, or `moving=no`"
+        "{heap} keeps its records outside the memory, and attacks place blocks as boundary tags \
+         do, so what they found would be of another heap: leave out `store` to attack it with \
+         boundary tags, and ask `metes bounds` for what it needs with records outside"
     )]
-    Store,
+    Outside {
+        /// Which.
+        heap: String,
+    },
     /// The heap serves no request at all.
     #[error("{heap} serves nothing: its memory levels are too small for its control structures")]
     Unservable {

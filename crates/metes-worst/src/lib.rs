@@ -17,12 +17,15 @@
 mod attack;
 pub mod board;
 mod cache;
-mod compacting;
 mod error;
 mod genes;
+pub mod growth;
+mod heap;
+mod library;
 mod memory;
 pub mod program;
 mod sequence;
+mod shares;
 pub mod space;
 mod subject;
 mod target;
@@ -32,8 +35,9 @@ mod worst;
 
 pub use attack::{Attack, Block, Heaviest, Outcome};
 pub use cache::{Ticks, ticks};
-pub use compacting::Compacting;
 pub use error::WorstError;
+pub use heap::{Heap, PerCall};
+pub use library::{Library, Make};
 pub use memory::Range;
 pub use program::Program;
 pub use sequence::{Sequence, Step};

@@ -7,11 +7,14 @@
 //! Invariant: a program's requests depend on its numbers, the demand and the
 //! heap's answers alone.
 
+mod chunks;
 mod churn;
 mod comb;
 mod creep;
 mod drift;
+mod pages;
 mod robson;
+mod rover;
 mod sieve;
 mod staircase;
 mod sweep;
@@ -19,11 +22,14 @@ mod sweep;
 use metes_explore::Random;
 use metes_heap::bounds::Demand;
 
+pub use chunks::Chunks;
 pub use churn::Churn;
 pub use comb::Comb;
 pub use creep::Creep;
 pub use drift::Drift;
+pub use pages::Pages;
 pub use robson::Robson;
+pub use rover::Rover;
 pub use sieve::Sieve;
 pub use staircase::Staircase;
 pub use sweep::Sweep;
@@ -40,6 +46,12 @@ pub enum Program {
     Sieve(Sieve),
     /// Cuts blocks into a hole and a pin, each time a little larger.
     Staircase(Staircase),
+    /// Leads the rover of next fit to the hole that suits it least.
+    Rover(Rover),
+    /// Keeps the cheapest block of each aligned chunk.
+    Chunks(Chunks),
+    /// Keeps one block a page of every size.
+    Pages(Pages),
     /// Fills and empties one size after another.
     Sweep(Sweep),
     /// Sizes that drift while memory stays full.
@@ -59,6 +71,9 @@ impl Program {
         programs.extend(Robson::first(demand, shape).map(Program::Robson));
         programs.extend(Sieve::first(demand).map(Program::Sieve));
         programs.extend(Staircase::first(demand, shape).map(Program::Staircase));
+        programs.extend(Rover::first(demand).map(Program::Rover));
+        programs.extend(Chunks::first(demand, shape).map(Program::Chunks));
+        programs.extend(Pages::first().map(Program::Pages));
         programs.extend(Sweep::first().map(Program::Sweep));
         programs.extend(Drift::first().map(Program::Drift));
         programs.extend(Creep::first(demand).map(Program::Creep));
@@ -74,6 +89,9 @@ impl Program {
             Program::Robson(_) => "Robson, oblivious",
             Program::Sieve(_) => "sieve",
             Program::Staircase(_) => "staircase",
+            Program::Rover(_) => "rover",
+            Program::Chunks(_) => "chunks",
+            Program::Pages(_) => "pages",
             Program::Sweep(_) => "sweep",
             Program::Drift(_) => "drift",
             Program::Creep(_) => "creep",
@@ -88,6 +106,9 @@ impl Program {
             Program::Robson(program) => program.play(attack),
             Program::Sieve(program) => program.play(attack),
             Program::Staircase(program) => program.play(attack),
+            Program::Rover(program) => program.play(attack),
+            Program::Chunks(program) => program.play(attack),
+            Program::Pages(program) => program.play(attack),
             Program::Sweep(program) => program.play(attack),
             Program::Drift(program) => program.play(attack),
             Program::Creep(program) => program.play(attack),
@@ -102,6 +123,9 @@ impl Program {
             Program::Robson(program) => Program::Robson(program.mutate(random)),
             Program::Sieve(program) => Program::Sieve(program.mutate(demand, random)),
             Program::Staircase(program) => Program::Staircase(program.mutate(demand, random)),
+            Program::Rover(program) => Program::Rover(program.mutate(demand, random)),
+            Program::Chunks(program) => Program::Chunks(program.mutate(random)),
+            Program::Pages(program) => Program::Pages(program.mutate(random)),
             Program::Sweep(program) => Program::Sweep(program.mutate(random)),
             Program::Drift(program) => Program::Drift(program.mutate(random)),
             Program::Creep(program) => Program::Creep(program.mutate(demand, random)),

@@ -46,7 +46,7 @@ pub struct Space {
     pub outcome: Outcome,
     /// By kind of program.
     pub rows: Vec<Row>,
-    /// Requests of all attacks.
+    /// Requests of all attacks: fewer than asked for where no more heaps can be had.
     pub operations: u64,
     /// Those made to heaps in the bytes of their bound.
     pub operations_in_bound: u64,
@@ -92,7 +92,10 @@ impl SpaceSearch<'_> {
         while operations < self.operations {
             let program = self.next(&mut queue, &mut tried, &elites, &mut random);
             let limit = ATTACK.min(self.operations - operations);
-            let outcome = self.attack(program, None, limit, false)?;
+            let Some(outcome) = self.attack(program, None, limit, false) else {
+                // No further heap can be had.
+                break;
+            };
             operations += outcome.requests;
             enter(&mut elites, program, &outcome);
             if let Some(bound) = self.bound

@@ -10,13 +10,16 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use metes_config::Config;
+mod composite;
+pub(crate) mod library;
+
+use metes_config::{Config, StoreKind};
 use metes_heap::index::list::ConstantList;
 use metes_heap::index::{Index, Limits};
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
-    AnyIndex, Buddy, Description, Fit, FixedSizes, Geometry, HalfFit, Heap, IndexKind, Kingsley,
-    Lea, Links, ListFit, Memory, Order, SegregatedFit, Tagged, Tlsf,
+    AnyIndex, AnyPool, Buddy, Description, Fit, FixedSizes, HalfFit, Hardened, Heap, IndexKind,
+    Kingsley, Lea, Links, ListFit, Memory, Order, SegregatedFit, Store, Tagged, Tlsf,
 };
 use metes_step::Call;
 
@@ -34,6 +37,12 @@ pub trait Subject: Sized {
     /// # Safety
     /// `block` came from this heap and is live.
     unsafe fn free(&mut self, block: usize);
+
+    /// Reads the byte at `at` of a block: a dereference.
+    ///
+    /// # Safety
+    /// `block` came from this heap and is live, and `at` is below its requested size.
+    unsafe fn read(&mut self, block: usize, at: usize) -> u8;
 }
 
 /// The measured calls of a running heap.
@@ -41,6 +50,7 @@ pub trait Subject: Sized {
 pub struct Calls {
     allocate: unsafe extern "C" fn(usize, *mut c_void) -> usize,
     free: unsafe extern "C" fn(usize, *mut c_void),
+    read: unsafe extern "C" fn(usize, usize, *mut c_void) -> usize,
     close: unsafe fn(*mut c_void),
 }
 
@@ -50,6 +60,7 @@ impl Calls {
         Calls {
             allocate: allocate::<S>,
             free: free::<S>,
+            read: read::<S>,
             close: close::<S>,
         }
     }
@@ -83,6 +94,14 @@ impl Running<'_> {
         }
     }
 
+    /// The call that reads the byte at `at` of a block.
+    pub(crate) fn access(&self, block: usize, at: usize) -> Call {
+        Call {
+            function: self.calls.read as usize,
+            arguments: [block, at, self.heap.expose_provenance(), 0, 0],
+        }
+    }
+
     /// The call that frees.
     pub(crate) fn release(&self, block: usize) -> Call {
         Call {
@@ -111,30 +130,66 @@ unsafe extern "C" fn free<S: Subject>(block: usize, heap: *mut c_void) {
     unsafe { (*heap.cast::<S>()).free(block) }
 }
 
+#[inline(never)]
+unsafe extern "C" fn read<S: Subject>(block: usize, at: usize, heap: *mut c_void) -> usize {
+    // SAFETY: as above, for bytes of live blocks only.
+    usize::from(unsafe { (*heap.cast::<S>()).read(block, at) })
+}
+
 unsafe fn close<S: Subject>(heap: *mut c_void) {
     // SAFETY: the caller passes what `Box::into_raw` gave, once.
     drop(unsafe { Box::from_raw(heap.cast::<S>()) });
 }
 
-/// A heap of Metes with boundary tags, statistics kept, as malloc uses it.
-struct Inside<I>(Heap<I, Tagged>);
+/// A heap of Metes with its records inside the memory, statistics kept, as malloc uses it.
+struct Inside<I, S: Store>(Heap<I, S>);
 
-impl<I: Index<Tagged>> Subject for Inside<I> {
+impl<I, S> Subject for Inside<I, S>
+where
+    S: Store<Place = NonNull<u8>>,
+    I: Index<S>,
+{
     #[inline(always)]
     fn allocate(&mut self, size: usize) -> usize {
-        self.0
-            .allocate(size, 1)
-            .map_or(0, |place| place.as_ptr().expose_provenance())
+        self.0.allocate(size, 1).map_or(0, exposed)
     }
 
     #[inline(always)]
     unsafe fn free(&mut self, block: usize) {
         // SAFETY: blocks of this heap are not zero; the rest is the trait's contract.
-        let _ = unsafe {
-            let place = NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(block));
-            self.0.free(place)
-        };
+        let _ = unsafe { self.0.free(of_word(block)) };
     }
+
+    #[inline(always)]
+    unsafe fn read(&mut self, block: usize, at: usize) -> u8 {
+        // SAFETY: the trait's contract.
+        unsafe { byte(block, at) }
+    }
+}
+
+/// An address as a word.
+fn exposed(place: NonNull<u8>) -> usize {
+    place.as_ptr().expose_provenance()
+}
+
+/// The address that a word stands for.
+///
+/// # Safety
+/// It is not zero.
+unsafe fn of_word(word: usize) -> NonNull<u8> {
+    // SAFETY: the caller's contract.
+    unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(word)) }
+}
+
+/// A byte of the block at an address.
+///
+/// # Safety
+/// It is a byte of a live block.
+#[inline(always)]
+unsafe fn byte(block: usize, at: usize) -> u8 {
+    // SAFETY: nobody need have written it, but the memory is mapped, so it is read as the
+    // machine has it.
+    unsafe { std::ptr::with_exposed_provenance::<u8>(block + at).read_volatile() }
 }
 
 /// What can be run in memory.
@@ -145,22 +200,31 @@ pub trait Runnable {
 }
 
 impl Runnable for Config {
-    /// `None` for heaps of several pools.
+    /// `None` where records lie outside the memory, or blocks move: then [`Make`] runs them.
+    ///
+    /// [`Make`]: crate::Make
     fn open<'m>(&self, memory: &'m mut Range) -> Option<Running<'m>> {
-        open(&self.heap, memory)
+        if !self.store.inside() {
+            return None;
+        }
+        let heap = &self.heap;
+        if heap.general.len() > 1 || !heap.slabs().is_empty() {
+            return composite::open(self, memory);
+        }
+        match self.store {
+            StoreKind::Hardened => {
+                let store = Hardened::new(composite::KEY);
+                at_run_time(heap, store, memory)
+            }
+            _ => open(heap, memory),
+        }
     }
 }
 
 fn open<'m>(heap: &Description, memory: &'m mut Range) -> Option<Running<'m>> {
-    let mut pools = heap.general.iter();
-    let (Some(pool), None) = (pools.next(), pools.next()) else {
-        return None;
-    };
-    if !heap.objects.is_empty() {
-        return None;
-    }
+    let pool = heap.general.iter().next()?;
     if !heap.dedicated.is_empty() || pool.limits != Limits::NONE {
-        return at_run_time(heap, memory);
+        return at_run_time(heap, Tagged::<true>::new(), memory);
     }
     match pool.index {
         IndexKind::Classes {
@@ -191,7 +255,9 @@ fn open<'m>(heap: &Description, memory: &'m mut Range) -> Option<Running<'m>> {
             max_fit_percent: 0,
             links: Links::Double,
         } => list(fit, order, memory),
-        IndexKind::Classes { .. } | IndexKind::List { .. } => at_run_time(heap, memory),
+        IndexKind::Classes { .. } | IndexKind::List { .. } => {
+            at_run_time(heap, Tagged::<true>::new(), memory)
+        }
     }
 }
 
@@ -220,15 +286,18 @@ fn list<'m>(fit: Fit, order: Order, memory: &'m mut Range) -> Option<Running<'m>
 }
 
 /// A heap whose parameters are chosen at run time.
-fn at_run_time<'m>(heap: &Description, memory: &'m mut Range) -> Option<Running<'m>> {
+fn at_run_time<'m, S>(heap: &Description, store: S, memory: &'m mut Range) -> Option<Running<'m>>
+where
+    S: Store<Place = NonNull<u8>, Region = Memory> + 'static,
+    AnyIndex<S::Block>: Index<S> + 'static,
+{
     let pool = heap.general.iter().next()?;
     let index = AnyIndex::new(pool.index, pool.limits);
     if heap.dedicated.is_empty() {
-        return run(index, false, memory);
+        return run_in(index, store, false, memory);
     }
-    let geometry = Geometry::tagged(size_of::<usize>());
-    let dedicated = metes_heap::AnyPool::describe::<Tagged>(heap.dedicated.iter(), geometry, index);
-    run(dedicated, false, memory)
+    let dedicated = AnyPool::describe::<S>(heap.dedicated.iter(), store.geometry(), index);
+    run_in(dedicated, store, false, memory)
 }
 
 fn run<'m, I: Index<Tagged> + 'static>(
@@ -236,7 +305,20 @@ fn run<'m, I: Index<Tagged> + 'static>(
     specialised: bool,
     memory: &'m mut Range,
 ) -> Option<Running<'m>> {
-    let mut heap = Heap::new(index, Tagged::new());
+    run_in(index, Tagged::new(), specialised, memory)
+}
+
+fn run_in<'m, I, S>(
+    index: I,
+    store: S,
+    specialised: bool,
+    memory: &'m mut Range,
+) -> Option<Running<'m>>
+where
+    S: Store<Place = NonNull<u8>, Region = Memory> + 'static,
+    I: Index<S> + 'static,
+{
+    let mut heap = Heap::new(index, store);
     // SAFETY: the range is borrowed for as long as the heap runs.
     let region = unsafe { Memory::from_raw(memory.base(), memory.length()) };
     heap.add_region(region).ok()?;

@@ -6,7 +6,11 @@
 //!
 //! Invariant: the laboratory frees live blocks only, each once.
 
-use metes_explore::Simulated;
+use metes_explore::{SLAB_BIT, Simulated};
+use metes_heap::Description;
+
+/// Offsets of blocks in general pool n have n above this bit (`metes_explore::Simulated`).
+const POOL_SHIFT: u32 = 44;
 
 /// A heap under attack. Sizes in requested bytes.
 pub trait Target {
@@ -63,27 +67,58 @@ impl Shape {
 
 /// A heap over a ledger with the geometry of boundary tags: no memory behind
 /// it, the same decisions, offset for offset.
-pub(crate) struct Ledger<'h>(pub(crate) &'h mut dyn Simulated);
+pub(crate) struct Ledger<'h> {
+    heap: &'h mut dyn Simulated,
+    /// Each request must be served by the pool that it goes to first: another one that serves
+    /// it does not make good the bytes that this one was said to need.
+    routed: Option<Description>,
+}
+
+impl<'h> Ledger<'h> {
+    pub(crate) fn new(heap: &'h mut dyn Simulated, routed: Option<Description>) -> Self {
+        Ledger { heap, routed }
+    }
+}
+
+/// Whether a block at this offset lies in the pool that requests of its size ask first.
+fn at_home(heap: &Description, size: usize, offset: u64) -> bool {
+    if size <= heap.slabs().largest() {
+        return offset & SLAB_BIT != 0;
+    }
+    let first = heap
+        .general
+        .iter()
+        .position(|pool| pool.sizes().contain(size));
+    first == Some((offset >> POOL_SHIFT) as usize)
+}
 
 impl Target for Ledger<'_> {
     fn allocate(&mut self, size: u64) -> Option<u32> {
-        self.0.allocate(usize::try_from(size).ok()?)
+        let size = usize::try_from(size).ok()?;
+        let block = self.heap.allocate(size)?;
+        if let Some(heap) = &self.routed
+            && !(self.heap.offset(block)).is_some_and(|offset| at_home(heap, size, offset))
+        {
+            self.heap.free(block);
+            return None;
+        }
+        Some(block)
     }
 
     fn free(&mut self, block: u32) {
-        self.0.free(block);
+        self.heap.free(block);
     }
 
     fn offset(&self, block: u32) -> Option<u64> {
-        self.0.offset(block)
+        self.heap.offset(block)
     }
 
     fn footprint(&self) -> u64 {
-        self.0.footprint()
+        self.heap.footprint()
     }
 
     fn work(&self) -> u64 {
-        self.0.accesses()
+        self.heap.accesses()
     }
 
     fn shape(&self) -> Shape {

@@ -2,9 +2,9 @@
 //!
 //! Counting instructions means one trap each, so a guide says what is worth
 //! counting: the record words that the heap reads and writes in a call, which a
-//! simulated heap counts for nothing. First every program of the search for
-//! space is played, and its heaviest calls are counted; that finds walks over
-//! long lists. Then short sequences are bred: the calls in which the heap
+//! simulated heap counts for nothing, or what else its steps are. First every
+//! program of the search for space is played, and its heaviest calls are counted;
+//! that finds walks over long lists. Then short sequences are bred: the calls in which the heap
 //! touches most records are counted on the real heap, and what is counted
 //! decides which sequences go on.
 //!
@@ -53,7 +53,8 @@ enum Kind {
 /// The slowest call of a kind that was found.
 #[derive(Clone, Debug, Default)]
 pub struct Slowest {
-    /// Its instructions, call and return included.
+    /// Its instructions, call and return included; a repeated string instruction counts one
+    /// more for each 16 bytes.
     pub instructions: u64,
     /// Requests up to it; it is the last one.
     pub sequence: Sequence,
@@ -91,7 +92,7 @@ pub struct TimeSearch<'v> {
     pub demand: Demand,
     /// Bytes of the arena, a power of two.
     pub arena: usize,
-    /// Instructions that breeding may count.
+    /// Instructions that breeding may count, and making what it bred short as many again.
     pub budget: u64,
     /// What chance decides.
     pub seed: u64,
@@ -112,6 +113,8 @@ struct Hunt<'v> {
     memory: Range,
     stepper: Stepper,
     time: Time,
+    /// Whether no further heap can be had: handles tell only so many apart.
+    spent: bool,
 }
 
 impl<'v> TimeSearch<'v> {
@@ -136,6 +139,7 @@ impl<'v> TimeSearch<'v> {
             search: self,
             memory,
             stepper: Stepper::new()?,
+            spent: false,
         };
         hunt.programs();
         progress(hunt.time.counted);
@@ -215,7 +219,7 @@ impl Hunt<'_> {
         let mut tried = HashSet::new();
         let end = self.time.counted + self.search.budget;
         let mut idle = 0;
-        while self.time.counted < end && idle < 10_000 {
+        while self.time.counted < end && idle < 10_000 && !self.spent {
             let genes = offspring(&self.search.demand, &elites, tried.len(), &mut random);
             if !tried.insert(genes.clone()) {
                 idle += 1;
@@ -232,7 +236,8 @@ impl Hunt<'_> {
         }
         for (kind, elite) in elites.iter().enumerate() {
             if let Some((instructions, genes)) = elite.first() {
-                self.shorten(kind, *instructions, genes.clone());
+                let limit = self.time.counted + self.search.budget / 2;
+                self.shorten(kind, *instructions, genes.clone(), limit);
             }
         }
     }
@@ -243,6 +248,7 @@ impl Hunt<'_> {
         let rules = self.rules(1 << 10);
         let Some(outcome) = attack(self.search.victim, rules, &mut |attack| genes.play(attack))
         else {
+            self.spent = true;
             return [0; 2];
         };
         self.time.operations += outcome.requests;
@@ -260,10 +266,13 @@ impl Hunt<'_> {
         self.count(&sequence, &positions, "bred")
     }
 
-    /// Takes out genes one by one as long as the slowest call stays as slow.
-    fn shorten(&mut self, kind: usize, instructions: u64, mut genes: Genes) {
+    /// Takes out genes one by one as long as the slowest call stays as slow, and no more than
+    /// `limit` instructions are counted.
+    fn shorten(&mut self, kind: usize, instructions: u64, mut genes: Genes, limit: u64) {
         let mut at = 0;
-        while let Some(shorter) = genes.without(at) {
+        while let Some(shorter) = genes.without(at)
+            && self.time.counted < limit
+        {
             if self.measure(&shorter)[kind] >= instructions {
                 genes = shorter;
             } else {
@@ -285,6 +294,7 @@ impl Hunt<'_> {
             return most;
         };
         let Some(running) = self.search.runnable.open(&mut self.memory) else {
+            self.spent = true;
             return most;
         };
         let mut player = Player::new(&running, sequence);
@@ -421,7 +431,7 @@ impl<'r, 'm> Player<'r, 'm> {
     fn step(&mut self, position: usize, stepper: &mut Stepper) -> Option<(Kind, u64)> {
         let call = self.call(position)?;
         // SAFETY: as in `invoke`.
-        let (result, count) = unsafe { stepper.call(call) };
+        let (result, count) = unsafe { stepper.call_with_repetitions(call) };
         let kind = match self.sequence.steps()[position] {
             Step::Allocate(_) => Kind::Allocate,
             Step::Free(_) => Kind::Free,

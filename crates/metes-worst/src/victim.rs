@@ -6,14 +6,15 @@
 use metes_config::Config;
 use metes_explore::{Options, Replayer};
 
+use crate::shares::Shares;
 use crate::target::{Ledger, Target};
 
 /// A kind of heap, of which new ones can be had.
 pub trait Victim {
     /// Lets `drive` attack a new heap with at most `blocks` blocks live at once.
     /// The heap grows as it likes, or lies in `arena` bytes. Returns `false`
-    /// where these are too few for its control structure, or it cannot be put
-    /// into a fixed arena at all. `drive` begins anew whenever it is called.
+    /// where these are too few for its control structure, or no more heaps can
+    /// be had. `drive` begins anew whenever it is called.
     fn fresh(
         &mut self,
         arena: Option<u64>,
@@ -23,9 +24,13 @@ pub trait Victim {
 }
 
 /// Heaps of a configuration over a ledger, as `metes replay` has them.
+///
+/// The arena of a heap of several pools is divided: equally, or so that each pool has the
+/// bytes of its bound where these are all there is.
 pub struct Replayed<'c> {
     config: &'c Config,
     replayer: Replayer,
+    bounded: Option<Shares>,
 }
 
 impl<'c> Replayed<'c> {
@@ -34,6 +39,15 @@ impl<'c> Replayed<'c> {
         Replayed {
             config,
             replayer: Replayer::new(),
+            bounded: None,
+        }
+    }
+
+    /// The same; an arena of as many bytes as these shares have together is divided into them.
+    pub(crate) fn with_shares(config: &'c Config, bounded: Option<Shares>) -> Self {
+        Replayed {
+            bounded,
+            ..Self::new(config)
         }
     }
 }
@@ -55,19 +69,19 @@ impl Victim for Replayed<'_> {
     ) -> bool {
         let heap = &self.config.heap;
         let mut options = options_of(self.config);
+        let mut routed = None;
         if let Some(bytes) = arena {
-            if heap.general.len() > 1 || !heap.objects.is_empty() {
-                // How the bytes would be shared out among pools is not said.
-                return false;
+            match &self.bounded {
+                Some(shares) if shares.total() == bytes => {
+                    shares.fix(heap, &mut options);
+                    routed = Some(*heap);
+                }
+                _ => Shares::equal(heap, bytes).fix(heap, &mut options),
             }
-            let Ok(bytes) = usize::try_from(bytes) else {
-                return false;
-            };
-            options.arena.fixed[0] = Some(bytes);
         }
         self.replayer
             .simulate(heap, &options, blocks, &mut |simulated| {
-                drive(&mut Ledger(simulated));
+                drive(&mut Ledger::new(simulated, routed));
             })
     }
 }

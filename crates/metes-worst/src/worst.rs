@@ -5,27 +5,22 @@
 
 use std::path::Path;
 
-use metes_config::{Config, StoreKind};
-use metes_explore::{Events, Replayer, smallest_arena};
+use metes_explore::Events;
 use metes_heap::bounds::{Bound, Demand};
 use metes_trace::{Trace, write_parquet};
 use serde::Serialize;
 
 use crate::cache::{Ticks, ticks};
-use crate::compacting::Compacting;
 use crate::error::WorstError;
+use crate::heap::{Heap, PerCall};
 use crate::sequence::Sequence;
 use crate::space::{Row, Space, SpaceSearch};
 use crate::time::{Slowest, Time, TimeSearch};
-use crate::victim::{Replayed, Victim, options_of};
-use metes_heap::compact::Options;
 
 /// Most blocks of an attack.
 const MOST_BLOCKS: u64 = 1 << 22;
 /// Most live bytes of an attack: arenas stay within what indexes are laid out for.
 const MOST_LIVE: u64 = 1 << 31;
-/// Least bytes of the arena of heaps whose instructions are counted.
-const LEAST_ARENA: u64 = 1 << 16;
 
 /// What is asked of the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +162,10 @@ pub struct Worst {
     /// M at which they were measured: less than `live` where calls would take
     /// too long to be counted.
     pub instructions_live: u64,
+    /// Most that one call does to blocks, where the demand bounds that.
+    pub per_call: Option<PerCall>,
+    /// The code that was measured, as `metes_heap` calls it.
+    pub code: &'static str,
     /// Whether the measured code was compiled for the heap's parameters.
     pub specialised: bool,
     /// Smallest arena that serves the worst trace, over its peak of live bytes.
@@ -219,47 +218,31 @@ pub type Progress<'p> = &'p mut dyn FnMut(&'static str, f64);
 /// # Errors
 /// [`WorstError`] where the request contradicts itself or the machine does not
 /// do what is needed.
-pub fn worst(
-    config: &Config,
+pub fn worst<'c>(
+    heap: impl Into<Heap<'c>>,
     request: &Request,
     progress: Progress<'_>,
 ) -> Result<Worst, WorstError> {
+    let heap = heap.into();
     let demand = request.demand()?;
-    let moving = moving(config);
-    if moving.is_none() && (config.store != StoreKind::Tagged || config.heap.partition.is_some()) {
-        return Err(WorstError::Store);
-    }
-    let bound = metes_config::guarantee(config, &demand)?;
-    let bound_bytes = bound.heap_bytes.and_then(|bytes| u64::try_from(bytes).ok());
-    let mut replayed = Replayed::new(config);
-    let mut compacting;
-    let victim: &mut dyn Victim = match moving {
-        None => &mut replayed,
-        Some(options) => {
-            let room = bound_bytes.unwrap_or(0).max(demand.live.saturating_mul(16)) + ROOM;
-            compacting = Compacting::new(options, usize::try_from(room).unwrap_or(usize::MAX));
-            &mut compacting
-        }
-    };
+    heap.check()?;
+    let bound = heap.bound(&demand)?;
+    let (mut victim, suffices) = heap.attacked(&demand, &bound)?;
     let space = SpaceSearch {
-        victim,
+        victim: victim.as_mut(),
         demand,
-        bound: bound_bytes,
+        bound: suffices,
         operations: request.operations,
         seed: request.seed,
     }
     .run(&mut |done| progress("space", done as f64 / request.operations as f64))
-    .ok_or_else(|| WorstError::Unservable {
-        heap: config.name(),
-    })?;
-    let arena = arena_for(&demand);
+    .ok_or_else(|| WorstError::Unservable { heap: heap.name() })?;
+    let (arena, ran) = (heap.arena(&demand), heap.run(&demand));
     let time = match request.counted {
         0 => None,
-        // There is no code to count in that gives addresses.
-        _ if moving.is_some() => None,
         budget => TimeSearch {
-            victim: &mut Replayed::new(config),
-            runnable: config,
+            victim: heap.guide(&demand).as_mut(),
+            runnable: &ran,
             demand,
             arena,
             budget,
@@ -269,42 +252,23 @@ pub fn worst(
         .map_err(WorstError::Count)?,
     };
     let ticks = time.as_ref().filter(|_| request.ticks).map(|time| {
-        let of = |slowest: &Slowest| ticks(config, arena, &slowest.sequence);
+        let of = |slowest: &Slowest| ticks(&ran, arena, &slowest.sequence);
         SlowestTicks {
             allocate: of(&time.allocate),
             free: of(&time.free),
         }
     });
-    let mut worst = report(config, request, &bound, space, time)?;
+    let mut worst = report(heap, request, &demand, &bound, space, time)?;
+    worst.code = ran.code();
     worst.ticks = ticks;
     Ok(worst)
 }
 
-/// Bytes beyond several M of a compact-fit heap that may take what it likes.
-const ROOM: u64 = 4 << 20;
-
-/// The options of a heap whose blocks move.
-fn moving(config: &Config) -> Option<Options> {
-    match (config.store, config.heap.partition) {
-        (StoreKind::Moving(moving), Some(partition)) => Some(Options {
-            partition,
-            kappa: moving.kappa,
-            increment: moving.increment,
-        }),
-        _ => None,
-    }
-}
-
-/// The arena of heaps whose instructions are counted: room for several M, so
-/// that few requests are refused.
-pub(crate) fn arena_for(demand: &Demand) -> usize {
-    (demand.live.saturating_mul(4).max(LEAST_ARENA) as usize).next_power_of_two()
-}
-
 /// Puts together what both searches found, and checks it.
 fn report(
-    config: &Config,
+    heap: Heap<'_>,
     request: &Request,
+    demand: &Demand,
     bound: &Bound,
     space: Space,
     time: Option<Time>,
@@ -312,18 +276,20 @@ fn report(
     let sequence = space.outcome.sequence.unwrap_or_default();
     let peak_live = space.outcome.peak_live;
     let footprint = space.outcome.footprint;
-    let (replayed, arena) = match moving(config) {
-        None => replay(config, &sequence)?,
-        // What it took includes its tables: the bytes of an arena.
-        Some(_) => (footprint, Some(footprint)),
-    };
+    let trace = trace_of(&sequence, &heap.name())?;
+    let events = Events::try_from(&trace).map_err(|error| {
+        // A sequence frees live blocks only.
+        WorstError::Failed(error.to_string())
+    })?;
+    let ending = heap.replay(&events)?;
     let bound_bytes = bound.heap_bytes.and_then(|bytes| u64::try_from(bytes).ok());
-    let least = arena.unwrap_or(footprint);
+    let least = ending.arena.unwrap_or(footprint);
     let time = time.unwrap_or_default();
     let known = |slowest: &Slowest| Some(slowest.instructions).filter(|&count| count > 0);
-    let above = bound_bytes.is_some_and(|bound| arena.is_some_and(|arena| arena > bound));
+    let in_bound = ending.in_bound.unwrap_or(footprint);
+    let above = bound_bytes.is_some_and(|bound| ending.in_bound.is_some_and(|own| own > bound));
     Ok(Worst {
-        heap: config.name(),
+        heap: heap.name(),
         live: request.live,
         max_block: request.largest,
         min_block: request.smallest,
@@ -331,22 +297,21 @@ fn report(
             allocate: known(&time.allocate),
             free: known(&time.free),
         },
-        declared: Declared {
-            allocate: bound.time.allocate.notation(),
-            free: bound.time.free.notation(),
-        },
+        declared: heap.declares(bound),
         instructions_found_by: [time.allocate.found_by, time.free.found_by],
         instructions_live: time.live,
+        per_call: heap.per_call(demand),
+        code: "",
         specialised: time.specialised,
         arena_ratio: ratio(least, peak_live),
         bound_ratio: bound_bytes.map(|bytes| ratio(bytes, request.live)),
-        tightness: bound_bytes.map(|bytes| ratio(least, bytes)),
+        tightness: bound_bytes.map(|bytes| ratio(in_bound, bytes)),
         operations: space.operations + time.operations,
         operations_in_bound: space.operations_in_bound,
         refused_in_bound: space.refused_in_bound,
         footprint,
         peak_live,
-        smallest_arena: arena,
+        smallest_arena: ending.arena,
         bound_bytes,
         bound_standing: bound.used.map(|used| used.standing.name()),
         necessary_bytes: u64::try_from(bound.necessary_bytes).unwrap_or(u64::MAX),
@@ -355,7 +320,7 @@ fn report(
         programs: space.rows,
         ticks: None,
         seed: request.seed,
-        holds: space.refused_in_bound == 0 && replayed == footprint && !above,
+        holds: space.refused_in_bound == 0 && ending.footprint == footprint && !above,
         traces: Traces {
             space: sequence,
             allocate: time.allocate.sequence,
@@ -366,24 +331,6 @@ fn report(
 
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
-}
-
-/// Footprint of a sequence replayed as a trace, and the smallest arena.
-fn replay(config: &Config, sequence: &Sequence) -> Result<(u64, Option<u64>), WorstError> {
-    let trace = trace_of(sequence, &config.name())?;
-    let events = Events::try_from(&trace).map_err(|error| {
-        // A sequence frees live blocks only.
-        WorstError::Failed(error.to_string())
-    })?;
-    let options = options_of(config);
-    let mut replayer = Replayer::new();
-    let (replay, _) = replayer.replay(&config.name(), &config.heap, &events, &options);
-    let limited = config.level_sizes().iter().any(Option::is_some);
-    let arena = match limited {
-        true => None,
-        false => smallest_arena(&mut replayer, &config.heap, &events, &options),
-    };
-    Ok((replay.footprint, arena.map(|arena| arena.bytes)))
 }
 
 fn trace_of(sequence: &Sequence, heap: &str) -> Result<Trace, WorstError> {

@@ -92,7 +92,4 @@ fn demands_that_contradict_themselves_are_refused() {
         fails(|r| (r.live, r.smallest) = (1 << 30, 1)),
         WorstError::Blocks { .. }
     ));
-    let ledger = metes_config::spec("tlsf:store=ledger").unwrap();
-    let error = worst(&ledger, &Request::ON_HOST, &mut |_, _| ()).unwrap_err();
-    assert!(matches!(error, WorstError::Store));
 }

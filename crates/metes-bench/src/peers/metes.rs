@@ -4,7 +4,7 @@ use std::mem::{ManuallyDrop, transmute};
 use std::ptr::NonNull;
 
 use metes_heap::index::Index;
-use metes_heap::store::ledger::{ByHandle, Handle as Place, Ledger, Record};
+use metes_heap::store::ledger::{ByHandle, DenseRecord, Handle as Place, Layout, Ledger, Record};
 use metes_heap::store::tagged::{Memory, Tagged};
 use metes_heap::{Buddy, Geometry, HalfFit, Hardened, Heap, SegregatedFit, Store, Tlsf};
 
@@ -23,6 +23,11 @@ pub(super) const HEAPS: &[Peer] = &[
     Peer::metes::<Outside<Tlsf<32>>>("metes-tlsf:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<HalfFit>>("metes-half-fit:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<Buddy>>("metes-buddy:store=ledger", Kind::OutOfBand, false),
+    Peer::metes::<Outside<SegregatedFit<32, 4>, DenseRecord>>(
+        "metes-segregated-fit:second_level=32,probes=4,store=dense-ledger",
+        Kind::OutOfBand,
+        true,
+    ),
 ];
 
 /// Records inside the arena.
@@ -94,12 +99,12 @@ fn place(handle: Handle) -> NonNull<u8> {
 }
 
 /// Records outside the arena, found by handle, as many as offset-allocator gets.
-struct Outside<I> {
-    heap: ManuallyDrop<Heap<I, Ledger<'static, ByHandle>>>,
-    records: *mut [Record],
+struct Outside<I, R: Layout + 'static = Record> {
+    heap: ManuallyDrop<Heap<I, Ledger<'static, ByHandle, R>>>,
+    records: *mut [R],
 }
 
-impl<I> Drop for Outside<I> {
+impl<I, R: Layout> Drop for Outside<I, R> {
     fn drop(&mut self) {
         // SAFETY: both are dropped once, the heap, which borrows the records, first.
         unsafe {
@@ -112,11 +117,11 @@ impl<I> Drop for Outside<I> {
 // A place is odd in its generation while it is live, hence never zero.
 const _: () = assert!(size_of::<Place>() == size_of::<Handle>());
 
-impl<I: Index<Ledger<'static, ByHandle>> + Default> FixedArena for Outside<I> {
+impl<I: Index<Ledger<'static, ByHandle, R>> + Default, R: Layout> FixedArena for Outside<I, R> {
     const RECORD: usize = 0;
 
     unsafe fn new(_: *mut u8, length: usize) -> Option<Self> {
-        let records = vec![Record::SPARE; OFFSET_BLOCKS as usize].into_boxed_slice();
+        let records = vec![R::SPARE; OFFSET_BLOCKS as usize].into_boxed_slice();
         let records = Box::into_raw(records);
         // SAFETY: the box is not freed before the heap is dropped.
         let borrowed = unsafe { &mut *records };

@@ -1,7 +1,13 @@
 //! `metes bounds`.
 
+mod tables;
+
 use metes_config::{Config, GuaranteeError, HandleHeap};
+use metes_heap::bounds::compact::CompactBound;
 use metes_heap::bounds::{self, Bound, Candidate, Demand};
+use metes_heap::compact::complexity::Configuration;
+use metes_heap::compact::{MOVES, Options};
+use metes_heap::complexity::Predictability;
 use serde_json::{Value, json};
 
 use crate::arguments::Bounds;
@@ -12,19 +18,34 @@ use crate::quantity::{bytes, grouped};
 use crate::{heap, output};
 
 pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
-    let named = heap::named(&arguments.heap)?;
-    let mut demand = Demand::new(arguments.live, arguments.max_block, arguments.min_block);
-    if arguments.resizes {
+    let Some(asked) = &arguments.demand else {
+        return tables::run(json);
+    };
+    let named = heap::named(&asked.heap)?;
+    let mut demand = Demand::new(asked.live, asked.max_block, asked.min_block);
+    if asked.resizes {
         demand = demand.resizing();
     }
     let (name, bound) = match &named {
         Named::Pointers(config) => (config.name(), of(config, &demand)?),
         Named::Handles(heap) => (heap.spec(), of_handles(heap, &demand)?),
     };
+    let (declared, options) = match &named {
+        Named::Pointers(config) => (config.declares(), config.compact_fit()),
+        Named::Handles(heap) => (heap.declares(), None),
+    };
+    let compact = options
+        .map(|options| Compact::new(options, &demand))
+        .transpose()?;
     if json {
-        output::json(&document(&name, &bound))?;
+        let mut document = document(&name, &bound);
+        document["fragmentation"] = declared.fragmentation.name().into();
+        if let Some(compact) = &compact {
+            document["compact_fit"] = compact.document();
+        }
+        output::json(&document)?;
     } else {
-        show(&name, &demand, &bound)?;
+        show(&name, &demand, &bound, declared.fragmentation, compact)?;
     }
     Ok(match bound.heap_bytes {
         Some(_) => 0,
@@ -32,10 +53,97 @@ pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
     })
 }
 
+/// What is known of compact-fit in the terms of its slides.
+struct Compact {
+    options: Options,
+    bound: CompactBound,
+}
+
+impl Compact {
+    fn new(options: Options, demand: &Demand) -> Result<Self, Failure> {
+        let bound =
+            bounds::compact::compact_fit(&options, MOVES as u64, demand).map_err(Failure::Bound)?;
+        Ok(Compact { options, bound })
+    }
+
+    /// One heap for all threads, and one for each.
+    fn configurations(&self) -> [Configuration; 2] {
+        [true, false].map(|shared| Configuration::of(&self.options, shared))
+    }
+
+    /// Bytes that nobody can interrupt: min(β, ι) of the largest class in reach.
+    fn latency_bytes(&self) -> Option<u128> {
+        let increment = self
+            .options
+            .increment
+            .map_or(u128::MAX, |bytes| bytes as u128);
+        let moves = self.bound.size_class_bytes.is_some();
+        moves.then(|| self.bound.page_block.min(increment))
+    }
+
+    fn document(&self) -> Value {
+        let configuration = |own: Configuration| {
+            json!({
+                "configuration": own.to_string(),
+                "allocate": own.malloc().notation(),
+                "free": own.free().notation(),
+                "access": own.dereference().notation(),
+                "latency": own.latency().notation(),
+                "memory": own.memory(),
+                "fragmentation": own.fragmentation(),
+            })
+        };
+        json!({
+            "configurations": self.configurations().map(configuration),
+            "kappa": self.options.kappa.to_string(),
+            "increment": self.options.increment,
+            "page_block_bytes": number(self.bound.page_block),
+            "latency_bytes": self.latency_bytes().map(number),
+            "size_class_fragmentation_bytes": self.bound.size_class_bytes.map(number),
+        })
+    }
+
+    fn show(&self) -> String {
+        let mut text = "\n  for n threads, by size class: m page-blocks a thread, π of a page, \
+                        β bytes of one\n"
+            .to_owned();
+        for own in self.configurations() {
+            text += &format!(
+                "  {:<11} allocate {}, free {}, latency {},\n  {:<11} memory {}, size-class \
+                 fragmentation {}\n",
+                own.to_string(),
+                own.malloc(),
+                own.free(),
+                own.latency(),
+                "",
+                own.memory(),
+                own.fragmentation()
+            );
+        }
+        text += &format!(
+            "  {:<11} κ = {}, ι = {}, largest β = {} B",
+            "here",
+            self.options.kappa,
+            (self.options.increment).map_or("∞".to_owned(), |bytes| format!("{bytes} B")),
+            grouped(self.bound.page_block)
+        );
+        if let (Some(bytes), Some(latency)) = (self.bound.size_class_bytes, self.latency_bytes()) {
+            text += &format!(
+                ", min(β, ι) = {} B; Σ κ(π − 1)β = {} B over {} classes of an instance",
+                grouped(latency),
+                grouped(bytes),
+                self.bound.classes
+            );
+        }
+        text + "\n"
+    }
+}
+
 /// The guarantee of a heap of handles.
 fn of_handles(heap: &HandleHeap, demand: &Demand) -> Result<Bound, Failure> {
     match heap {
         HandleHeap::Fragmented(options) => bounds::fragmented(options, demand),
+        HandleHeap::BlockTable(options) => bounds::block_table(options, MOVES as u64, demand),
     }
     .map_err(Failure::Bound)
 }
@@ -90,13 +198,27 @@ fn number(value: u128) -> Value {
     u64::try_from(value).map_or_else(|_| value.to_string().into(), Value::from)
 }
 
-fn show(name: &str, demand: &Demand, bound: &Bound) -> Result<(), Failure> {
+fn show(
+    name: &str,
+    demand: &Demand,
+    bound: &Bound,
+    fragmentation: Predictability,
+    compact: Option<Compact>,
+) -> Result<(), Failure> {
     let mut text = format!("{BOLD}{name}{BOLD:#}\n\n");
     let mut line = |name: &str, value: String| text += &format!("  {name:<11} {value}\n");
     line("allocate", bound.time.allocate.notation().to_owned());
     line("free", bound.time.free.notation().to_owned());
     line("resize", bound.time.resize.notation().to_owned());
     line("access", bound.time.access.notation().to_owned());
+    let depends = match fragmentation {
+        Predictability::Predictable => "depends on the number of allocations and frees alone",
+        Predictability::Unpredictable => "depends on the order of allocations and frees",
+    };
+    line(
+        "space",
+        format!("{}: fragmentation {depends}", fragmentation.name()),
+    );
     let demanded = format!(
         "M = {} live, n = {} largest, l = {} smallest",
         grouped(demand.live),
@@ -145,5 +267,6 @@ fn show(name: &str, demand: &Demand, bound: &Bound) -> Result<(), Failure> {
         text += &format!("  {:<11} {}\n", "source", candidate.citation);
         text += &format!("{DIM}  {:<11} {}{DIM:#}\n", "proof", candidate.proof);
     }
+    text += &compact.map_or(String::new(), |compact| compact.show());
     output::text(&text)
 }

@@ -1,9 +1,14 @@
 //! `metes reproduce`.
 
+mod complexity;
 mod hypervolume;
 mod partition;
+mod recorded;
+mod tlsf;
 
-use metes_cases::{Figure, easyport, predicted, vtc};
+use std::path::Path;
+
+use metes_cases::{Figure, concurrent, easyport, figure, predicted, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
 use serde_json::{Value, json};
 
@@ -14,7 +19,7 @@ use crate::progress;
 use crate::quantity::grouped;
 
 /// Name and one line for each experiment.
-const EXPERIMENTS: [(&str, &str); 6] = [
+const EXPERIMENTS: [(&str, &str); 13] = [
     (
         "small-heaps",
         "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -36,38 +41,102 @@ const EXPERIMENTS: [(&str, &str); 6] = [
         "compact-fit's size classes on recorded programs: page, smallest, largest and factor explored",
     ),
     (
+        "complexity",
+        "declared times of every heap against counted instructions, as blocks and heaps grow to 2^20",
+    ),
+    (
+        "compact-fit-throughput",
+        "compact-fit on one thread: calls by κ and granularity of locks",
+    ),
+    (
+        "compact-fit-scalability",
+        "compact-fit by threads: full and no compaction, shared and an instance a thread",
+    ),
+    (
+        "compact-fit-increments",
+        "compact-fit's throughput by the compaction increment ι",
+    ),
+    (
+        "compact-fit-latency",
+        "how long 8 threads hold compact-fit's locks, by block size and ι",
+    ),
+    (
+        "compact-fit-transient",
+        "what memory compact-fit's moves under way take, by ι: exact bytes",
+    ),
+    (
+        "compact-fit-tlsf",
+        "TLSF and non-compacting compact-fit on a recorded editor and browser: instructions, memory",
+    ),
+    (
         "hypervolume",
         "random, local search and NSGA-II on 102 400 heaps: evaluations to 99 % of the hypervolume",
     ),
 ];
 
 pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
-    match arguments.name.as_deref() {
+    let Reproduce {
+        name,
+        full,
+        quick,
+        output,
+    } = arguments;
+    let show = Show {
+        json,
+        page: output.as_deref(),
+    };
+    show.check(name.as_deref())?;
+    let threads = match quick {
+        true => concurrent::Effort::Quick,
+        false => concurrent::Effort::Whole,
+    };
+    match name.as_deref() {
         None => list(json),
-        Some("small-heaps") => small(arguments.full, json),
+        Some("small-heaps") => small(*full, json),
         Some("dm-easyport") => {
-            let effort = match arguments.quick {
+            let effort = match quick {
                 true => easyport::Effort::Quick,
                 false => easyport::Effort::Whole,
             };
-            study(json, |tell| easyport::reproduce(effort, tell).map_err(fail))
+            show.study(|tell| easyport::reproduce(effort, tell).map_err(fail))
         }
-        Some("dm-vtc") => study(json, |_| vtc::reproduce().map_err(fail)),
+        Some("dm-vtc") => show.study(|_| vtc::reproduce().map_err(fail)),
         Some("dm-prediction") => {
-            let heaps = match (arguments.quick, arguments.full) {
+            let heaps = match (quick, full) {
                 (true, _) => 4,
                 (false, false) => 20,
                 (false, true) => 100,
             };
-            study(json, |tell| predicted::reproduce(heaps, tell).map_err(fail))
+            show.study(|tell| predicted::reproduce(heaps, tell).map_err(fail))
         }
-        Some("compact-fit-partition") => study(json, partition::run),
-        Some("hypervolume") => hypervolume::run(arguments.quick, json),
-        Some(name) => Err(Failure::input(format!(
-            "there is no experiment named {name}: `metes reproduce` lists those there are ({})",
-            EXPERIMENTS.map(|(name, _)| name).join(", ")
-        ))),
+        Some("compact-fit-partition") => show.study(partition::run),
+        Some("compact-fit-throughput") => {
+            show.study(|tell| concurrent::throughput(threads, tell).map_err(fail))
+        }
+        Some("compact-fit-scalability") => {
+            show.study(|tell| concurrent::scalability(threads, tell).map_err(fail))
+        }
+        Some("compact-fit-increments") => {
+            show.study(|tell| concurrent::increments(threads, tell).map_err(fail))
+        }
+        Some("compact-fit-latency") => {
+            show.study(|tell| concurrent::latency(threads, tell).map_err(fail))
+        }
+        Some("compact-fit-transient") => {
+            show.study(|tell| concurrent::transient(threads, tell).map_err(fail))
+        }
+        Some("compact-fit-tlsf") => show.study(|tell| tlsf::run(*quick, tell)),
+        Some("complexity") => complexity::run(arguments, json),
+        Some("hypervolume") => hypervolume::run(*quick, json),
+        Some(name) => Err(unknown(name)),
     }
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::input(format!(
+        "there is no experiment named {name}: `metes reproduce` lists those there are ({})",
+        EXPERIMENTS.map(|(name, _)| name).join(", ")
+    ))
 }
 
 fn list(json: bool) -> Result<u8, Failure> {
@@ -76,7 +145,7 @@ fn list(json: bool) -> Result<u8, Failure> {
         output::json(&json!({ "experiments": experiments }))?;
     } else {
         for (name, about) in EXPERIMENTS {
-            output::text(&format!("{BOLD}{name:<22}{BOLD:#} {about}\n"))?;
+            output::text(&format!("{BOLD}{name:<24}{BOLD:#} {about}\n"))?;
         }
     }
     Ok(0)
@@ -95,24 +164,66 @@ fn fail(error: impl std::error::Error) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Runs a case study and shows its rows; `work` is told whom to tell what it does.
-fn study(
+/// Experiments that print tables of their own form, and have no page.
+const WITHOUT_PAGE: [&str; 3] = ["small-heaps", "complexity", "hypervolume"];
+
+/// How a report is to be shown.
+struct Show<'a> {
     json: bool,
-    work: impl FnOnce(&dyn Fn(&str)) -> Result<metes_cases::Report, Failure>,
-) -> Result<u8, Failure> {
-    let wheel = progress::spinner("replaying");
-    let report = work(&|what| wheel.set_message(what.to_owned()));
-    wheel.finish_and_clear();
-    let report = report?;
-    if json {
-        let mut document = serde_json::to_value(&report)
-            .map_err(|error| Failure::input(format!("cannot be written as JSON: {error}")))?;
-        document["holds"] = json!(report.holds());
-        output::json(&document)?;
-    } else {
-        show_study(&report)?;
+    /// Where its page is to go.
+    page: Option<&'a Path>,
+}
+
+impl Show<'_> {
+    /// That the page can be written, before minutes are spent.
+    fn check(&self, name: Option<&str>) -> Result<(), Failure> {
+        let Some(path) = self.page else {
+            return Ok(());
+        };
+        let Some(name) = name else {
+            return Err(Failure::input(
+                "--output is for the page of an experiment: name one",
+            ));
+        };
+        if EXPERIMENTS.iter().all(|(known, _)| *known != name) {
+            return Err(unknown(name));
+        }
+        if WITHOUT_PAGE.contains(&name) {
+            return Err(Failure::input(format!(
+                "{name} has no page: leave out --output; --json prints everything that is found"
+            )));
+        }
+        output::writable(path)
     }
-    Ok(if report.holds() { 0 } else { DOES_NOT_HOLD })
+
+    /// Runs a case study and shows its rows; `work` is told whom to tell what it does.
+    fn study(
+        &self,
+        work: impl FnOnce(&dyn Fn(&str)) -> Result<metes_cases::Report, Failure>,
+    ) -> Result<u8, Failure> {
+        let wheel = progress::spinner("replaying");
+        let report = work(&|what| wheel.set_message(what.to_owned()));
+        wheel.finish_and_clear();
+        let report = report?;
+        if let Some(path) = self.page {
+            output::write_file(path, metes_cases::page(&report).as_bytes())?;
+        }
+        if self.json {
+            let mut document = serde_json::to_value(&report)
+                .map_err(|error| Failure::input(format!("cannot be written as JSON: {error}")))?;
+            document["holds"] = json!(report.holds());
+            if let Some(path) = self.page {
+                document["page"] = json!(path);
+            }
+            output::json(&document)?;
+        } else {
+            show_study(&report)?;
+            if let Some(path) = self.page {
+                output::text(&format!("\n{}\n", path.display()))?;
+            }
+        }
+        Ok(if report.holds() { 0 } else { DOES_NOT_HOLD })
+    }
 }
 
 fn show_study(report: &metes_cases::Report) -> Result<(), Failure> {
@@ -149,19 +260,6 @@ fn show_study(report: &metes_cases::Report) -> Result<(), Failure> {
         text += &format!("\n{POOR}does not hold: {what}{POOR:#}\n");
     }
     output::text(&text)
-}
-
-/// Three digits that count, and the unit.
-fn figure(value: f64, unit: &str) -> String {
-    let digits = match value.abs() {
-        value if value.fract() == 0.0 || value >= 100.0 => 0,
-        value if value >= 10.0 => 1,
-        value if value >= 0.01 => 2,
-        _ => return format!("{value:.2e}"),
-    };
-    let sign = if unit == "%" && value > 0.0 { "+" } else { "" };
-    let space = if unit == "%" || unit == "s" { " " } else { "" };
-    format!("{sign}{value:.digits$}{space}{unit}")
 }
 
 fn small(full: bool, json: bool) -> Result<u8, Failure> {

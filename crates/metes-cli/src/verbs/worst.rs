@@ -2,21 +2,25 @@
 
 use std::path::Path;
 
-use metes_config::Config;
 use metes_worst::board::{Board, OnBoard, on_board};
-use metes_worst::{Request, Ticks, Worst};
+use metes_worst::{Heap, PerCall, Request, Ticks, Worst};
 use serde_json::Value;
 
 use crate::arguments::{self, Target};
 use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::heap::Named;
 use crate::output::{BOLD, DIM};
 use crate::quantity::{bytes, grouped};
 use crate::{heap, output, progress};
 
 pub(crate) fn run(arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
-    let config = heap::resolve(&arguments.heap)?;
+    let named = heap::named(&arguments.heap)?;
+    let heap = match &named {
+        Named::Pointers(config) => Heap::from(&**config),
+        Named::Handles(heap) => Heap::from(heap),
+    };
     let board = match arguments.target {
-        Target::Host => return on_host(&config, arguments, json),
+        Target::Host => return on_host(heap, arguments, json),
         Target::Leon3 => Board::Leon3,
         Target::CortexM3 => Board::CortexM3,
         Target::Riscv => Board::Riscv,
@@ -28,7 +32,7 @@ pub(crate) fn run(arguments: &arguments::Worst, json: bool) -> Result<u8, Failur
     }
     let request = request(arguments, Request::ON_BOARD);
     let wheel = progress::spinner(board.name());
-    let found = on_board(board, &config, &request, arguments.bare_metal.as_deref());
+    let found = on_board(board, heap, &request, arguments.bare_metal.as_deref());
     wheel.finish_and_clear();
     let found = found?;
     if json {
@@ -52,10 +56,10 @@ fn request(arguments: &arguments::Worst, defaults: Request) -> Request {
     }
 }
 
-fn on_host(config: &Config, arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
+fn on_host(heap: Heap<'_>, arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
     let request = request(arguments, Request::ON_HOST);
     let bar = progress::budget("space");
-    let found = metes_worst::worst(config, &request, &mut |what, share| {
+    let found = metes_worst::worst(heap, &request, &mut |what, share| {
         bar.set_message(what);
         bar.set_position((share * 1000.0) as u64);
     });
@@ -136,6 +140,12 @@ fn show(found: &Worst, directory: Option<&Path>, written: &[&str]) -> Result<(),
         };
         line(name, value);
     }
+    if found.instructions.allocate.is_some() {
+        line("counted in", format!("metes_heap's {}", found.code));
+    }
+    if let Some(most) = found.per_call {
+        line("in one call", per_call(most));
+    }
     if found.instructions.allocate.is_some() && found.instructions_live < found.live {
         line(
             "counted at",
@@ -197,12 +207,22 @@ fn show_board(found: &OnBoard) -> Result<(), Failure> {
             grouped(found.sequences as u64)
         ),
     );
-    for (name, count) in [
-        ("allocate", found.instructions.allocate),
-        ("free", found.instructions.free),
+    for (name, count, declared) in [
+        (
+            "allocate",
+            found.instructions.allocate,
+            found.declared.allocate,
+        ),
+        ("free", found.instructions.free, found.declared.free),
     ] {
         let count = count.map_or("not counted".to_owned(), grouped);
-        line(name, format!("at most {BOLD}{count}{BOLD:#} instructions"));
+        line(
+            name,
+            format!("{declared}; at most {BOLD}{count}{BOLD:#} instructions"),
+        );
+    }
+    if let Some(most) = found.per_call {
+        line("in one call", per_call(most));
     }
     output::text(&text)
 }
@@ -215,6 +235,30 @@ fn bound(found: &Worst) -> String {
             found.bound_standing.unwrap_or("proved"),
         ),
         _ => "no finite size is proven to suffice".to_owned(),
+    }
+}
+
+fn per_call(most: PerCall) -> String {
+    match most {
+        PerCall::Moves {
+            kappa: Some(kappa),
+            page_block,
+        } => format!(
+            "κ = {kappa}: a free moves at most one page-block, of at most β = {} bytes",
+            grouped(page_block)
+        ),
+        PerCall::Moves {
+            kappa: None,
+            page_block,
+        } => format!(
+            "κ = ∞: nothing moves; page-blocks of at most β = {} bytes",
+            grouped(page_block)
+        ),
+        PerCall::Pieces { blocks, block } => format!(
+            "at most {} blocks of {} bytes are taken or given back",
+            grouped(blocks),
+            grouped(block)
+        ),
     }
 }
 

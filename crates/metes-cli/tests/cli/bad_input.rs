@@ -218,6 +218,14 @@ fn sizes_that_are_none() {
     refused(&bounds("0", "1"), &["zero"]);
     refused(&bounds("16", "64"), &["below the largest block"]);
     refused(&bounds("15EiB", "2EiB"), &["too large"]);
+    refused(
+        &place.metes(&["bounds"]),
+        &["--heap", "--live", "--max-block"],
+    );
+    refused(
+        &place.metes(&["bounds", "--tables", "--heap", "tlsf"]),
+        &["--tables"],
+    );
     let tiny = arena("1");
     assert_eq!(status(&tiny), 1);
     assert!(

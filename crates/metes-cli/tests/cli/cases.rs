@@ -141,3 +141,102 @@ fn a_study_prints_its_rows_beside_the_papers() {
         &["dm-voice", "dm-vtc"],
     );
 }
+
+#[test]
+fn a_study_is_written_as_a_page() {
+    let place = Place::new();
+    let arguments = [
+        "reproduce",
+        "compact-fit-transient",
+        "--quick",
+        "-o",
+        "t.html",
+    ];
+    let (status, report) = parsed(&place.metes(&[&["--json"], &arguments[..]].concat()));
+    assert_eq!(status, 0, "{report}");
+    assert_eq!(
+        (&report["holds"], &report["page"]),
+        (&true.into(), &"t.html".into())
+    );
+    let ours = |what: &str| {
+        let rows = report["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["what"] == what);
+        row.expect(what)["ours"].as_f64().expect("bytes")
+    };
+    assert_eq!(ours("ι = ∞: transient, most"), 0.0);
+    assert!(ours("ι = 64: transient, mean") > ours("ι = 512: transient, mean"));
+    let page = std::fs::read_to_string(place.path("t.html")).expect("the page");
+    for part in [
+        "<svg",
+        "ι in bytes",
+        "compact-fit-transient",
+        "prefers-color-scheme",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(
+        !page.contains("http:") && !page.contains("https:"),
+        "nothing is fetched"
+    );
+}
+
+#[test]
+fn a_page_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    refused(
+        &place.metes(&["reproduce", "-o", "t.html"]),
+        &["--output", "name one"],
+    );
+    refused(
+        &place.metes(&["reproduce", "small-heaps", "-o", "t.html"]),
+        &["small-heaps", "--output"],
+    );
+    refused(
+        &place.metes(&["reproduce", "compact-fit-speed", "-o", "t.html"]),
+        &["compact-fit-speed", "compact-fit-throughput"],
+    );
+    refused(
+        &place.metes(&["reproduce", "compact-fit-scalability", "-o", "none/t.html"]),
+        &["none/t.html"],
+    );
+    refused(
+        &place.metes(&["reproduce", "compact-fit-scalability", "-o", "."]),
+        &["directory"],
+    );
+}
+
+#[test]
+fn throughput_is_measured_and_decides_nothing() {
+    let place = Place::new();
+    let (status, report) =
+        parsed(&place.metes(&["--json", "reproduce", "compact-fit-throughput", "--quick"]));
+    assert_eq!((status, &report["holds"]), (0, &true.into()), "{report}");
+    let rows = report["rows"].as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["ours"].as_f64() > Some(0.0)));
+    let plot = &report["plots"][0];
+    assert_eq!(plot["names"], serde_json::json!(["1", "2", "4", "∞"]));
+    assert_eq!(plot["series"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn an_editor_and_a_browser_are_recorded_and_counted() {
+    let place = Place::new();
+    let output = place.metes(&["--json", "reproduce", "compact-fit-tlsf", "--quick"]);
+    let (_, report) = parsed(&output);
+    let rows = report["rows"].as_array().expect("rows");
+    for program in ["emacs", "lynx"] {
+        let mean = rows
+            .iter()
+            .find(|row| row["what"] == format!("{program}, malloc, mean: compact-fit over TLSF"));
+        assert!(
+            mean.expect(program)["ours"].as_f64() > Some(0.0),
+            "{report}"
+        );
+    }
+    let contradicted = report["contradicted"].as_array().expect("a list");
+    assert!(
+        contradicted
+            .iter()
+            .all(|what| !what.as_str().is_some_and(|what| what.contains("refused")))
+    );
+}

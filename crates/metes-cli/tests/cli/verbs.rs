@@ -570,6 +570,106 @@ fn bounds_say_formula_and_citation() {
 }
 
 #[test]
+fn bounds_of_compact_fit_are_in_the_terms_of_its_slides() {
+    let place = Place::new();
+    let bounds = |heap: &str| {
+        let arguments = ["--live", "1MiB", "--max-block", "4096", "--min-block", "64"];
+        let mut all = vec!["bounds", "--heap", heap];
+        all.extend(arguments);
+        place.json(&all)
+    };
+    let (code, document) = bounds("compact-fit:kappa=2,increment=256");
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["fragmentation"], "predictable");
+    let compact = &document["compact_fit"];
+    let [shared, own] = [0, 1].map(|index| &compact["configurations"][index]);
+    assert_eq!(shared["configuration"], "1-CF(κ, ι)");
+    assert_eq!(shared["free"], "O(n + β + ⌊β/ι⌋)");
+    assert_eq!(own["configuration"], "n-CF(κ, ι)");
+    assert_eq!(own["allocate"], "O(1)");
+    assert_eq!(compact["latency_bytes"], 256);
+    // Two pages of each class with one page-block used, which leaves less than a page free.
+    let scattered = |document: &Value| {
+        let bytes = &document["compact_fit"]["size_class_fragmentation_bytes"];
+        bytes.as_u64().expect("a number")
+    };
+    let (_, once) = bounds("compact-fit:kappa=1");
+    assert_eq!(scattered(&document), 2 * scattered(&once));
+    assert!(once["compact_fit"]["latency_bytes"].as_u64() >= Some(4096 + 8));
+    let (_, still) = bounds("compact-fit:kappa=inf");
+    assert_eq!(still["fragmentation"], "unpredictable");
+    assert_eq!(still["compact_fit"]["latency_bytes"], Value::Null);
+    let (_, tlsf) = bounds("tlsf");
+    assert_eq!(tlsf["fragmentation"], "unpredictable");
+    assert_eq!(tlsf["compact_fit"], Value::Null);
+}
+
+#[test]
+fn tables_stand_beside_those_of_the_slides() {
+    let place = Place::new();
+    let (code, document) = place.json(&["bounds", "--tables"]);
+    assert_eq!(code, 0, "{document}");
+    let overview = document["overview"].as_array().expect("a list");
+    let entry = |heap: &str| {
+        let mut all = overview.iter();
+        all.find(|entry| entry["heap"] == heap).expect("the heap")
+    };
+    for entry in overview {
+        has_keys(
+            entry,
+            &["heap", "time", "fragmentation", "slides", "differences"],
+        );
+    }
+    assert_eq!(entry("tlsf")["time_in_block"]["allocate"], "O(1)");
+    assert_eq!(entry("best-fit")["time_in_block"]["allocate"], Value::Null);
+    assert_eq!(entry("fragmented")["time"]["access"], "O(log n)");
+    let table = entry("compact-fit, block table");
+    assert_eq!(table["time"]["allocate"], "O(n)");
+    assert_eq!(table["slides"]["name"], "CFNM (non-moving)");
+    assert_eq!(table["fragmentation"], "predictable");
+    // What differs is said, with its reason; what does not is not.
+    let differing = entry("first-fit")["differences"]
+        .as_array()
+        .expect("a list");
+    assert_eq!(differing.len(), 1);
+    assert_eq!(differing[0]["what"], "free");
+    assert!(
+        differing[0]["reason"]
+            .as_str()
+            .expect("text")
+            .contains("order=lifo")
+    );
+    assert_eq!(
+        entry("first-fit:order=lifo")["differences"],
+        Value::Array(Vec::new())
+    );
+    let concurrent = document["concurrent"].as_array().expect("a list");
+    assert_eq!(concurrent.len(), 6);
+    for row in concurrent {
+        has_keys(
+            row,
+            &["configuration", "allocate", "free", "latency", "memory"],
+        );
+        let known = row["configuration"] != "n-CF(κ, ι)";
+        assert_eq!(!row["slides"].is_null(), known, "{row}");
+        for key in ["allocate", "free", "latency", "memory", "fragmentation"] {
+            assert!(!known || row["slides"][key] == row[key], "{row}");
+        }
+    }
+    let output = place.metes(&["bounds", "--tables"]);
+    let text = stdout(&output);
+    for part in [
+        "unbounded in n",
+        "CFM (moving)",
+        "1-CF(κ, ∞)",
+        "O(n + β)",
+        "sorted by size",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
 fn emit_writes_code_that_compiles() {
     let place = Place::new();
     let (code, document) = place.json(&["emit", "--heap", "tlsf", "-o", "out", "--build"]);

@@ -83,6 +83,7 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         levels => levels,
         limited => limited,
         increment => options.increment,
+        hardened => options.hardened,
         largest_object => slabs.largest(),
         classes => classes,
         needs => needs,
@@ -261,8 +262,8 @@ fn pool_context(
         coalesce => bytes(coalesce, "unlimited"),
         split => bytes(split, "never"),
         dedicated => description.dedicated_of(pool).next().is_some(),
-        dedicated_64 => dedicated_blocks(description, pool, 8),
-        dedicated_32 => dedicated_blocks(description, pool, 4),
+        dedicated_64 => dedicated_blocks(description, pool, options.geometry(8)),
+        dedicated_32 => dedicated_blocks(description, pool, options.geometry(4)),
         kept => kept(description.dedicated_of(pool)),
     };
     let index = match pool.index {
@@ -333,10 +334,9 @@ fn kept(pools: impl Iterator<Item = DedicatedPool>) -> Value {
     }
 }
 
-/// The blocks that dedicated lists keep on a target with such words, each once,
-/// and how each list is kept.
-fn dedicated_blocks(description: &Description, general: &General, word: usize) -> Value {
-    let geometry = Geometry::tagged(word);
+/// The blocks that dedicated lists keep on a target with records of such sizes, each
+/// once, and how each list is kept.
+fn dedicated_blocks(description: &Description, general: &General, geometry: Geometry) -> Value {
     let mut blocks = Vec::new();
     let mut pools: Vec<DedicatedPool> = Vec::new();
     for pool in description.dedicated_of(general) {

@@ -60,6 +60,9 @@ pub enum Policy {
     BuddyLowest,
     /// Aligned buddies: the smallest free chunk that fits, the lowest of several.
     BuddySmallest,
+    /// Aligned buddies: the smallest free chunk that fits, of several any that the adversary
+    /// likes. What the latest, or any other, of the smallest comes to is no more.
+    AnySmallest,
     /// Any hole that fits, as the adversary likes: the worst of all coalescing any-fit policies
     /// that cut blocks from the low end.
     AnyFit,
@@ -136,6 +139,7 @@ impl Policy {
             } => format!("segregated-fit, {second_level} per doubling"),
             Policy::BuddyLowest => "buddy, lowest address".into(),
             Policy::BuddySmallest => "buddy, smallest chunk, then lowest".into(),
+            Policy::AnySmallest => "buddy, smallest chunk, then chosen by the adversary".into(),
             Policy::AnyFit => "any fit, chosen by the adversary".into(),
             Policy::AnyBuddy => "any buddy, chosen by the adversary".into(),
         }
@@ -182,7 +186,12 @@ impl Policy {
                 whole,
             } => first_of_class(state, cells, size, second_level, whole),
             Policy::BuddyLowest => aligned(state, cells, size).next(),
-            Policy::BuddySmallest => smallest_chunk(state, cells, size),
+            Policy::BuddySmallest => smallest_chunks(state, cells, size).first().copied(),
+            Policy::AnySmallest => {
+                let chunks = smallest_chunks(state, cells, size).into_iter();
+                after.extend(chunks.map(|hole| placed(state, hole.start, size)));
+                return;
+            }
             Policy::AnyFit => {
                 let fitting = state.holes(cells).filter(|hole| hole.length >= size);
                 after.extend(fitting.map(|hole| placed(state, hole.start, size)));
@@ -354,8 +363,8 @@ fn aligned(state: State, cells: u32, size: u32) -> impl Iterator<Item = Hole> {
         })
 }
 
-/// The lowest of the smallest maximal free aligned chunks that hold `size` cells.
-fn smallest_chunk(state: State, cells: u32, size: u32) -> Option<Hole> {
+/// The smallest maximal free aligned chunks that hold `size` cells, by address.
+fn smallest_chunks(state: State, cells: u32, size: u32) -> Vec<Hole> {
     let mut chunk = size;
     while chunk <= cells {
         let parent = 2 * chunk;
@@ -363,10 +372,11 @@ fn smallest_chunk(state: State, cells: u32, size: u32) -> Option<Hole> {
             let above = hole.start / parent * parent;
             !state.is_free(above, parent, cells)
         };
-        if let Some(hole) = aligned(state, cells, chunk).find(whole) {
-            return Some(hole);
+        let found: Vec<Hole> = aligned(state, cells, chunk).filter(whole).collect();
+        if !found.is_empty() {
+            return found;
         }
         chunk = parent;
     }
-    None
+    Vec::new()
 }

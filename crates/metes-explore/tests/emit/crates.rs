@@ -4,8 +4,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{ARENA, drive, emitted, succeed};
-use crate::{reference, sample};
+use metes_heap::{Composite, Hardened};
+use tempfile::TempDir;
+
+use crate::sample::Operation;
+use crate::support::{ARENA, drive, drive_lines, emitted, emitted_hardened, line, succeed};
+use crate::{guarded, reference, sample};
 
 /// Cargo on the emitted crate, with the versions that this workspace uses.
 fn cargo(directory: &Path, target: &Path, arguments: &[&str]) {
@@ -20,12 +24,26 @@ fn cargo(directory: &Path, target: &Path, arguments: &[&str]) {
     );
 }
 
+/// Gives an emitted crate a program, and builds it without warnings.
+fn build(directory: &TempDir, target: &Path, program: &str) {
+    let rust = directory.path().join("rust");
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    std::fs::create_dir(rust.join("examples")).unwrap();
+    std::fs::write(rust.join("examples/driver.rs"), program).unwrap();
+    std::fs::copy(&lock, rust.join("Cargo.lock")).unwrap();
+    succeed(
+        Command::new("rustfmt")
+            .args(["--check", "--edition", "2024"])
+            .arg(rust.join("src/lib.rs")),
+    );
+    cargo(directory.path(), target, &["build", "--examples"]);
+}
+
 #[test]
 fn the_emitted_crate_decides_alike() {
     // One target directory, so that `metes-heap` is built once.
     let target = tempfile::tempdir().unwrap();
     let driver = include_str!("tuned.rs").replace("DRIVER_ARENA", &ARENA.to_string());
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     for (name, description) in sample::some(&[
         "tlsf",
         "buddy",
@@ -37,16 +55,7 @@ fn the_emitted_crate_decides_alike() {
         "everything",
     ]) {
         let directory = emitted(&description);
-        let rust = directory.path().join("rust");
-        std::fs::create_dir(rust.join("examples")).unwrap();
-        std::fs::write(rust.join("examples/driver.rs"), &driver).unwrap();
-        std::fs::copy(&lock, rust.join("Cargo.lock")).unwrap();
-        succeed(
-            Command::new("rustfmt")
-                .args(["--check", "--edition", "2024"])
-                .arg(rust.join("src/lib.rs")),
-        );
-        cargo(directory.path(), target.path(), &["build", "--examples"]);
+        build(&directory, target.path(), &driver);
         if ["tlsf", "everything"].contains(&name) {
             cargo(directory.path(), target.path(), &["test", "--doc"]);
         }
@@ -54,5 +63,101 @@ fn the_emitted_crate_decides_alike() {
         let driven = drive(&target.path().join("debug/examples/driver"), &operations);
         let tagged = reference::tagged(&description, &operations);
         assert_eq!(driven, tagged.lines(), "{name}");
+    }
+}
+
+/// Sound operations with bad ones among them: frees of what is free, of addresses inside
+/// blocks, and bytes zeroed behind and in front of blocks.
+fn with_bad_ones(operations: &[Operation]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut sizes = std::collections::HashMap::new();
+    for (number, operation) in operations.iter().enumerate() {
+        match *operation {
+            Operation::Allocate { id, size, .. } | Operation::Resize { id, size, .. } => {
+                sizes.insert(id, size);
+            }
+            Operation::Free { .. } => {}
+        }
+        lines.push(line(operation));
+        let id = match *operation {
+            Operation::Allocate { id, .. }
+            | Operation::Resize { id, .. }
+            | Operation::Free { id } => id,
+        };
+        // What grows past the arena is not there, or smaller than it asked to be.
+        let size = sizes.get(&id).copied().filter(|&size| size < 1 << 18);
+        match (number % 97, size) {
+            (13, _) => lines.push(format!("f {id}")),
+            (31, _) => lines.push(format!("m {id} 16")),
+            (47, _) => lines.push(format!("m {id} 1")),
+            (53, Some(size)) if number > 400 => {
+                lines.push(format!("w {id} {size} 1"));
+                lines.push(format!("f {id}"));
+            }
+            (71, Some(_)) if number > 1200 => {
+                lines.push(format!("w {id} -8 8"));
+                lines.push(format!("f {id}"));
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+#[test]
+fn the_emitted_hardened_crate_decides_and_reports_alike() {
+    const SECRET: u64 = 0x5eed;
+    let target = tempfile::tempdir().unwrap();
+    let driver = format!(
+        "{}\nfn main() {{\n    \
+         let capacity = {ARENA}_usize.checked_div(tuned_heap::SLAB).unwrap_or(0);\n    \
+         let mut memory = vec![0; tuned_heap::SLABS.memory_words(capacity)];\n    \
+         let mut slack = vec![0; capacity * tuned_heap::SLABS.slots()];\n    \
+         let objects = tuned_heap::objects(&mut memory, &mut slack);\n    \
+         let mut heap = tuned_heap::heap(objects, {SECRET});\n    \
+         let lines = std::io::stdin().lines().map(|line| line.unwrap());\n    \
+         let told = play(&mut heap, tuned_heap::POOLS, {ARENA}, lines);\n    \
+         told.iter().for_each(|line| println!(\"{{line}}\"));\n}}\n",
+        include_str!("guarded.rs")
+    );
+    for (name, description) in sample::some(&[
+        "tlsf",
+        "buddy",
+        "ose",
+        "lea",
+        "single-links",
+        "dedicated",
+        "small-pages",
+        "everything",
+    ]) {
+        let directory = emitted_hardened(&description);
+        assert!(
+            !directory.path().join("c").exists(),
+            "C has no verification"
+        );
+        build(&directory, target.path(), &driver);
+        if ["tlsf", "everything"].contains(&name) {
+            cargo(directory.path(), target.path(), &["test", "--doc"]);
+        }
+        let operations = with_bad_ones(&sample::operations(12, 2_000));
+        let driven = drive_lines(&target.path().join("debug/examples/driver"), &operations);
+        let expected = reference::with_objects(&description, |objects| {
+            let store = |pool| Hardened::new(SECRET.wrapping_add(pool as u64));
+            let mut heap = Composite::describe(&description, store, objects);
+            let pools = description.general.len();
+            guarded::play(&mut heap, pools, ARENA, operations.iter().cloned())
+        });
+        for (number, line) in expected.iter().enumerate() {
+            assert_eq!(
+                driven.get(number),
+                Some(line),
+                "{name}, {number}: {:?}",
+                operations.get(number)
+            );
+        }
+        let reports = |what: &str| expected.iter().filter(|line| line.contains(what)).count();
+        for what in ["NotInUse", "Foreign", "Overwritten"] {
+            assert!(reports(what) > 0, "{name} has to report {what}");
+        }
     }
 }

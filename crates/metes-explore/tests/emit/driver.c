@@ -26,6 +26,8 @@ static unsigned char *bases[HEAP_POOLS];
 static size_t lengths[HEAP_POOLS];
 static void *places[MOST];
 static size_t sizes[MOST];
+/* All of these are written. */
+static size_t usable[MOST];
 
 /* Bytes taken from each memory level, and how many there are. */
 static const size_t level_sizes[HEAP_LEVELS] = HEAP_LEVEL_SIZES;
@@ -113,11 +115,17 @@ static void verify(size_t id, size_t bytes, size_t line)
             fail("a block was overwritten", line);
         }
     }
-    if (heap_requested_size(&heap, places[id]) != sizes[id]
-        || heap_usable_size(&heap, places[id]) < sizes[id]
+    if (heap_requested_size(&heap, places[id]) != sizes[id] || usable[id] < sizes[id]
         || !heap_contains(&heap, places[id])) {
         fail("the record of a block is wrong", line);
     }
+}
+
+static void keep(size_t id, void *place, size_t size)
+{
+    places[id] = place;
+    sizes[id] = size;
+    usable[id] = heap_usable_size(&heap, place);
 }
 
 static void prepare(void)
@@ -149,13 +157,12 @@ static void operate(char operation, size_t id, size_t size, size_t align, size_t
     if (operation == 'a') {
         place = heap_allocate(&heap, size, align);
         if (place != NULL) {
-            places[id] = place;
-            sizes[id] = size;
-            memset(place, pattern(id), size);
+            keep(id, place, size);
+            memset(place, pattern(id), usable[id]);
         }
     } else if (operation == 'f') {
         if (places[id] != NULL) {
-            verify(id, sizes[id], line);
+            verify(id, usable[id], line);
             heap_free(&heap, places[id]);
             places[id] = NULL;
         }
@@ -163,10 +170,9 @@ static void operate(char operation, size_t id, size_t size, size_t align, size_t
         place = heap_resize(&heap, places[id], size, align);
         if (place != NULL) {
             const size_t kept = sizes[id] < size ? sizes[id] : size;
-            places[id] = place;
-            sizes[id] = size;
+            keep(id, place, size);
             verify(id, kept, line);
-            memset(place, pattern(id), size);
+            memset(place, pattern(id), usable[id]);
         }
     }
     if (place == NULL) {

@@ -75,7 +75,14 @@ static void family(void)
     errno = 0;
     DEMAND(reallocarray(place, huge / 2, 4) == NULL && errno == ENOMEM);
     DEMAND(realloc(place, huge) == NULL && errno == ENOMEM);
-    DEMAND(malloc_usable_size(place) >= 10);
+    /* What may be used is what realloc keeps. */
+    const size_t usable = malloc_usable_size(place);
+    DEMAND(usable >= 10);
+    memset(place, 0x5a, usable);
+    place = realloc(place, 100000);
+    for (size_t at = 0; at < usable; at += 1U) {
+        DEMAND(((unsigned char *)place)[at] == 0x5a);
+    }
     free(place);
     DEMAND(posix_memalign(&place, 3, 10) == EINVAL);
     DEMAND(posix_memalign(&place, 4, 10) == EINVAL);

@@ -7,6 +7,7 @@ mod code;
 mod counts;
 mod crates;
 mod decisions;
+mod guarded;
 mod narrow;
 mod prediction;
 mod programs;

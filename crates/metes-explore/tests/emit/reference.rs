@@ -179,10 +179,11 @@ fn counted(place: Placed<'_>, operations: &[Operation], word: usize, span: usize
     })
 }
 
-fn with_objects(
+/// Runs `body` with the object pools of a description, over tables for `ARENA`.
+pub(crate) fn with_objects<R>(
     description: &Description,
-    body: impl FnOnce(ObjectPools<'_>) -> Decisions,
-) -> Decisions {
+    body: impl FnOnce(ObjectPools<'_>) -> R,
+) -> R {
     let slabs = description.slabs();
     let capacity = ARENA.checked_div(slabs.bytes()).unwrap_or(0);
     let mut memory = vec![0; slabs.memory_words(capacity)];

@@ -2,7 +2,6 @@
 //!
 //! Invariant: a tool that is missing fails the test that needs it, by name.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -34,8 +33,23 @@ pub(crate) fn emitted_in(place: Placed<'_>) -> TempDir {
         metes_heap: Some(metes_heap),
         levels: place.sizes,
         increment: place.increment,
+        hardened: false,
     };
-    let files = emit::emit(place.description, &options).unwrap();
+    emit_in(place.description, &options, directory)
+}
+
+/// The emission of a hardened heap.
+pub(crate) fn emitted_hardened(description: &Description) -> TempDir {
+    let options = Options {
+        metes_heap: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap")),
+        hardened: true,
+        ..Options::default()
+    };
+    emit_in(description, &options, tempfile::tempdir().unwrap())
+}
+
+fn emit_in(description: &Description, options: &Options, directory: TempDir) -> TempDir {
+    let files = emit::emit(description, options).unwrap();
     emit::write(&files, directory.path()).unwrap();
     directory
 }
@@ -91,17 +105,24 @@ pub(crate) fn build_program(directory: &Path, name: &str, flags: &[&str]) -> Pat
     program
 }
 
+/// An operation in the driver's words.
+pub(crate) fn line(operation: &Operation) -> String {
+    match *operation {
+        Operation::Allocate { id, size, align } => format!("a {id} {size} {align}"),
+        Operation::Free { id } => format!("f {id}"),
+        Operation::Resize { id, size, align } => format!("r {id} {size} {align}"),
+    }
+}
+
 /// What the driver prints for the operations.
 pub(crate) fn drive(program: &Path, operations: &[Operation]) -> Vec<String> {
-    let mut input = String::new();
-    for operation in operations {
-        match *operation {
-            Operation::Allocate { id, size, align } => writeln!(input, "a {id} {size} {align}"),
-            Operation::Free { id } => writeln!(input, "f {id}"),
-            Operation::Resize { id, size, align } => writeln!(input, "r {id} {size} {align}"),
-        }
-        .unwrap();
-    }
+    let lines: Vec<String> = operations.iter().map(line).collect();
+    drive_lines(program, &lines)
+}
+
+/// The same for operations in its words.
+pub(crate) fn drive_lines(program: &Path, operations: &[String]) -> Vec<String> {
+    let input = operations.join("\n") + "\n";
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -7,8 +7,7 @@
 //! optimum is found greedily.
 
 use super::{
-    Bound, BoundError, Candidate, Demand, Geometry, Load, Sizes, Standing, Text, Time, Times,
-    necessary,
+    Bound, BoundError, Candidate, Demand, Geometry, Load, Sizes, Standing, Text, Times, necessary,
 };
 use crate::compact::complexity::Configuration;
 use crate::compact::options::{CLASSES, Kappa, Options, Partition};
@@ -34,6 +33,11 @@ pub struct CompactBound {
     pub classes: usize,
     /// Pages that κ may cost beyond those of blocks packed without a hole.
     pub not_full_pages: u128,
+    /// β of the largest of these classes: bytes of a page-block, which a free may copy.
+    pub page_block: u128,
+    /// Most bytes of free page-blocks in pages that are not full: κ(π − 1)β summed over these
+    /// classes, the size-class fragmentation of one instance; `None` where κ is infinite.
+    pub size_class_bytes: Option<u128>,
     /// The formula with the numbers of this demand.
     pub formula: Text,
 }
@@ -52,6 +56,8 @@ struct Reached {
     request: u128,
     /// Page-blocks of a page, π.
     blocks: u128,
+    /// Bytes of a page-block, β.
+    bytes: u128,
 }
 
 /// The guarantee of moving compact-fit, with at most `moves` moves under way at once, for a
@@ -92,6 +98,8 @@ pub fn compact_fit(
     let heap_bytes = needs.fixed as u128 + with_records;
     let densest = reached.iter().map(|class| class.blocks * class.request);
     let dense = densest.min().unwrap_or(1);
+    let scattered = |class: &Reached| (class.blocks - 1) * class.bytes;
+    let size_class_bytes = kappa.map(|kappa| kappa * reached.iter().map(scattered).sum::<u128>());
     let not_full_pages = settled - (live / dense).min(settled);
     let formula = match packed {
         Some(packed) if packed <= stored => Text::format(format_args!(
@@ -114,6 +122,8 @@ pub fn compact_fit(
         record_bytes: heap_bytes - page_bytes - handle_bytes,
         classes,
         not_full_pages,
+        page_block: reached.last().map_or(0, |class| class.bytes),
+        size_class_bytes,
         formula,
     })
 }
@@ -124,10 +134,6 @@ pub fn compact_fit(
 /// As [`compact_fit`].
 pub fn moving(options: &Options, moves: u64, demand: &Demand) -> Result<Bound, BoundError> {
     let found = compact_fit(options, moves, demand)?;
-    let free = match options.kappa {
-        Kappa::Finite(_) => Time::Linear,
-        Kappa::Infinite => Time::Constant,
-    };
     let candidate = Candidate {
         method: match options.kappa {
             Kappa::Finite(_) => "compaction",
@@ -139,7 +145,7 @@ pub fn moving(options: &Options, moves: u64, demand: &Demand) -> Result<Bound, B
         citation: CITATION,
         proof: PROOF,
     };
-    let mut bound = empty(Time::Constant, free, demand)?;
+    let mut bound = empty(options.declares().times, demand)?;
     bound.note = Some(
         "access is through a handle; the necessary bytes are for heaps that never move a block, \
          and this one does",
@@ -173,20 +179,15 @@ pub fn page_blocks(partition: &Partition, demand: &Demand) -> Result<Bound, Boun
         citation: CITATION,
         proof: "docs/guarantees.md#storage",
     };
-    let mut bound = empty(Time::Constant, Time::Constant, demand)?;
+    let mut bound = empty(options.declares().times, demand)?;
     bound.outside_bytes = product(pages, Needs::of(&options).page_record as u128)?;
     bound.offer(&Load::new(&Geometry::UNIT, demand)?, candidate);
     Ok(bound)
 }
 
-fn empty(allocate: Time, free: Time, demand: &Demand) -> Result<Bound, BoundError> {
+fn empty(time: Times, demand: &Demand) -> Result<Bound, BoundError> {
     Ok(Bound {
-        time: Times {
-            allocate,
-            free,
-            resize: Time::Linear,
-            access: Time::Constant,
-        },
+        time,
         heap_bytes: None,
         outside_bytes: 0,
         used: None,
@@ -224,6 +225,7 @@ fn reached(options: &Options, demand: &Demand, record: usize) -> ([Reached; CLAS
     let mut found = [Reached {
         request: 0,
         blocks: 0,
+        bytes: 0,
     }; CLASSES];
     let mut count = 0;
     let mut below = 0u64;
@@ -241,6 +243,7 @@ fn reached(options: &Options, demand: &Demand, record: usize) -> ([Reached; CLAS
             found[count] = Reached {
                 request: request.into(),
                 blocks: (options.partition.page / block) as u128,
+                bytes: block as u128,
             };
             count += 1;
         }
@@ -388,8 +391,11 @@ mod tests {
         for kappa in 1..4 {
             for live in (10..160).step_by(7) {
                 for (a, b, c) in [(1, 5, 9), (2, 3, 10), (3, 7, 8)] {
-                    let classes = [(a, 8), (b, 4), (c, 2)]
-                        .map(|(request, blocks)| Reached { request, blocks });
+                    let classes = [(a, 8), (b, 4), (c, 2)].map(|(request, blocks)| Reached {
+                        request,
+                        blocks,
+                        bytes: 0,
+                    });
                     let true_one = exhaustive(&classes, live, kappa);
                     let bound = packed(&classes, live, kappa);
                     assert!(bound >= true_one, "{bound} < {true_one}");

@@ -5,10 +5,10 @@
 
 use super::{
     Bound, BoundError, BuddyChoice, ClassSearch, Coalescing, Demand, Geometry, HeapKind, Limits,
-    Order, Part, Splitting, Time,
+    Order, Part, Splitting,
 };
 use crate::description::{Description, GENERAL, IndexKind, LEVELS, OBJECTS};
-use crate::{Fit, Links, index, store};
+use crate::{Fit, index, store};
 
 impl HeapKind<'static> {
     /// The kind that the bounds know for an index with its limits.
@@ -33,7 +33,7 @@ impl HeapKind<'static> {
                 order,
                 depth_percent,
                 max_fit_percent,
-                // Links change no placement; for time see `walks_on_free`.
+                // Links change no placement; for time see `IndexKind::declares`.
                 links: _,
             } => {
                 let limits = Limits {
@@ -197,37 +197,8 @@ pub fn described_in(
         );
         bound.necessary_bytes = super::necessary(geometry, demand)?;
     }
-    if walks_on_free(description) {
-        bound.time.free = bound.time.free.max(Time::Holes);
-        bound.time.resize = bound.time.resize.max(Time::Holes.and_move());
-    }
-    let gathers = |pool: crate::description::General| matches!(pool.index, IndexKind::Lea { .. });
-    if description.general.iter().any(gathers) {
-        bound.time.allocate = bound.time.allocate.max(Time::HolesSquared);
-        bound.time.resize = bound.time.resize.max(Time::HolesSquared.and_move());
-    }
+    bound.time = description.declares().times;
     Ok(bound)
-}
-
-/// Whether a free walks a list that the kinds of the bounds do not tell of: what
-/// precedes a block in a list with single links is looked for when a merge takes
-/// the block out, and a dedicated list kept by address is walked when one enters.
-fn walks_on_free(description: &Description) -> bool {
-    let merges = |pool: crate::description::General| {
-        let single = matches!(
-            pool.index,
-            IndexKind::List {
-                links: Links::Single,
-                ..
-            }
-        );
-        single && pool.limits.coalesce_up_to != 0
-    };
-    description.general.iter().any(merges)
-        || description
-            .dedicated
-            .iter()
-            .any(|pool| pool.order == crate::Order::Address)
 }
 
 /// Object pools and general pools, each with the requests that are routed to it.

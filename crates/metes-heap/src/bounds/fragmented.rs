@@ -5,9 +5,7 @@
 //! most blocks that an object takes a byte.
 
 use super::demand::{Load, product};
-use super::{
-    Bound, BoundError, Candidate, Demand, Geometry, Standing, Text, Time, Times, necessary,
-};
+use super::{Bound, BoundError, Candidate, Demand, Geometry, Standing, Text, necessary};
 use crate::fragmented::options::MOST_BLOCKS;
 use crate::fragmented::{Options, Shape};
 
@@ -53,7 +51,7 @@ pub fn fragmented(options: &Options, demand: &Demand) -> Result<Bound, BoundErro
     let most = density(options, &unaligned);
     let blocks = product(load.live, most.blocks)? / most.bytes;
     let mut bound = Bound {
-        time: times(options.shape),
+        time: options.shape.declares().times,
         heap_bytes: None,
         outside_bytes: 0,
         used: None,
@@ -88,19 +86,6 @@ pub fn fragmented(options: &Options, demand: &Demand) -> Result<Bound, BoundErro
     };
     bound.offer(&load, candidate);
     Ok(bound)
-}
-
-/// Time of each operation.
-const fn times(shape: Shape) -> Times {
-    Times {
-        allocate: Time::Linear,
-        free: Time::Linear,
-        resize: Time::Linear,
-        access: match shape {
-            Shape::Chain => Time::Linear,
-            Shape::Tree => Time::Logarithmic,
-        },
-    }
 }
 
 /// The most blocks a byte of an object of l to n bytes: reached by one of the smallest sizes

@@ -2,6 +2,7 @@
 
 use super::any_fit::Ceiling;
 use super::{BoundError, Demand, Geometry};
+use crate::complexity::{Time, Times};
 use crate::index::fixed::SizeTable;
 
 /// Order of a free list.
@@ -293,6 +294,16 @@ impl HeapKind<'_> {
             });
         }
         self.ceiling()?;
+        if let HeapKind::Composite(parts) = self {
+            for part in *parts {
+                part.heap.times()?;
+            }
+        }
+        Ok(self.declared())
+    }
+
+    /// Time of each operation, of whatever the parameters say.
+    pub(crate) fn declared(&self) -> Times {
         let (allocate, free) = match *self {
             HeapKind::FirstFit { order, .. }
             | HeapKind::NextFit { order, .. }
@@ -322,99 +333,12 @@ impl HeapKind<'_> {
             HeapKind::Composite(parts) => {
                 let mut worst = (Time::Constant, Time::Constant);
                 for part in parts {
-                    let times = part.heap.times()?;
+                    let times = part.heap.declared();
                     worst = (worst.0.max(times.allocate), worst.1.max(times.free));
                 }
                 worst
             }
         };
-        let resize = match allocate.max(free) {
-            Time::Constant => Time::Moved,
-            other => other.and_move(),
-        };
-        Ok(Times {
-            allocate,
-            free,
-            resize,
-            access: Time::Constant,
-        })
-    }
-}
-
-/// Time of each operation of a heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    /// Allocate.
-    pub allocate: Time,
-    /// Free, merging included.
-    pub free: Time,
-    /// Resize, the copy of a moved block included.
-    pub resize: Time,
-    /// Reach a byte of a block.
-    pub access: Time,
-}
-
-/// A time bound, in increasing order of growth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Time {
-    /// A number of steps that depends on nothing.
-    Constant,
-    /// Logarithm of largest over smallest block.
-    Orders,
-    /// Words of the bitmap: slots / 64.
-    Words,
-    /// Logarithm of the bytes of the object.
-    Logarithmic,
-    /// Bytes of the object.
-    Linear,
-    /// Number of holes, at most live blocks + 1.
-    Holes,
-    /// Holes that enter sorted lists, each a walk over holes.
-    HolesSquared,
-    /// Bytes copied when the block must move, constant otherwise.
-    Moved,
-    /// Orders, and bytes copied.
-    OrdersMoved,
-    /// Words of the bitmap, and bytes copied.
-    WordsMoved,
-    /// Holes, and bytes copied.
-    HolesMoved,
-    /// Squared holes, and bytes copied.
-    HolesSquaredMoved,
-}
-
-impl Time {
-    pub(super) const fn and_move(self) -> Self {
-        match self {
-            Time::Orders => Time::OrdersMoved,
-            Time::Words => Time::WordsMoved,
-            Time::Holes => Time::HolesMoved,
-            Time::HolesSquared => Time::HolesSquaredMoved,
-            other => other,
-        }
-    }
-
-    /// The usual notation.
-    pub const fn notation(self) -> &'static str {
-        match self {
-            Time::Constant => "O(1)",
-            Time::Orders => "O(log(n/l))",
-            Time::Words => "O(slots/64)",
-            Time::Logarithmic => "O(log n)",
-            Time::Linear => "O(n)",
-            Time::Holes => "O(holes)",
-            Time::HolesSquared => "O(holes^2)",
-            Time::Moved => "O(1) in place, O(n) to move",
-            Time::OrdersMoved => "O(log(n/l)) in place, O(n) to move",
-            Time::WordsMoved => "O(slots/64 + n)",
-            Time::HolesMoved => "O(holes) in place, O(holes + n) to move",
-            Time::HolesSquaredMoved => "O(holes) in place, O(holes^2 + n) to move",
-        }
-    }
-}
-
-impl core::fmt::Display for Time {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.notation())
+        Times::contiguous(allocate, free)
     }
 }

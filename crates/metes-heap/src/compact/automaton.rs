@@ -31,6 +31,13 @@
 //! count in n, and stays so until n allows for it (`Class::unpin`); the pages of a class are
 //! thus at most ⌊h/π⌋ + κ + source pages without used page-blocks + pages with pins.
 
+mod inspect;
+mod pins;
+mod whole;
+
+pub use inspect::ClassState;
+pub(super) use pins::Unpinning;
+
 use super::bits;
 use super::table::{LISTS, List, NONE, Place, Supply, Table};
 
@@ -71,17 +78,6 @@ pub struct Move {
     pub from: Slot,
     /// The page-block that is entered.
     pub to: Slot,
-}
-
-/// What is to be done so that a page may lose its last pin.
-#[derive(Debug)]
-pub(super) enum Unpinning {
-    /// Nothing: the pin is gone.
-    Done,
-    /// This move into the page.
-    Moves(Move),
-    /// The moves under way that leave the page.
-    Waits,
 }
 
 /// One size class. As large as a power of two, so that finding one is a shift.
@@ -279,6 +275,7 @@ impl Class {
     }
 
     /// A page has become full by [`take_still`](Class::take_still).
+    #[inline(always)]
     pub(super) fn close_still(&mut self, table: &Table<'_>, number: u32) {
         table.page(number).place.set(Place::Apart);
         self.lists[Place::Open as usize].remove(table, number);
@@ -305,6 +302,7 @@ impl Class {
 
     /// A page was full before [`free_still`](Class::free_still), or is empty after it; whether
     /// it is empty, and out of the class.
+    #[inline(always)]
     pub(super) fn reopen_still(&mut self, table: &Table<'_>, number: u32) -> bool {
         let page = table.page(number);
         let listed = page.place.get() == Place::Open;
@@ -374,54 +372,6 @@ impl Class {
         (moved.to, Transition::Recalls)
     }
 
-    /// A used page-block is pinned. O(1).
-    pub(super) fn pin(&mut self, table: &Table<'_>, number: u32) {
-        let page = table.page(number);
-        page.pins.set(page.pins.get() + 1);
-        if page.pins.get() == 1 {
-            self.settle(table, number);
-        }
-    }
-
-    /// Takes a pin of a page back, unless it is the last one and the page would be one not-full
-    /// page too many: then says what is to be done before this is called again. O(1).
-    pub(super) fn unpin(
-        &mut self,
-        table: &Table<'_>,
-        number: u32,
-        give: impl FnOnce(u32),
-    ) -> Unpinning {
-        let page = table.page(number);
-        let (used, sources) = (u32::from(page.used.get()), u32::from(page.sources.get()));
-        let pins = page.pins.get();
-        let counts = used > 0 && used < self.blocks;
-        if pins > 1 || !counts || self.not_full < self.kappa {
-            page.pins.set(pins - 1);
-            if pins == 1 {
-                self.settle_or_give(table, number, give);
-            }
-            return Unpinning::Done;
-        }
-        if used + sources == self.blocks {
-            return Unpinning::Waits;
-        }
-        // The page is held until it is full or fewer are not full: n stays within κ.
-        let Some(from) = self.depart(table) else {
-            debug_assert!(false, "κ ≥ 1 pages are not full");
-            return Unpinning::Waits;
-        };
-        page.used.set(page.used.get() + 1);
-        let block = table.bits(number).take() as u32;
-        self.settle(table, number);
-        Unpinning::Moves(Move {
-            from,
-            to: Slot {
-                page: number,
-                block,
-            },
-        })
-    }
-
     /// Where a page of this class belongs now; `None` for back to the supply.
     #[inline(always)]
     fn belongs(&self, table: &Table<'_>, number: u32) -> Option<Place> {
@@ -483,75 +433,6 @@ impl Class {
         }
     }
 
-    /// The state of the automaton: h, n, and the bytes that only this state explains.
-    pub(super) fn state(&self, table: &Table<'_>) -> ClassState {
-        let (mut used, mut held, mut source_pages) = (0, 0, 0);
-        for (_, page) in table.pages() {
-            if page.class.get() == self.number && page.place.get() != Place::Unowned {
-                used += u32::from(page.used.get());
-                held += u32::from(page.pins.get() > 0);
-                source_pages += u32::from(page.used.get() == 0);
-            }
-        }
-        ClassState {
-            block: self.bytes as usize,
-            blocks: self.blocks,
-            used,
-            not_full: self.not_full,
-            pages: self.pages,
-            sources: self.sources,
-            held,
-            source_pages,
-        }
-    }
-
-    /// Verifies lists, counts and bitmaps, and that n is within κ. Linear in pages.
-    pub(super) fn check(&self, table: &Table<'_>) -> bool {
-        let mut counted = [0u32; LISTS];
-        let (mut sources, mut pages) = (0, 0);
-        for (number, page) in table.pages() {
-            if page.place.get() == Place::Unowned || page.class.get() != self.number {
-                continue;
-            }
-            let counts = table.bits(number).counts(self.blocks as usize);
-            let (taken, left) = (page.used.get(), page.sources.get());
-            let rest = (self.blocks as usize).checked_sub(usize::from(taken + left));
-            if counts != rest.map(|free| (free, usize::from(left)))
-                || self.belongs(table, number) != Some(page.place.get())
-            {
-                return false;
-            }
-            sources += u32::from(left);
-            pages += 1;
-            if let Some(count) = counted.get_mut(page.place.get() as usize) {
-                *count += 1;
-            }
-        }
-        let linked = [Place::Open, Place::Blocked, Place::Held]
-            .iter()
-            .all(|&place| self.length(table, place, pages) == Some(counted[place as usize]));
-        let not_full = counted[Place::Open as usize] + counted[Place::Blocked as usize];
-        linked
-            && not_full == self.not_full
-            && not_full <= self.kappa
-            && (sources, pages) == (self.sources, self.pages)
-    }
-
-    fn length(&self, table: &Table<'_>, place: Place, most: u32) -> Option<u32> {
-        let list = self.lists[place as usize];
-        let (mut number, mut before, mut count) = (list.first, NONE, 0);
-        while number != NONE {
-            let page = table.get(number)?;
-            if page.place.get() != place || page.previous.get() != before || count == most {
-                return None;
-            }
-            count += 1;
-            before = number;
-            number = page.next.get();
-        }
-        (list.last == before).then_some(count)
-    }
-
     /// Pages are taken from and given back to a supply that nothing else uses meanwhile.
     #[inline(always)]
     pub(super) fn free_into(
@@ -579,25 +460,4 @@ pub(super) fn of_mut(classes: &mut [Class], number: usize) -> &mut Class {
     debug_assert!(number < classes.len());
     // SAFETY: as for `of`.
     unsafe { classes.get_unchecked_mut(number) }
-}
-
-/// The state of a size class, as the slides write it, and what explains its pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClassState {
-    /// Bytes of a page-block, β.
-    pub block: usize,
-    /// Page-blocks of a page, π.
-    pub blocks: u32,
-    /// Used page-blocks, h.
-    pub used: u32,
-    /// Not-full pages, n.
-    pub not_full: u32,
-    /// Pages of the class.
-    pub pages: u32,
-    /// Page-blocks that are being left by moves.
-    pub sources: u32,
-    /// Pages with pinned page-blocks.
-    pub held: u32,
-    /// Pages in which nothing but sources is left.
-    pub source_pages: u32,
 }

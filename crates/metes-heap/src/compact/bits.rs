@@ -117,6 +117,23 @@ impl<'a> Bits<'a> {
         }
     }
 
+    /// The first occupied page-block becomes free. There is one, and none is leaving.
+    /// O(blocks / word).
+    pub(super) fn release_first(self) -> usize {
+        let mut index = 0;
+        loop {
+            let word = self.occupied_word(index);
+            let used = word.get();
+            debug_assert_eq!(self.leaving_word(index).get(), 0);
+            if used != 0 {
+                word.set(used & (used - 1));
+                self.summary().set(self.summary().get() | 1 << index);
+                return index * BITS + used.trailing_zeros() as usize;
+            }
+            index += 1;
+        }
+    }
+
     /// A page-block that was leaving stays used.
     #[inline(always)]
     pub(super) fn stay(self, block: usize) {

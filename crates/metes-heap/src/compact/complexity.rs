@@ -10,10 +10,11 @@
 use core::fmt;
 
 use super::options::{Kappa, Options};
+use crate::complexity::{Axis, Growth, Time};
 
-/// How a cost grows.
+/// What an operation costs, in these terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
+pub enum Cost {
     /// O(1)
     Constant,
     /// O(n): waiting for the other threads.
@@ -30,22 +31,42 @@ pub enum Growth {
     Increment,
 }
 
-impl Growth {
+impl Cost {
     /// The usual notation.
     pub const fn notation(self) -> &'static str {
         match self {
-            Growth::Constant => "O(1)",
-            Growth::Threads => "O(n)",
-            Growth::PageBlock => "O(β)",
-            Growth::ThreadsAndPageBlock => "O(n + β)",
-            Growth::ThreadsAndSteps => "O(n + β + ⌊β/ι⌋)",
-            Growth::Steps => "O(β + ⌊β/ι⌋)",
-            Growth::Increment => "O(min(β, ι))",
+            Cost::Constant => "O(1)",
+            Cost::Threads => "O(n)",
+            Cost::PageBlock => "O(β)",
+            Cost::ThreadsAndPageBlock => "O(n + β)",
+            Cost::ThreadsAndSteps => "O(n + β + ⌊β/ι⌋)",
+            Cost::Steps => "O(β + ⌊β/ι⌋)",
+            Cost::Increment => "O(min(β, ι))",
+        }
+    }
+
+    /// How fast it grows with the block (n bytes, of which β is at most a constant multiple),
+    /// for a number of threads and an increment that stay.
+    pub const fn in_block(self) -> Time {
+        match self {
+            Cost::Constant | Cost::Threads | Cost::Increment => Time::Constant,
+            Cost::PageBlock | Cost::ThreadsAndPageBlock | Cost::ThreadsAndSteps | Cost::Steps => {
+                Time::Linear
+            }
+        }
+    }
+
+    /// How fast it grows along an axis while all else stays.
+    pub const fn along(self, axis: Axis) -> Growth {
+        match (self, axis) {
+            (Cost::Increment, Axis::Increment) => Growth::Linear,
+            // More increments of fewer bytes: the steps fall as ι grows.
+            _ => self.in_block().along(axis),
         }
     }
 }
 
-impl fmt::Display for Growth {
+impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.notation())
     }
@@ -94,36 +115,36 @@ impl Configuration {
     }
 
     /// Time of malloc.
-    pub const fn malloc(self) -> Growth {
+    pub const fn malloc(self) -> Cost {
         match self.shared {
-            true => Growth::Threads,
-            false => Growth::Constant,
+            true => Cost::Threads,
+            false => Cost::Constant,
         }
     }
 
     /// Time of free.
-    pub const fn free(self) -> Growth {
+    pub const fn free(self) -> Cost {
         match (self.shared, self.compacting, self.incremental) {
-            (true, false, _) => Growth::Threads,
-            (false, false, _) => Growth::Constant,
-            (true, true, false) => Growth::ThreadsAndPageBlock,
-            (false, true, false) => Growth::PageBlock,
-            (true, true, true) => Growth::ThreadsAndSteps,
-            (false, true, true) => Growth::Steps,
+            (true, false, _) => Cost::Threads,
+            (false, false, _) => Cost::Constant,
+            (true, true, false) => Cost::ThreadsAndPageBlock,
+            (false, true, false) => Cost::PageBlock,
+            (true, true, true) => Cost::ThreadsAndSteps,
+            (false, true, true) => Cost::Steps,
         }
     }
 
     /// Time of a dereference.
-    pub const fn dereference(self) -> Growth {
-        Growth::Constant
+    pub const fn dereference(self) -> Cost {
+        Cost::Constant
     }
 
     /// The longest stretch that nobody can interrupt.
-    pub const fn latency(self) -> Growth {
+    pub const fn latency(self) -> Cost {
         match (self.compacting, self.incremental) {
-            (false, _) => Growth::Constant,
-            (true, false) => Growth::PageBlock,
-            (true, true) => Growth::Increment,
+            (false, _) => Cost::Constant,
+            (true, false) => Cost::PageBlock,
+            (true, true) => Cost::Increment,
         }
     }
 

@@ -12,10 +12,10 @@ use core::ptr::NonNull;
 
 use super::backing::RECORD;
 use super::handles::{BadHandle, Handle};
-use super::heap::{Refused, Resize};
 use super::layout::Cursor;
 use super::moving::unique_identities;
 use super::options::{Options, Unfit};
+use super::refusal::{Refused, Resize};
 use super::shared::{Granularity, SharedCompactFit, Sharing};
 use crate::heap::Corruption;
 use crate::lock::Lock;

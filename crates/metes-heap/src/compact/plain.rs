@@ -4,15 +4,20 @@
 //! what the slides call optimised, non-compacting compact-fit. malloc and free are O(1);
 //! size-class fragmentation is not bounded.
 //!
+//! [`ObjectPools`](crate::objects::ObjectPools) cut slabs of a composite heap by the same
+//! partition and decide the same, which a test compares; they are not used here, as what they
+//! need beside (requested sizes, pools of any size, slabs that come one at a time) makes an
+//! allocation and a free half as long again.
+//!
 //! Invariant: a used page-block is a block that the program holds; all records lie outside
 //! the pages, so a bad free is always detected and page-blocks may hold anything.
 
 use core::ptr::NonNull;
 
 use super::automaton::{Class, ClassState, Slot, of, of_mut};
-use super::heap::Refused;
 use super::layout::{Tables, class_by_size};
 use super::options::{GRANULE, Kappa, Options, Partition, Unfit};
+use super::refusal::Refused;
 use super::table::{Supply, Table};
 use crate::statistics::{Counters, Statistics};
 use crate::store::BadFree;
@@ -249,3 +254,6 @@ impl<const STATISTICS: bool> NonCompacting<STATISTICS> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

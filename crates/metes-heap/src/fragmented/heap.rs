@@ -31,36 +31,13 @@ impl core::fmt::Display for Refused {
 impl core::error::Error for Refused {}
 
 /// Why an object was not resized. It is as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resize {
-    /// The handle is bad.
-    Handle(BadHandle),
-    /// There are not enough blocks.
-    Refused(Refused),
-}
-
-impl From<BadHandle> for Resize {
-    fn from(bad: BadHandle) -> Self {
-        Resize::Handle(bad)
-    }
-}
+pub type Resize = crate::compact::Resize<Refused>;
 
 impl From<Refused> for Resize {
     fn from(refused: Refused) -> Self {
         Resize::Refused(refused)
     }
 }
-
-impl core::fmt::Display for Resize {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Resize::Handle(bad) => bad.fmt(f),
-            Resize::Refused(refused) => refused.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for Resize {}
 
 /// What is left of a range of an object.
 struct Pieces {

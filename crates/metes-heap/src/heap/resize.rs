@@ -46,15 +46,15 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             None => {
                 if S::VERIFIES {
                     self.verify_none_found()?;
-                    self.verify_give_back(block)?;
+                    self.verify_give_back(block, self.store.verified_header(block))?;
                 }
                 match self.find(size, align, source) {
                     Some(new) => {
                         self.store.copy(place, new, requested.min(size));
                         // The search may have come upon what is overwritten: then the
                         // old block is lost, which the fault tells.
-                        if !S::VERIFIES || self.verify_give_back(block).is_ok() {
-                            self.give_back(block);
+                        if !S::VERIFIES || self.verify_again(place).is_ok() {
+                            self.give_back(block, self.store.verified_header(block));
                         }
                         Some(new)
                     }
@@ -91,7 +91,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             if !other.free() || room + other.size < need || room + other.size > limit {
                 return None;
             }
-            if S::VERIFIES && !self.neighbour_is_sound(after) {
+            if S::VERIFIES && !self.neighbour_is_sound(after, other) {
                 return None;
             }
             self.index.remove(&mut self.store, after, other.size);

@@ -51,10 +51,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         !S::VERIFIES || self.index.insert_is_sound(&self.store, size)
     }
 
-    /// Verifies what `give_back` of a used block follows.
+    /// Verifies what `give_back` of a used block, just resolved, follows.
     #[inline(always)]
-    pub(super) fn verify_give_back(&self, block: S::Block) -> Result<(), BadFree> {
-        let header = self.store.header(block);
+    pub(super) fn verify_give_back(&self, block: S::Block, header: Header) -> Result<(), BadFree> {
         let sound = self.index.retain_is_sound(&self.store, header.size)
             && self.release_is_sound(block, header);
         if sound {
@@ -64,13 +63,27 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Err(BadFree::Overwritten(what))
     }
 
-    /// Whether a free block may be taken out of the index and merged.
-    #[inline(always)]
-    pub(super) fn neighbour_is_sound(&self, block: S::Block) -> bool {
-        self.store.free_is_sound(block) && self.index.remove_is_sound(&self.store, block)
+    /// The same of a used block around which the heap has changed since.
+    pub(super) fn verify_again(&self, place: S::Place) -> Result<(), BadFree> {
+        let used = self.store.resolve_used(place)?;
+        self.verify_give_back(used.block, used.header)
     }
 
-    /// Whether `release` follows sound records.
+    /// Whether `release` of a block that the index kept aside follows sound records.
+    pub(super) fn kept_is_sound(&self, block: S::Block, header: Header) -> bool {
+        self.store.surroundings_are_sound(block) && self.release_is_sound(block, header)
+    }
+
+    /// Whether a free block, with a header that was verified, may be taken out of the
+    /// index and merged.
+    #[inline(always)]
+    pub(super) fn neighbour_is_sound(&self, block: S::Block, header: Header) -> bool {
+        self.store.free_end_is_sound(block, header)
+            && self.index.remove_is_sound(&self.store, block)
+    }
+
+    /// Whether `release` follows sound records. What the headers around the block say of it
+    /// is sound: it was resolved, or they were just written.
     #[inline(always)]
     pub(super) fn release_is_sound(&self, block: S::Block, header: Header) -> bool {
         if self.index.halves() {
@@ -79,24 +92,25 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         let limit = self.index.limits().coalesce_up_to;
         let mut size = header.size;
         if header.previous_free() {
-            let before = self.store.before(block);
-            let other = self.store.header(before);
+            let before = self.store.verified_before(block);
+            let other = self.store.verified_header(before);
             if size + other.size <= limit {
-                if !self.neighbour_is_sound(before) {
+                // It was found by its own end.
+                if !self.index.remove_is_sound(&self.store, before) {
                     return false;
                 }
                 size += other.size;
             }
         }
         let after = self.store.after(block, header.size);
-        let other = self.store.header(after);
+        let other = self.store.verified_header(after);
         if other.free() && size + other.size <= limit {
-            if !self.neighbour_is_sound(after) {
+            if !self.neighbour_is_sound(after, other) {
                 return false;
             }
             size += other.size;
         }
-        !self.found_fault() && self.index.insert_is_sound(&self.store, size)
+        self.index.insert_is_sound(&self.store, size)
     }
 
     fn release_buddy_is_sound(&self, block: S::Block, header: Header) -> bool {
@@ -117,7 +131,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             if !other.free() || other.size != size {
                 break;
             }
-            if !self.neighbour_is_sound(buddy) {
+            if !self.neighbour_is_sound(buddy, other) {
                 return false;
             }
             if second_half {
@@ -136,11 +150,14 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if !S::VERIFIES || self.base.is_none() {
             return true;
         }
-        let end = self.store.sentinel();
-        if self.store.header(end).previous_free() {
-            let last = self.store.before(end);
-            return self.neighbour_is_sound(last);
+        if !self.store.end_is_sound() {
+            return false;
         }
-        !self.found_fault()
+        let end = self.store.sentinel();
+        if !self.store.verified_header(end).previous_free() {
+            return true;
+        }
+        let last = self.store.verified_before(end);
+        self.neighbour_is_sound(last, self.store.verified_header(last))
     }
 }

@@ -11,7 +11,7 @@
 //! empty, and bit `w` of the top word exactly when word `w` is not zero. With one
 //! class a power of two (`l` = 0) the top word stands alone.
 
-use super::{Index, Limits, first_is_sound, step_is_sound, take_is_sound, unlink, walk_list};
+use super::{Index, Limits, step_is_sound, take_is_sound, unlink, walk_list};
 use crate::store::{Geometry, Store};
 
 /// Words of the bitmap, one a power of two, as many as the top word has bits.
@@ -262,7 +262,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         let class = self.class(store, size);
         let head = store.head(class);
-        let next = store.next(head);
+        let next = store.verified_next(head);
         store.set_next(block, next);
         store.set_previous(block, head);
         store.set_previous(next, block);
@@ -316,17 +316,14 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         }
         let class = self.first_above(store, class_below(granules, log2))?;
         let head = store.head(class);
-        let block = store.next(head);
-        if !first_is_sound(store, head, block) {
-            return None;
-        }
-        let next = store.next(block);
+        let block = store.sound_first(head)?;
+        let next = store.verified_next(block);
         store.set_next(head, next);
         store.set_previous(next, head);
         if next == head {
             self.clear(store, class);
         }
-        Some((block, store.header(block).size))
+        Some((block, store.verified_header(block).size))
     }
 
     #[inline(always)]

@@ -185,10 +185,7 @@ pub(crate) fn take_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
 /// The same of the first block behind a head.
 #[inline(always)]
 pub(crate) fn first_is_sound<S: Store>(store: &S, head: S::Block, block: S::Block) -> bool {
-    !S::VERIFIES
-        || (store.forward_is_sound(head)
-            && store.forward_is_sound(block)
-            && store.free_is_sound(block))
+    !S::VERIFIES || store.sound_first(head) == Some(block)
 }
 
 /// Whether a search without a limit of its own may go on from a block of a list: what
@@ -221,10 +218,11 @@ pub(crate) fn whole_list_is_sound<S: Store>(store: &S, number: usize) -> bool {
     }
 }
 
-/// Links `block` directly behind `before`, which may be a head.
+/// Links `block` directly behind `before`, which may be a head, and whose forward link
+/// was verified.
 #[inline(always)]
 pub(crate) fn link_after<S: Store>(store: &mut S, before: S::Block, block: S::Block) {
-    let next = store.next(before);
+    let next = store.verified_next(before);
     store.set_next(block, next);
     store.set_previous(block, before);
     // `next` may be the head, whose links take the write: no branch is needed.
@@ -232,11 +230,11 @@ pub(crate) fn link_after<S: Store>(store: &mut S, before: S::Block, block: S::Bl
     store.set_next(before, block);
 }
 
-/// Unlinks a block; returns what came before and after it.
+/// Unlinks a block whose links were verified; returns what came before and after it.
 #[inline(always)]
 pub(crate) fn unlink<S: Store>(store: &mut S, block: S::Block) -> (S::Block, S::Block) {
-    let next = store.next(block);
-    let before = store.previous(block);
+    let next = store.verified_next(block);
+    let before = store.verified_previous(block);
     store.set_previous(next, before);
     store.set_next(before, next);
     (before, next)

@@ -224,15 +224,21 @@ impl<S: Store> Store for Counted<S> {
     }
 
     #[inline(always)]
+    fn usable(&self, block: S::Block) -> usize {
+        self.read(1);
+        self.store.usable(block)
+    }
+
+    #[inline(always)]
     fn resolve(&self, place: S::Place) -> Result<S::Block, BadFree> {
         self.read(self.step());
         self.store.resolve(place)
     }
 
     #[inline(always)]
-    fn vacate(&mut self, block: S::Block) {
+    fn vacate(&mut self, block: S::Block) -> S::Block {
         self.write(self.step());
-        self.store.vacate(block);
+        self.store.vacate(block)
     }
 
     fn place_offset(&self, place: S::Place) -> usize {
@@ -280,6 +286,31 @@ impl<S: Store> Store for Counted<S> {
     #[inline(always)]
     fn backward_is_sound(&self, block: S::Block) -> bool {
         self.store.backward_is_sound(block)
+    }
+
+    fn end_is_sound(&self) -> bool {
+        self.store.end_is_sound()
+    }
+
+    #[inline(always)]
+    fn free_end_is_sound(&self, block: S::Block, header: Header) -> bool {
+        self.store.free_end_is_sound(block, header)
+    }
+
+    #[inline(always)]
+    fn list_is_sound(&self, block: S::Block) -> bool {
+        self.store.list_is_sound(block)
+    }
+
+    #[inline(always)]
+    fn sound_first(&self, head: S::Block) -> Option<S::Block> {
+        self.read(1);
+        self.store.sound_first(head)
+    }
+
+    #[inline(always)]
+    fn surroundings_are_sound(&self, block: S::Block) -> bool {
+        self.store.surroundings_are_sound(block)
     }
 
     fn outside_bytes(&self) -> usize {

@@ -10,11 +10,12 @@
 //!
 //! With words of 64 bits the header is one word and no block takes a byte more than
 //! with `Tagged`: flags (3 bits), size (36), slack (4) and, above them, 24 bits of
-//! check. With words of 32 bits the check is a second word, of 32 bits. The check is
-//! `body · k₁ + address · k₂` in 64 bits, of which the highest bits are kept, with two
-//! odd keys that depend on the heap's secret: multiply-shift hashing (Dietzfelbinger
-//! et al., J. Algorithms 25, 1997), under which two given (body, address) collide with
-//! probability at most 2⁻²³ (2⁻³¹ with words of 32 bits).
+//! check, chosen so that `word · k₁ + address · k₂` in 64 bits begins with 24 zeros: a
+//! reader needs no more than that sum. With words of 32 bits the check is a second word,
+//! the highest 32 bits of the sum. The two odd keys depend on the heap's secret:
+//! multiply-shift hashing (Dietzfelbinger et al., J. Algorithms 25, 1997), under which
+//! two given (body, address) collide with probability at most 2⁻²³ (2⁻³¹ with words of
+//! 32 bits).
 //!
 //! The bytes between the requested end of a block and its real end hold a *guard*,
 //! up to a word of them, none zero, that depends on the address and the keys.
@@ -23,20 +24,23 @@
 //! of the block behind it, its guard, the footer and header of a free block in front,
 //! and the links of every free block that an operation takes out or inserts next to,
 //! in both directions (*safe unlinking*). Links and footers are read as addresses and
-//! made pointers again only if they lie in a region of this heap.
+//! made pointers again only if they lie in a region of this heap. What an operation has
+//! verified it then reads as it is (the functions `verified_…` of a store): nothing else
+//! runs in between.
 //!
 //! Invariants:
 //! - no word is written or read behind an address that does not lie in a region;
-//! - the header word of every block not in use says so, that of a merged block as
-//!   well, so that a second free of it is seen.
+//! - the header word of every block not in use says so, that of a merged block is no
+//!   header any more, so that a second free of it is seen.
 
 use core::cell::Cell;
-use core::ptr::{self, NonNull};
+use core::ptr;
 
+mod blocks;
 mod verify;
 
-use super::tagged::{Memory, TaggedBlock};
-use super::{BadFree, Geometry, Header, Laid, Overwritten, Plan, RegionError, Store};
+use super::tagged::TaggedBlock;
+use super::{BadFree, Geometry, Header, Overwritten, Used};
 
 const WORD: usize = size_of::<usize>();
 const GEOMETRY: Geometry = Geometry::hardened(WORD);
@@ -57,7 +61,9 @@ const BODY: usize = usize::MAX >> (usize::BITS - SIZE_BITS - SLACK_BITS);
 const SLACK_ELSEWHERE: usize = (1 << SLACK_BITS) - 1;
 /// Larger blocks would run into the slack bits.
 const LARGEST: usize = (1 << SIZE_BITS) - 1;
-/// Bits of the product that are no check.
+/// log2 of the granule.
+const GRANULE_LOG2: u32 = GEOMETRY.granule.trailing_zeros();
+/// Bits of the sum that are no check.
 const UNKEPT: u32 = if ONE_WORD { SIZE_BITS + SLACK_BITS } else { 32 };
 /// Every byte of a guard differs from zero, which ends strings.
 const NO_ZERO: usize = usize::MAX / 255;
@@ -74,17 +80,15 @@ const _: () = assert!(
 );
 const _: () = assert!(SLACK_ELSEWHERE > WORD, "a guard lies in front of that word");
 
-/// A region: where offsets count from, its first block and its sentinel.
+/// A region: its first block and its sentinel.
 #[derive(Clone, Copy, Debug)]
 struct Region {
-    start: *mut u8,
     first: *mut u8,
     sentinel: *mut u8,
 }
 
 impl Region {
     const NONE: Region = Region {
-        start: ptr::null_mut(),
         first: ptr::null_mut(),
         sentinel: ptr::null_mut(),
     };
@@ -92,9 +96,7 @@ impl Region {
     /// Whether a block of this region can begin at the address.
     #[inline(always)]
     fn holds(&self, address: usize) -> bool {
-        let first = self.first.addr();
-        let offset = address.wrapping_sub(first);
-        offset < self.sentinel.addr() - first && offset & (GEOMETRY.granule - 1) == 0
+        granules_from(self.first, address) < granules_from(self.first, self.sentinel.addr())
     }
 
     /// The pointer to an address of this region.
@@ -103,6 +105,23 @@ impl Region {
         self.first
             .wrapping_add(address.wrapping_sub(self.first.addr()))
     }
+}
+
+/// What a link names: a block of a region, or a head.
+#[derive(Clone, Copy)]
+struct Linked<'a> {
+    block: TaggedBlock,
+    region: &'a Region,
+    is_head: bool,
+}
+
+/// Granules from one address to another; more than there can be where the distance is
+/// no multiple of the granule or negative.
+#[inline(always)]
+fn granules_from(start: *mut u8, address: usize) -> usize {
+    address
+        .wrapping_sub(start.addr())
+        .rotate_right(GRANULE_LOG2)
 }
 
 /// Boundary tags with a keyed check. Requested sizes are always kept.
@@ -115,9 +134,16 @@ pub struct Hardened {
     /// Pseudo-block of head 0.
     head: *mut u8,
     heads: usize,
+    /// Granules from there to the sentinel of the first region: heads lie a granule apart,
+    /// and a whole number of granules before the first block.
+    linkable: usize,
+    /// Those behind the first block.
+    granules: usize,
     align: usize,
     footprint: usize,
     keys: [u64; 2],
+    /// What the first key has to be multiplied with to give -1.
+    inverse: u64,
     fault: Cell<Option<Overwritten>>,
 }
 
@@ -143,6 +169,17 @@ const fn key(secret: u64, step: u64) -> u64 {
     (word ^ (word >> 31)) | 1
 }
 
+/// -1 / `odd` mod 2⁶⁴ (Newton: every step doubles the bits that are right).
+const fn negative_inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    let mut step = 0;
+    while step < 5 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        step += 1;
+    }
+    inverse.wrapping_neg()
+}
+
 impl Hardened {
     /// A store without a region. `secret` should be random and another for every
     /// heap: who knows it can forge records.
@@ -152,9 +189,12 @@ impl Hardened {
             count: 0,
             head: ptr::null_mut(),
             heads: 0,
+            linkable: 0,
+            granules: 0,
             align: 0,
             footprint: 0,
             keys: [key(secret, 1), key(secret, 2)],
+            inverse: negative_inverse(key(secret, 1)),
             fault: Cell::new(None),
         }
     }
@@ -163,8 +203,18 @@ impl Hardened {
     pub fn contains(&self, address: *const u8) -> bool {
         self.regions[..self.count].iter().any(|region| {
             let end = region.sentinel.addr() + GEOMETRY.sentinel;
-            (region.start.addr()..end).contains(&address.addr())
+            (self.start_of(region).addr()..end).contains(&address.addr())
         })
+    }
+
+    /// Where offsets in a region count from.
+    fn start_of(&self, region: &Region) -> *mut u8 {
+        let heads = match ptr::eq(region, &self.regions[0]) {
+            true => self.heads,
+            false => 0,
+        };
+        let control = GEOMETRY.first_block(heads, self.align);
+        region.first.wrapping_sub(control)
     }
 
     #[inline(always)]
@@ -181,28 +231,37 @@ impl Hardened {
         // initialised; with two words, the second lies in the smallest block and in
         // the sentinel.
         let word = unsafe { *block.word(0) };
-        let body = word & BODY;
-        let check = self.mix(body, block.address());
+        let sum = self.mix(word, block.address());
         let right = if ONE_WORD {
-            (word as u64 ^ check) >> UNKEPT == 0
+            sum >> UNKEPT == 0
         } else {
             // SAFETY: as above.
-            word == body && unsafe { *block.word(1) } == (check >> UNKEPT) as usize
+            word & BODY == word && unsafe { *block.word(1) } == (sum >> UNKEPT) as usize
         };
-        right.then_some(body)
+        right.then_some(word & BODY)
+    }
+
+    /// The same of a block whose header was verified.
+    #[inline(always)]
+    fn read_verified(&self, block: TaggedBlock) -> usize {
+        debug_assert!(self.read(block).is_some(), "verified");
+        // SAFETY: as in `read`.
+        unsafe { *block.word(0) & BODY }
     }
 
     /// Writes the header of a block with its check.
     #[inline(always)]
     fn write(&mut self, block: TaggedBlock, body: usize) {
-        let check = self.mix(body, block.address());
+        let check = self.mix(body, block.address()) >> UNKEPT;
         // SAFETY: as in `read`; the words belong to the record of the block.
         unsafe {
             if ONE_WORD {
-                *block.word(0) = body | (check >> UNKEPT << UNKEPT) as usize;
+                // The sum of the whole word is greater by `(x << UNKEPT) · k₁` for a
+                // check x: by -check, so that the highest bits are zero.
+                *block.word(0) = body | (check.wrapping_mul(self.inverse) << UNKEPT) as usize;
             } else {
                 *block.word(0) = body;
-                *block.word(1) = (check >> UNKEPT) as usize;
+                *block.word(1) = check as usize;
             }
         }
     }
@@ -224,7 +283,7 @@ impl Hardened {
     #[inline(always)]
     fn block_at(&self, address: usize) -> Option<(TaggedBlock, &Region)> {
         let first = &self.regions[0];
-        if first.holds(address) {
+        if granules_from(first.first, address) < self.granules {
             return Some((TaggedBlock(first.pointer(address)), first));
         }
         self.block_elsewhere(address)
@@ -237,20 +296,38 @@ impl Hardened {
         Some((TaggedBlock(region.pointer(address)), region))
     }
 
-    /// The block or head that a link names.
+    /// The block or head that a link names. (The pad between heads and first block is
+    /// neither, and passes here: what lies there has no header that passes its check.)
     #[inline(always)]
-    fn linked(&self, address: usize) -> Option<TaggedBlock> {
-        if let Some((block, _)) = self.block_at(address) {
-            return Some(block);
+    fn linked(&self, address: usize) -> Option<Linked<'_>> {
+        let position = granules_from(self.head, address);
+        let region = &self.regions[0];
+        if position < self.linkable {
+            return Some(Linked {
+                block: TaggedBlock(region.pointer(address)),
+                region,
+                is_head: position < self.heads,
+            });
         }
-        let offset = address.wrapping_sub(self.head.addr());
-        let is_head = offset < self.heads * 2 * WORD && offset.is_multiple_of(2 * WORD);
-        is_head.then(|| TaggedBlock(self.head.wrapping_add(offset)))
+        let (block, region) = self.block_elsewhere(address)?;
+        Some(Linked {
+            block,
+            region,
+            is_head: false,
+        })
+    }
+
+    /// The block or head at an address that an operation has verified to be one.
+    #[inline(always)]
+    fn verified(&self, address: usize) -> TaggedBlock {
+        debug_assert!(self.linked(address).is_some(), "verified");
+        // The memory of every region was exposed when it was laid.
+        TaggedBlock(ptr::with_exposed_provenance_mut(address))
     }
 
     #[inline(always)]
     fn is_head(&self, block: TaggedBlock) -> bool {
-        block.address().wrapping_sub(self.head.addr()) < self.heads * 2 * WORD
+        granules_from(self.head, block.address()) < self.heads
     }
 
     #[inline(always)]
@@ -258,292 +335,9 @@ impl Hardened {
         block.0.wrapping_add(GEOMETRY.header)
     }
 
+    /// The last word in front of what follows a block.
     #[inline(always)]
     fn last_word(block: TaggedBlock, size: usize) -> *mut usize {
-        block.word(size / WORD - 1)
-    }
-}
-
-impl super::sealed::Sealed for Hardened {}
-
-impl Store for Hardened {
-    type Block = TaggedBlock;
-    type Place = NonNull<u8>;
-    type Region = Memory;
-    const STATISTICS: bool = true;
-    const VERIFIES: bool = true;
-
-    #[inline(always)]
-    fn geometry(&self) -> Geometry {
-        GEOMETRY
-    }
-
-    fn lay(&mut self, region: Memory, plan: Plan) -> Result<Laid<TaggedBlock>, RegionError> {
-        if self.count == REGIONS {
-            return Err(RegionError::OutOfRecords);
-        }
-        let heads = if self.count == 0 { plan.heads } else { 0 };
-        let plan = Plan { heads, ..plan };
-        let raw = region.start().as_ptr();
-        let skip = raw.align_offset(plan.align);
-        let needed = skip + GEOMETRY.control(plan) + GEOMETRY.minimum;
-        if region.bytes() < needed {
-            return Err(RegionError::TooSmall(needed - region.bytes()));
-        }
-        if region.bytes() > LARGEST {
-            return Err(RegionError::SpanExceeded);
-        }
-        let start = raw.wrapping_add(skip);
-        let first = start.wrapping_add(GEOMETRY.first_block(heads, plan.align));
-        let room = region.bytes() - skip - GEOMETRY.control(plan);
-        let size = room & !(plan.unit - 1);
-        let sentinel = first.wrapping_add(size);
-        self.regions[self.count] = Region {
-            start,
-            first,
-            sentinel,
-        };
-        if self.count == 0 {
-            self.heads = heads;
-            self.align = plan.align;
-            // A pseudo-block has its links where a block has them.
-            self.head = start.wrapping_add(GEOMETRY.prologue - NEXT * WORD);
-            for number in 0..heads {
-                let head = self.head(number);
-                self.set_next(head, head);
-                self.set_previous(head, head);
-            }
-        }
-        self.count += 1;
-        self.footprint += sentinel.addr() + GEOMETRY.sentinel - raw.addr();
-        self.write(TaggedBlock(sentinel), 0);
-        Ok(Laid {
-            block: TaggedBlock(first),
-            size,
-        })
-    }
-
-    unsafe fn extend(&mut self, bytes: usize) -> Option<TaggedBlock> {
-        let last = self.count.checked_sub(1)?;
-        let Region {
-            start, sentinel, ..
-        } = self.regions[last];
-        let end = sentinel.addr() + GEOMETRY.sentinel - start.addr();
-        if bytes == 0 || end + bytes > LARGEST {
-            return None;
-        }
-        let room = TaggedBlock(sentinel);
-        let Some(body) = self.read(room) else {
-            self.note(Overwritten::Header);
-            return None;
-        };
-        self.regions[last].sentinel = sentinel.wrapping_add(bytes);
-        self.write(TaggedBlock(sentinel.wrapping_add(bytes)), 0);
-        self.write(room, bytes | body & Header::FLAGS);
-        self.footprint += bytes;
-        Some(room)
-    }
-
-    fn footprint(&self) -> usize {
-        self.footprint
-    }
-
-    fn offset(&self, block: TaggedBlock) -> usize {
-        let found = self.block_at(block.address());
-        let region = found.map_or(&self.regions[0], |(_, region)| region);
-        block.address().wrapping_sub(region.start.addr())
-    }
-
-    #[inline(always)]
-    fn precedes(&self, first: TaggedBlock, second: TaggedBlock) -> bool {
-        first.0 < second.0
-    }
-
-    #[inline(always)]
-    fn distance(&self, first: TaggedBlock, second: TaggedBlock) -> usize {
-        second.address() - first.address()
-    }
-
-    fn sentinel(&self) -> TaggedBlock {
-        debug_assert!(self.count > 0);
-        TaggedBlock(self.regions[self.count.saturating_sub(1)].sentinel)
-    }
-
-    fn first(&self, number: usize) -> Option<TaggedBlock> {
-        let region = self.regions[..self.count].get(number)?;
-        Some(TaggedBlock(region.first))
-    }
-
-    #[inline(always)]
-    fn head(&self, number: usize) -> TaggedBlock {
-        TaggedBlock(self.head.wrapping_add(number * 2 * WORD))
-    }
-
-    #[inline(always)]
-    fn head_number(&self, head: TaggedBlock) -> usize {
-        (head.address() - self.head.addr()) / (2 * WORD)
-    }
-
-    #[inline(always)]
-    fn header(&self, block: TaggedBlock) -> Header {
-        match self.read(block) {
-            Some(body) => Header::new(Self::size_of(body), body & Header::FLAGS),
-            None => {
-                self.note(Overwritten::Header);
-                NO_HEADER
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn set_header(&mut self, block: TaggedBlock, header: Header) {
-        self.write(block, header.size | header.flags());
-    }
-
-    #[inline(always)]
-    fn mark_previous_free(&mut self, block: TaggedBlock) {
-        match self.read(block) {
-            Some(body) => self.write(block, body | Header::PREVIOUS_FREE),
-            None => self.note(Overwritten::Header),
-        }
-    }
-
-    #[inline(always)]
-    fn clear_previous_free(&mut self, block: TaggedBlock) {
-        match self.read(block) {
-            Some(body) => self.write(block, body & !Header::PREVIOUS_FREE),
-            None => self.note(Overwritten::Header),
-        }
-    }
-
-    #[inline(always)]
-    fn set_footer(&mut self, block: TaggedBlock, size: usize) {
-        // SAFETY: the last word of a free block lies inside it and belongs to
-        // nobody else while it is free.
-        unsafe { *Self::last_word(block, size) = block.address() };
-    }
-
-    #[inline(always)]
-    fn after(&self, block: TaggedBlock, size: usize) -> TaggedBlock {
-        TaggedBlock(block.0.wrapping_add(size))
-    }
-
-    #[inline(always)]
-    fn before(&self, block: TaggedBlock) -> TaggedBlock {
-        // SAFETY: the word in front of a header lies in the region: it is the
-        // last word of a block or belongs to the control structure.
-        let address = unsafe { *block.0.wrapping_sub(WORD).cast::<usize>() };
-        match self.block_at(address) {
-            Some((before, _)) => before,
-            None => {
-                self.note(Overwritten::Free);
-                block
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn next(&self, block: TaggedBlock) -> TaggedBlock {
-        self.follow(block, NEXT)
-    }
-
-    #[inline(always)]
-    fn set_next(&mut self, block: TaggedBlock, next: TaggedBlock) {
-        // SAFETY: the link words of a free block and of a head are the store's.
-        unsafe { *block.word(NEXT) = next.address() };
-    }
-
-    #[inline(always)]
-    fn previous(&self, block: TaggedBlock) -> TaggedBlock {
-        self.follow(block, PREVIOUS)
-    }
-
-    #[inline(always)]
-    fn set_previous(&mut self, block: TaggedBlock, previous: TaggedBlock) {
-        // SAFETY: as `set_next`.
-        unsafe { *block.word(PREVIOUS) = previous.address() };
-    }
-
-    #[inline(always)]
-    fn carve(&mut self, block: TaggedBlock, size: usize) -> Option<TaggedBlock> {
-        Some(TaggedBlock(block.0.wrapping_add(size)))
-    }
-
-    #[inline(always)]
-    fn join(&mut self, _first: TaggedBlock, second: TaggedBlock) {
-        // Whoever frees it again is told that it is not in use.
-        self.write(second, Header::FREE);
-    }
-
-    #[inline(always)]
-    fn occupy(&mut self, block: TaggedBlock, header: Header, requested: usize) -> NonNull<u8> {
-        let slack = header.size - GEOMETRY.header - requested;
-        let kept = slack.min(SLACK_ELSEWHERE);
-        self.write(block, header.size | header.flags() | kept << SIZE_BITS);
-        self.set_guard(block, header.size, requested);
-        // SAFETY: the payload address of a block inside a region is never null.
-        unsafe { NonNull::new_unchecked(Self::payload(block)) }
-    }
-
-    #[inline(always)]
-    fn requested(&self, block: TaggedBlock) -> usize {
-        match self.read(block) {
-            Some(body) => self.requested_of(block, body).unwrap_or(0),
-            None => 0,
-        }
-    }
-
-    #[inline(always)]
-    fn resolve(&self, place: NonNull<u8>) -> Result<TaggedBlock, BadFree> {
-        self.verify_used(place)
-    }
-
-    #[inline(always)]
-    fn vacate(&mut self, _block: TaggedBlock) {}
-
-    fn place_offset(&self, place: NonNull<u8>) -> usize {
-        let record = place.as_ptr().wrapping_sub(GEOMETRY.header);
-        self.offset(TaggedBlock(record)) + GEOMETRY.header
-    }
-
-    #[inline(always)]
-    fn misalignment(&self, block: TaggedBlock, align: usize) -> usize {
-        Self::payload(block).addr().wrapping_neg() & (align - 1)
-    }
-
-    fn copy(&mut self, from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
-        // SAFETY: both are payloads of distinct used blocks of this heap with
-        // at least `bytes` of capacity (the caller, `Heap::resize`, took the minimum).
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), bytes) };
-    }
-
-    fn zero(&mut self, place: NonNull<u8>, bytes: usize) {
-        // SAFETY: the payload of a used block with at least `bytes` of capacity.
-        unsafe { ptr::write_bytes(place.as_ptr(), 0, bytes) };
-    }
-
-    #[inline(always)]
-    fn fault(&self) -> Option<Overwritten> {
-        self.fault.get()
-    }
-
-    #[inline(always)]
-    fn forget_fault(&self) {
-        self.fault.set(None);
-    }
-
-    #[inline(always)]
-    fn free_is_sound(&self, block: TaggedBlock) -> bool {
-        self.verify_free(block)
-    }
-
-    #[inline(always)]
-    fn forward_is_sound(&self, block: TaggedBlock) -> bool {
-        self.leads_back(block, NEXT)
-    }
-
-    #[inline(always)]
-    fn backward_is_sound(&self, block: TaggedBlock) -> bool {
-        self.leads_back(block, PREVIOUS)
+        block.0.wrapping_add(size - WORD).cast()
     }
 }

@@ -170,6 +170,17 @@ impl Header {
     }
 }
 
+/// A block that the program holds, with what an operation on it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Used<B> {
+    /// The block.
+    pub block: B,
+    /// Its header.
+    pub header: Header,
+    /// Bytes requested (its capacity where they are not kept).
+    pub requested: usize,
+}
+
 /// Sizes and offsets, in bytes, that decide where blocks can lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
@@ -385,13 +396,31 @@ pub trait Store: sealed::Sealed {
     }
     /// Requested bytes of a used block (its capacity where they are not kept).
     fn requested(&self, block: Self::Block) -> usize;
+    /// Bytes of a used block that hold no record: at least those requested.
+    #[inline(always)]
+    fn usable(&self, block: Self::Block) -> usize {
+        self.header(block).size - self.geometry().header
+    }
     /// The used block at a place.
     ///
     /// # Errors
     /// [`BadFree`] where the store can tell that there is none.
     fn resolve(&self, place: Self::Place) -> Result<Self::Block, BadFree>;
-    /// Takes the place back: from now on it does not resolve.
-    fn vacate(&mut self, block: Self::Block);
+    /// The same with the block's header and requested bytes.
+    ///
+    /// # Errors
+    /// As [`resolve`](Store::resolve).
+    #[inline(always)]
+    fn resolve_used(&self, place: Self::Place) -> Result<Used<Self::Block>, BadFree> {
+        let block = self.resolve(place)?;
+        Ok(Used {
+            block,
+            header: self.header(block),
+            requested: self.requested(block),
+        })
+    }
+    /// Takes the place back: from now on it does not resolve. What the block is from now on.
+    fn vacate(&mut self, block: Self::Block) -> Self::Block;
     /// Offset of the place inside its region.
     fn place_offset(&self, place: Self::Place) -> usize;
     /// Bytes by which the first payload byte of `block` misses the next multiple of `align`.
@@ -417,11 +446,58 @@ pub trait Store: sealed::Sealed {
     #[inline(always)]
     fn forget_fault(&self) {}
 
+    /// The header of a block that this operation has verified.
+    #[inline(always)]
+    fn verified_header(&self, block: Self::Block) -> Header {
+        self.header(block)
+    }
+
+    /// The free block before one, where this operation has verified that it is.
+    #[inline(always)]
+    fn verified_before(&self, block: Self::Block) -> Self::Block {
+        self.before(block)
+    }
+
+    /// The forward link of a block or head, where this operation has verified it.
+    #[inline(always)]
+    fn verified_next(&self, block: Self::Block) -> Self::Block {
+        self.next(block)
+    }
+
+    /// The same of the backward link.
+    #[inline(always)]
+    fn verified_previous(&self, block: Self::Block) -> Self::Block {
+        self.previous(block)
+    }
+
+    /// Whether the header of a block that its neighbours take for used, and what these say
+    /// of it, are sound; what [`resolve`](Store::resolve) has found is. Always, for stores
+    /// that do not verify; else a fault is kept.
+    #[inline(always)]
+    fn surroundings_are_sound(&self, block: Self::Block) -> bool {
+        let _ = block;
+        true
+    }
+
+    /// Whether the sentinel of the last region is sound, and the block in front of it
+    /// free if it says so. Always, for stores that do not verify; else a fault is kept.
+    #[inline(always)]
+    fn end_is_sound(&self) -> bool {
+        true
+    }
+
     /// Whether a free block is as large as it says and the block behind it knows it
     /// to be free. Always, for stores that do not verify; else a fault is kept.
     #[inline(always)]
     fn free_is_sound(&self, block: Self::Block) -> bool {
         let _ = block;
+        true
+    }
+
+    /// The same of a block whose header was verified to be this one, of a free block.
+    #[inline(always)]
+    fn free_end_is_sound(&self, block: Self::Block, header: Header) -> bool {
+        let _ = (block, header);
         true
     }
 
@@ -444,6 +520,13 @@ pub trait Store: sealed::Sealed {
     #[inline(always)]
     fn list_is_sound(&self, block: Self::Block) -> bool {
         self.forward_is_sound(block) && self.backward_is_sound(block)
+    }
+
+    /// The first block of a list that is not empty, if it may be taken out: always, for
+    /// stores that do not verify; else a fault is kept.
+    #[inline(always)]
+    fn sound_first(&self, head: Self::Block) -> Option<Self::Block> {
+        Some(self.next(head))
     }
 
     /// Record bytes beside the managed memory (none for boundary tags).

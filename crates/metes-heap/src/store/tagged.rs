@@ -457,12 +457,24 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     }
 
     #[inline(always)]
+    fn usable(&self, block: TaggedBlock) -> usize {
+        // SAFETY: a used block's header is written.
+        let word = unsafe { *block.word(0) };
+        // Without statistics those bits belong to the size.
+        let elsewhere = STATISTICS && word >> SLACK_SHIFT == SLACK_ELSEWHERE;
+        let kept = if elsewhere { WORD } else { 0 };
+        Self::size_bits(word) - WORD - kept
+    }
+
+    #[inline(always)]
     fn resolve(&self, place: NonNull<u8>) -> Result<TaggedBlock, BadFree> {
         Ok(TaggedBlock(place.as_ptr().wrapping_sub(WORD)))
     }
 
     #[inline(always)]
-    fn vacate(&mut self, _block: TaggedBlock) {}
+    fn vacate(&mut self, block: TaggedBlock) -> TaggedBlock {
+        block
+    }
 
     fn place_offset(&self, place: NonNull<u8>) -> usize {
         self.offset(TaggedBlock(place.as_ptr()))

@@ -37,6 +37,19 @@ pub fn steps(length: usize) -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
+/// Sequences of few, large blocks: split off rarely, and shrunk to almost nothing.
+pub fn steps_with_slack(length: usize) -> impl Strategy<Value = Vec<Step>> {
+    let size = || prop_oneof![2 => 0usize..200, 2 => 0usize..200_000, 1 => 60_000usize..140_000];
+    prop::collection::vec(
+        prop_oneof![
+            3 => size().prop_map(|size| Step::Allocate { size, align: 1 }),
+            2 => any::<usize>().prop_map(|which| Step::Free { which }),
+            3 => (any::<usize>(), size()).prop_map(|(which, size)| Step::Resize { which, size }),
+        ],
+        1..length,
+    )
+}
+
 /// Memory for a heap; leaked unless given back.
 pub fn memory(bytes: usize) -> Memory {
     let layout = std::alloc::Layout::from_size_align(bytes, 4096).unwrap();
@@ -92,11 +105,21 @@ impl Payload for usize {
     fn verify(self, _: usize, _: u8) {}
 }
 
+/// A block that the program holds.
+#[derive(Clone, Copy)]
+struct Held<P> {
+    requested: usize,
+    /// All of these are filled.
+    usable: usize,
+    place: P,
+    pattern: u8,
+}
+
 /// A heap and the intervals that it should have given out.
 pub struct Shadow<I, S: Store> {
     pub heap: Heap<I, S>,
-    /// Offset -> (length, alignment, place, pattern).
-    held: BTreeMap<usize, (usize, S::Place, u8)>,
+    /// By offset.
+    held: BTreeMap<usize, Held<S::Place>>,
     /// Offsets in the order of allocation, so that steps can name blocks.
     order: Vec<usize>,
     next_pattern: u8,
@@ -122,35 +145,55 @@ where
     fn enter(&mut self, place: S::Place, size: usize, align: usize) -> usize {
         let offset = self.heap.place_offset(place);
         assert_eq!(offset % align.max(1), 0, "alignment {align}");
-        assert!(offset + size <= self.heap.footprint(), "inside the memory");
-        if let Some((&before, &(length, ..))) = self.held.range(..=offset).next_back() {
+        // SAFETY: the place was just given out.
+        let usable = unsafe { self.heap.usable_size(place) }.expect("in use");
+        assert!(usable >= size, "{usable} bytes for {size}");
+        assert!(
+            offset + usable <= self.heap.footprint(),
+            "inside the memory"
+        );
+        if let Some((&before, held)) = self.held.range(..=offset).next_back() {
             assert!(
-                before + length <= offset && before != offset,
+                before + held.usable <= offset && before != offset,
                 "overlaps the block before"
             );
         }
         if let Some((&after, _)) = self.held.range(offset..).next() {
-            assert!(offset + size <= after, "overlaps the block after");
+            assert!(offset + usable <= after, "overlaps the block after");
         }
         let pattern = self.next_pattern;
         self.next_pattern = self.next_pattern.wrapping_add(1);
-        place.fill(size, pattern);
-        self.held.insert(offset, (size, place, pattern));
+        place.fill(usable, pattern);
+        let held = Held {
+            requested: size,
+            usable,
+            place,
+            pattern,
+        };
+        self.held.insert(offset, held);
         self.order.push(offset);
         self.live += size;
         self.peak = self.peak.max(self.live);
         offset
     }
 
-    fn leave(&mut self, which: usize) -> Option<(usize, usize, S::Place, u8)> {
+    fn leave(&mut self, which: usize) -> Option<(usize, Held<S::Place>)> {
         if self.order.is_empty() {
             return None;
         }
         let offset = self.order.swap_remove(which % self.order.len());
-        let (size, place, pattern) = self.held.remove(&offset).unwrap();
-        place.verify(size, pattern);
-        self.live -= size;
-        Some((offset, size, place, pattern))
+        let held = self.held.remove(&offset).unwrap();
+        held.place.verify(held.usable, held.pattern);
+        // SAFETY: still in use.
+        let requested = unsafe { self.heap.requested(held.place) }.expect("in use");
+        let kept = if S::STATISTICS {
+            held.requested
+        } else {
+            held.usable
+        };
+        assert_eq!(requested, kept);
+        self.live -= held.requested;
+        Some((offset, held))
     }
 
     /// Takes a step; returns the offset the heap decided on, if it served.
@@ -161,24 +204,24 @@ where
                 Some(self.enter(place, size, align))
             }
             Step::Free { which } => {
-                let (offset, _, place, _) = self.leave(which)?;
+                let (offset, held) = self.leave(which)?;
                 // SAFETY: the place is in use; the test forgets it.
-                unsafe { self.heap.free(place) }.expect("in use");
+                unsafe { self.heap.free(held.place) }.expect("in use");
                 Some(offset)
             }
             Step::Resize { which, size } => {
-                let (offset, old, place, pattern) = self.leave(which)?;
+                let (offset, held) = self.leave(which)?;
                 // SAFETY: the place is in use; the test forgets it if it moved.
-                let moved = unsafe { self.heap.resize(place, size, 1) }.expect("in use");
+                let moved = unsafe { self.heap.resize(held.place, size, 1) }.expect("in use");
                 match moved {
                     Some(new) => {
-                        new.verify(old.min(size), pattern);
+                        new.verify(held.requested.min(size), held.pattern);
                         Some(self.enter(new, size, 1))
                     }
                     None => {
-                        self.held.insert(offset, (old, place, pattern));
+                        self.held.insert(offset, held);
                         self.order.push(offset);
-                        self.live += old;
+                        self.live += held.requested;
                         None
                     }
                 }

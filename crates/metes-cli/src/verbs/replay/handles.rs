@@ -1,7 +1,8 @@
 //! `metes replay` on heaps of handles.
 
 use metes_config::HandleHeap;
-use metes_explore::{BlockCount, Events, HandleReplay, replay_handles};
+use metes_explore::{BlockCount, Events, HandleReplay, replay_block_table, replay_handles};
+use metes_heap::{compact, fragmented};
 
 use super::requests;
 use crate::arguments::Replay;
@@ -18,21 +19,53 @@ pub(super) fn run(heap: &HandleHeap, arguments: &Replay, json: bool) -> Result<u
     }
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
-    let replay = replay(heap, arguments.arena, &events);
+    let replay = match heap {
+        HandleHeap::Fragmented(options) => replay(heap, options, arguments.arena, &events),
+        HandleHeap::BlockTable(options) => in_table(heap, options, arguments.arena, &events)?,
+    };
     if json {
         output::json(&replay)?;
     } else {
         show(&replay)?;
     }
     if replay.failed > 0 {
-        output::note(&verdict(arguments.arena, &replay));
+        output::note(&match heap {
+            HandleHeap::Fragmented(_) => verdict(arguments.arena, &replay),
+            HandleHeap::BlockTable(options) => format!(
+                "{} failed, above the largest class of {} bytes or more aligned than any: raise \
+                 `page` and `largest`",
+                requests(replay.failed),
+                grouped(options.partition.largest as u64)
+            ),
+        });
         return Ok(DOES_NOT_HOLD);
     }
     Ok(0)
 }
 
-fn replay(heap: &HandleHeap, arena: Option<u64>, events: &Events) -> HandleReplay {
-    let HandleHeap::Fragmented(options) = heap;
+/// Replays on compact-fit behind a block table.
+fn in_table(
+    heap: &HandleHeap,
+    options: &compact::Options,
+    arena: Option<u64>,
+    events: &Events,
+) -> Result<HandleReplay, Failure> {
+    if arena.is_some() {
+        return Err(Failure::input(format!(
+            "{} is replayed on memory without end: leave out --arena",
+            heap.spec()
+        )));
+    }
+    replay_block_table(&heap.spec(), options, events)
+        .map_err(|unfit| Failure::input(unfit.to_string()))
+}
+
+fn replay(
+    heap: &HandleHeap,
+    options: &fragmented::Options,
+    arena: Option<u64>,
+    events: &Events,
+) -> HandleReplay {
     let counted = |arena| {
         let mut blocks = BlockCount::new(*options, arena);
         replay_handles(&heap.spec(), &mut blocks, events)

@@ -1,6 +1,4 @@
-//! Recording the programs of `metes reproduce compact-fit-partition`.
-//!
-//! Programs that are not installed are left out, and the report says so.
+//! The programs of `metes reproduce compact-fit-partition`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,10 +6,9 @@ use std::process::Command;
 
 use metes_cases::Report;
 use metes_cases::partition::{Beside, Program, reproduce};
-use metes_trace::{RecordOptions, record};
 
+use super::recorded::Recorder;
 use crate::error::Failure;
-use crate::{libraries, tracefile};
 
 /// Rows with an index, a join, a delete and a vacuum, in memory.
 const SQL: &str = "create table t(a integer primary key, b text, c real);
@@ -125,30 +122,18 @@ fn commands(directory: &Path) -> Result<Vec<Recorded>, Failure> {
 
 /// Records the programs and explores partitions on them.
 pub(super) fn run(tell: &dyn Fn(&str)) -> Result<Report, Failure> {
-    let scratch = tempfile::tempdir().map_err(|error| Failure::input(error.to_string()))?;
-    let options = RecordOptions::new(libraries::recorder()?);
+    let mut recorder = Recorder::new(tell)?;
     let mut programs = Vec::new();
-    let mut missing = Vec::new();
-    for (name, command, beside) in commands(scratch.path())? {
-        tell(&format!("recording {name}"));
-        let aside = crate::capture::stdout_to_stderr()?;
-        let recording = record(&command, &options);
-        drop(aside);
-        match recording {
-            Ok(recording) if !recording.main.is_empty() => programs.push(Program {
+    for (name, command, beside) in commands(recorder.directory())? {
+        if let Some(events) = recorder.record(name, &command)? {
+            programs.push(Program {
                 name: name.to_owned(),
-                events: tracefile::events(&recording.main)?,
+                events,
                 beside,
-            }),
-            _ => missing.push(name),
+            });
         }
     }
     let mut report = reproduce(&programs, tell);
-    if !missing.is_empty() {
-        report.assumptions.push(format!(
-            "left out, for they could not be recorded here: {}",
-            missing.join(", ")
-        ));
-    }
+    report.assumptions.extend(recorder.missing());
     Ok(report)
 }

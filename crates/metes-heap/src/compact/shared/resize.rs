@@ -6,7 +6,7 @@
 use super::super::automaton::{Class, Slot};
 use super::super::backing::{Backing, Place, RECORD, Record};
 use super::super::handles::{BadHandle, Handle};
-use super::super::heap::{Refused, Resize};
+use super::super::refusal::{Refused, Resize};
 use super::SharedCompactFit;
 use super::moves::Compaction;
 use crate::lock::Lock;

@@ -64,9 +64,10 @@ use core::ptr::NonNull;
 
 use super::automaton::ClassState;
 use super::handles::{BadHandle, Handle};
-use super::heap::{CompactFit, Fragmentation, Refused};
+use super::heap::{CompactFit, Fragmentation};
 use super::moving::Copying;
 use super::options::{Options, Unfit};
+use super::refusal::Refused;
 use crate::heap::Corruption;
 use crate::statistics::Statistics;
 use crate::store::tagged::Memory;
