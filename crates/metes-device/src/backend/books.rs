@@ -1,0 +1,186 @@
+//! The books of strict backends: what is reserved, what exists, and what is mapped where.
+//!
+//! Invariant: ranges do not overlap, nor do maps, and every map lies in a range and belongs to
+//! a memory. A call that the books refuse has changed nothing.
+
+use std::collections::BTreeMap;
+
+use super::{Capacity, Error, Memory, Range};
+
+#[derive(Clone, Copy, Debug)]
+struct Existing {
+    bytes: u64,
+    at: Option<u64>,
+}
+
+/// What is reserved, what exists, and what is mapped where.
+#[derive(Debug)]
+pub(crate) struct Books {
+    total: u64,
+    used: u64,
+    pub(crate) granularity: u64,
+    /// Lengths of ranges by their start.
+    ranges: BTreeMap<u64, u64>,
+    /// Memories by number.
+    memories: BTreeMap<u64, Existing>,
+    /// Memories by the address at which they are mapped.
+    mapped: BTreeMap<u64, Memory>,
+    next: u64,
+}
+
+impl Books {
+    pub(crate) fn new(total: u64, granularity: u64) -> Result<Self, Error> {
+        if !granularity.is_power_of_two() {
+            return Err(Error::Granularity {
+                what: "the page",
+                value: granularity,
+                granularity: granularity.next_power_of_two(),
+            });
+        }
+        Ok(Books {
+            total,
+            used: 0,
+            granularity,
+            ranges: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            mapped: BTreeMap::new(),
+            next: 1,
+        })
+    }
+
+    pub(crate) fn capacity(&self) -> Capacity {
+        Capacity {
+            free: self.total - self.used,
+            total: self.total,
+        }
+    }
+
+    pub(crate) fn check_length(&self, what: &'static str, bytes: u64) -> Result<(), Error> {
+        if bytes == 0 {
+            return Err(Error::Empty(what));
+        }
+        self.check_multiple(what, bytes)
+    }
+
+    fn check_multiple(&self, what: &'static str, value: u64) -> Result<(), Error> {
+        if value & (self.granularity - 1) != 0 {
+            return Err(Error::Granularity {
+                what,
+                value,
+                granularity: self.granularity,
+            });
+        }
+        Ok(())
+    }
+
+    /// The first address behind all ranges.
+    pub(crate) fn behind_all(&self) -> u64 {
+        self.ranges
+            .last_key_value()
+            .map_or(0, |(start, bytes)| start + bytes)
+    }
+
+    pub(crate) fn reserved(&mut self, range: Range) {
+        let before = self.ranges.insert(range.start, range.bytes);
+        debug_assert_eq!(before, None, "a range is reserved once");
+    }
+
+    pub(crate) fn unreserve(&mut self, range: Range) -> Result<(), Error> {
+        let Range { start, bytes } = range;
+        if self.ranges.get(&start) != Some(&bytes) {
+            return Err(Error::NotReserved {
+                address: start,
+                bytes,
+            });
+        }
+        if self.overlaps(start, bytes) {
+            return Err(Error::Mapped {
+                address: start,
+                bytes,
+            });
+        }
+        self.ranges.remove(&start);
+        Ok(())
+    }
+
+    /// Whether something is mapped in `bytes` bytes from `address` on.
+    fn overlaps(&self, address: u64, bytes: u64) -> bool {
+        let Some((start, memory)) = self.mapped.range(..address + bytes).next_back() else {
+            return false;
+        };
+        start + self.memories[&memory.0].bytes > address
+    }
+
+    pub(crate) fn create(&mut self, bytes: u64) -> Result<Memory, Error> {
+        self.check_length("memory", bytes)?;
+        let Capacity { free, total } = self.capacity();
+        if bytes > free {
+            return Err(Error::OutOfMemory {
+                wanted: bytes,
+                free,
+                total,
+            });
+        }
+        self.used += bytes;
+        let memory = Memory(self.next);
+        self.next += 1;
+        self.memories.insert(memory.0, Existing { bytes, at: None });
+        Ok(memory)
+    }
+
+    /// Enters a map; returns its length.
+    pub(crate) fn map(&mut self, address: u64, memory: Memory) -> Result<u64, Error> {
+        let Some(&Existing { bytes, at }) = self.memories.get(&memory.0) else {
+            return Err(Error::NoMemory(memory));
+        };
+        if at.is_some() {
+            return Err(Error::InUse(memory));
+        }
+        self.check_multiple("the address", address)?;
+        let within = self.ranges.range(..=address).next_back();
+        if !within.is_some_and(|(&start, &length)| {
+            let range = Range {
+                start,
+                bytes: length,
+            };
+            range.holds(address, bytes)
+        }) {
+            return Err(Error::NotReserved { address, bytes });
+        }
+        if self.overlaps(address, bytes) {
+            return Err(Error::Mapped { address, bytes });
+        }
+        self.mapped.insert(address, memory);
+        self.memories.insert(
+            memory.0,
+            Existing {
+                bytes,
+                at: Some(address),
+            },
+        );
+        Ok(bytes)
+    }
+
+    pub(crate) fn unmap(&mut self, address: u64, bytes: u64) -> Result<Memory, Error> {
+        let memory = match self.mapped.get(&address) {
+            Some(memory) if self.memories[&memory.0].bytes == bytes => *memory,
+            _ => return Err(Error::NotMapped { address, bytes }),
+        };
+        self.mapped.remove(&address);
+        self.memories.insert(memory.0, Existing { bytes, at: None });
+        Ok(memory)
+    }
+
+    /// Removes a memory; returns its length.
+    pub(crate) fn release(&mut self, memory: Memory) -> Result<u64, Error> {
+        match self.memories.get(&memory.0) {
+            None => Err(Error::NoMemory(memory)),
+            Some(Existing { at: Some(_), .. }) => Err(Error::InUse(memory)),
+            Some(&Existing { bytes, at: None }) => {
+                self.memories.remove(&memory.0);
+                self.used -= bytes;
+                Ok(bytes)
+            }
+        }
+    }
+}
