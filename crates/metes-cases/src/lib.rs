@@ -17,6 +17,7 @@
 
 pub mod against_tlsf;
 pub mod concurrent;
+pub mod device;
 pub mod easyport;
 pub mod packets;
 mod page;

@@ -7,3 +7,8 @@
 #![cfg(target_pointer_width = "64")]
 
 pub mod backend;
+pub mod bitmap;
+pub mod heap;
+pub mod hybrid;
+mod owned;
+pub mod sparse;

@@ -199,6 +199,11 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Ok(())
     }
 
+    /// Requested bytes of the blocks in use; 0 where the store does not keep them. O(1).
+    pub fn live(&self) -> usize {
+        self.counters.live()
+    }
+
     /// What the heap holds and has held. Linear: it walks the blocks, as far as their records
     /// are whole; [`check`](Heap::check) tells whether all are.
     pub fn statistics(&self) -> Statistics {

@@ -1,0 +1,387 @@
+//! Lists by size class over a range of device memory: the constant-time heap.
+//!
+//! The index is TLSF's two levels of classes, 32 a power of two, and before it goes to the
+//! next class it probes the first [`PROBES`] blocks of the request's own class: so it finds
+//! what best fit would find, in most cases, and never searches. The paper's own segregated
+//! fit (one class a power of two, no probe) is [`PaperHeap`].
+//!
+//! **Time.** Allocate and free are O(1), whatever happened before; a refusal takes no longer
+//! than a success.
+//!
+//! **What is refused.** A request is served whenever a free block of a larger class exists.
+//! So of a request of r granules that is refused every free block has fewer than
+//! r + max(1, r/32) granules, and unless more than [`PROBES`] blocks have the request's own
+//! class no free block has r: [`refusable`] gives the figure.
+//!
+//! Invariant: records, one of 24 bytes for every block in use or free, stand in host memory
+//! that was taken when the heap was made; nothing else is allocated, and nothing of the
+//! device is read.
+
+use core::fmt::Debug;
+use core::mem::ManuallyDrop;
+
+use metes_heap::index::Index;
+use metes_heap::index::classes::{HalfFit, SegregatedFit};
+use metes_heap::store::ledger::{ByHandle, Direct, Hashed, Ledger, Lookup};
+use metes_heap::{
+    BadFree, BlockInfo, Corruption, DenseRecord, Geometry, Heap, RegionError, State, Statistics,
+};
+
+use crate::owned::Owned;
+
+/// Blocks of a request's own class that are tried.
+pub const PROBES: usize = 4;
+
+/// The index: 32 classes a power of two, [`PROBES`] probes.
+pub type Classes = SegregatedFit<32, PROBES>;
+
+/// The heap whose blocks are named by handles: a stale handle never resolves.
+pub type HandleHeap<I = Classes> = ListHeap<ByHandle, I>;
+/// The heap whose blocks are named by offsets, found in a table with an entry a granule:
+/// strictly O(1), 4 bytes a granule.
+pub type DirectHeap<I = Classes> = ListHeap<Direct<'static>, I>;
+/// The heap whose blocks are named by offsets, found by hashing: expected O(1), 32 to 64
+/// bytes a block in use.
+pub type HashedHeap<I = Classes> = ListHeap<Hashed<'static>, I>;
+/// The paper's segregated fit (algorithms 1 and 2, corrected): one class a power of two, a
+/// hash table keyed by address. Expected O(1).
+pub type PaperHeap = HashedHeap<HalfFit>;
+
+/// What a heap manages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// Bytes of the range, a multiple of the granule.
+    pub bytes: u64,
+    /// Blocks are multiples of this power of two, and begin at multiples of it.
+    pub granule: u64,
+    /// Most blocks in use at a time.
+    pub blocks: usize,
+}
+
+/// Why a heap was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unmade {
+    /// The granule is no power of two.
+    #[error("the granule is {0} bytes, which is no power of two: take {next}", next = .0.next_power_of_two())]
+    Granule(u64),
+    /// The range has no whole granules, or none.
+    #[error(
+        "a range of {bytes} bytes is no multiple of the granule of {granule} bytes: round it down"
+    )]
+    Length {
+        /// Bytes of the range.
+        bytes: u64,
+        /// Bytes of a granule.
+        granule: u64,
+    },
+    /// The range has too many granules to number.
+    #[error(
+        "a range of {bytes} bytes has more than 2^32 - 1 granules of {granule} bytes: take larger granules"
+    )]
+    Granules {
+        /// Bytes of the range.
+        bytes: u64,
+        /// Bytes of a granule.
+        granule: u64,
+    },
+    /// No block may be in use, or more than records can be numbered.
+    #[error("{0} blocks in use at most: ask for 1 to 2^30")]
+    Blocks(usize),
+}
+
+/// Why a request was refused. The heap is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Nothing was asked for: no block has no bytes.
+    #[error("a block of no bytes was asked for")]
+    Empty,
+    /// More was asked for than the heap has.
+    #[error("{wanted} bytes were asked for, the heap has {bytes}: ask for less, or make it larger")]
+    TooLarge {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes of the heap.
+        bytes: u64,
+    },
+    /// The alignment is no power of two.
+    #[error("an alignment of {0} bytes was asked for, which is no power of two")]
+    Alignment(u64),
+    /// No free block is large enough.
+    #[error("no free block has {wanted} bytes: {free} are free in all")]
+    NoBlock {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes requested neither now nor lost to rounding.
+        free: u64,
+    },
+    /// As many blocks are in use as the heap has records for.
+    #[error(
+        "{0} blocks are in use, as many as the heap was made for: free some, or make it for more"
+    )]
+    Blocks(usize),
+}
+
+/// A block that the program holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<P> {
+    /// What names it.
+    pub place: P,
+    /// Bytes from the beginning of the range to the block.
+    pub offset: u64,
+}
+
+/// A block in use, as a free or a report sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// Bytes from the beginning of the range to the block.
+    pub offset: u64,
+    /// Bytes that were requested.
+    pub requested: u64,
+}
+
+/// The most bytes of a free block while a request of `bytes` bytes is refused: one granule less
+/// than the least block that surely serves it. O(1).
+pub fn refusable(bytes: u64, granule: u64) -> u64 {
+    let granules = bytes.div_ceil(granule).max(1);
+    // Classes of an exponent are 2^(exponent - 5) granules wide, 1 below 32 granules.
+    let width = 1 << (granules | 32).ilog2().saturating_sub(5);
+    let next = (granules / width + 1) * width;
+    (next - 1) * granule
+}
+
+/// A heap of lists over records that are found by `L`.
+#[derive(Debug)]
+pub struct ListHeap<L: Lookup, I = Classes> {
+    /// Dropped before the memory that it refers to.
+    heap: ManuallyDrop<Heap<I, Ledger<'static, L, DenseRecord>>>,
+    extent: Extent,
+    used: usize,
+    _records: Owned<DenseRecord>,
+    _direct: Option<Owned<u32>>,
+    _hashed: Option<Owned<(usize, u32)>>,
+}
+
+impl<L: Lookup, I> Drop for ListHeap<L, I> {
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here, before the memory that it refers to.
+        unsafe { ManuallyDrop::drop(&mut self.heap) };
+    }
+}
+
+/// The index of a device heap.
+pub trait Lists<L: Lookup>: Index<Ledger<'static, L, DenseRecord>> + Default + Debug {}
+
+impl<L: Lookup, I: Index<Ledger<'static, L, DenseRecord>> + Default + Debug> Lists<L> for I {}
+
+impl<I: Lists<ByHandle>> HandleHeap<I> {
+    /// A heap by handle. O(blocks).
+    ///
+    /// # Errors
+    /// [`Unmade`].
+    pub fn by_handle(extent: Extent) -> Result<Self, Unmade> {
+        check(extent)?;
+        ListHeap::new(extent, ByHandle, None, None)
+    }
+}
+
+impl<I: Lists<Direct<'static>>> DirectHeap<I> {
+    /// A heap by address, through a table. O(blocks + granules).
+    ///
+    /// # Errors
+    /// [`Unmade`].
+    pub fn direct(extent: Extent) -> Result<Self, Unmade> {
+        check(extent)?;
+        let granules = (extent.bytes / extent.granule) as usize;
+        // SAFETY: the heap, which holds the reference, is dropped before its memory.
+        let (owner, table) = unsafe { Owned::new(vec![0; granules].into_boxed_slice()) };
+        let lookup = Direct::new(table, extent.granule as usize);
+        ListHeap::new(extent, lookup, Some(owner), None)
+    }
+}
+
+impl<I: Lists<Hashed<'static>>> HashedHeap<I> {
+    /// A heap by address, through a hash table. O(blocks).
+    ///
+    /// # Errors
+    /// [`Unmade`].
+    pub fn hashed(extent: Extent) -> Result<Self, Unmade> {
+        check(extent)?;
+        let slots = (2 * extent.blocks).next_power_of_two();
+        // SAFETY: the heap, which holds the reference, is dropped before its memory.
+        let (owner, table) = unsafe { Owned::new(vec![(0, 0); slots].into_boxed_slice()) };
+        ListHeap::new(extent, Hashed::new(table), None, Some(owner))
+    }
+}
+
+fn check(extent: Extent) -> Result<(), Unmade> {
+    let Extent {
+        bytes,
+        granule,
+        blocks,
+    } = extent;
+    if !granule.is_power_of_two() {
+        return Err(Unmade::Granule(granule));
+    }
+    if bytes == 0 || bytes & (granule - 1) != 0 {
+        return Err(Unmade::Length { bytes, granule });
+    }
+    if bytes / granule > u64::from(u32::MAX) {
+        return Err(Unmade::Granules { bytes, granule });
+    }
+    if blocks == 0 || blocks > 1 << 30 {
+        return Err(Unmade::Blocks(blocks));
+    }
+    Ok(())
+}
+
+impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
+    fn new(
+        extent: Extent,
+        lookup: L,
+        direct: Option<Owned<u32>>,
+        hashed: Option<Owned<(usize, u32)>>,
+    ) -> Result<Self, Unmade> {
+        let Extent {
+            bytes,
+            granule,
+            blocks,
+        } = extent;
+        let geometry = Geometry::out_of_band(granule as usize);
+        let mut index = I::default();
+        let heads = index
+            .heads(bytes as usize, geometry)
+            .ok_or(Unmade::Granules { bytes, granule })?;
+        // Between and beside so many blocks in use there are at most as many free ones and one
+        // more; and a range has a sentinel.
+        let records = heads + 2 * blocks + 2;
+        // SAFETY: the heap, which holds the reference, is dropped before its memory.
+        let (owner, records) =
+            unsafe { Owned::new(vec![DenseRecord::SPARE; records].into_boxed_slice()) };
+        let mut heap = Heap::new(index, Ledger::new(records, lookup, geometry));
+        heap.add_region(bytes as usize)
+            .map_err(|error| match error {
+                RegionError::TooSmall(_) => Unmade::Length { bytes, granule },
+                RegionError::SpanExceeded | RegionError::OneRegionOnly => {
+                    Unmade::Granules { bytes, granule }
+                }
+                RegionError::OutOfRecords => Unmade::Blocks(blocks),
+            })?;
+        Ok(ListHeap {
+            heap: ManuallyDrop::new(heap),
+            extent,
+            used: 0,
+            _records: owner,
+            _direct: direct,
+            _hashed: hashed,
+        })
+    }
+
+    /// Allocates `bytes` bytes at a multiple of `align` (a power of two). O(1).
+    ///
+    /// # Errors
+    /// [`Refusal`]; the heap is unchanged, and it took no longer than a success.
+    #[inline(always)]
+    pub fn allocate(&mut self, bytes: u64, align: u64) -> Result<Block<L::Place>, Refusal> {
+        if bytes == 0 || self.used == self.extent.blocks || !align.is_power_of_two() {
+            return Err(self.refusal(bytes, align));
+        }
+        let Some(place) = self.heap.allocate(bytes as usize, align as usize) else {
+            return Err(self.refusal(bytes, align));
+        };
+        self.used += 1;
+        Ok(Block {
+            place,
+            offset: self.heap.place_offset(place) as u64,
+        })
+    }
+
+    /// Why a request is refused.
+    #[cold]
+    fn refusal(&self, wanted: u64, align: u64) -> Refusal {
+        let Extent { bytes, blocks, .. } = self.extent;
+        if wanted == 0 {
+            return Refusal::Empty;
+        }
+        if !align.is_power_of_two() {
+            return Refusal::Alignment(align);
+        }
+        if wanted > bytes {
+            return Refusal::TooLarge { wanted, bytes };
+        }
+        if self.used == blocks {
+            return Refusal::Blocks(blocks);
+        }
+        Refusal::NoBlock {
+            wanted,
+            free: bytes - self.heap.live() as u64,
+        }
+    }
+
+    /// Frees a block; any place may be tried. Returns where it was. O(1).
+    ///
+    /// # Errors
+    /// [`BadFree`] for a place that names no block in use: foreign, freed, and by handle also
+    /// stale. The heap is unchanged.
+    #[inline(always)]
+    pub fn free(&mut self, place: L::Place) -> Result<(), BadFree> {
+        self.heap.release_place(place)?;
+        self.used -= 1;
+        Ok(())
+    }
+
+    /// Where a block in use is, and what was requested. O(1).
+    ///
+    /// # Errors
+    /// [`BadFree`] as [`free`](Self::free).
+    #[inline(always)]
+    pub fn span(&self, place: L::Place) -> Result<Span, BadFree> {
+        // SAFETY: a ledger resolves blocks in use only, and touches no memory.
+        let requested = unsafe { self.heap.requested(place) }?;
+        Ok(Span {
+            offset: self.heap.place_offset(place) as u64,
+            requested: requested as u64,
+        })
+    }
+
+    /// What the heap manages.
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// Blocks in use.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Statistics; linear in the free blocks.
+    pub fn statistics(&self) -> Statistics {
+        self.heap.statistics()
+    }
+
+    /// Every block in address order; `None` in place of the requested bytes of a free one.
+    /// Linear.
+    pub fn walk(&self, mut visit: impl FnMut(u64, u64, Option<u64>)) -> Result<(), Corruption> {
+        self.heap.walk(
+            |BlockInfo {
+                 offset,
+                 size,
+                 state,
+                 ..
+             }| {
+                let requested = match state {
+                    State::Used(requested) => Some(requested as u64),
+                    State::Free | State::Retained => None,
+                };
+                visit(offset as u64, size as u64, requested);
+            },
+        )
+    }
+
+    /// Verifies every invariant. Linear.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), Corruption> {
+        self.heap.check()
+    }
+}
