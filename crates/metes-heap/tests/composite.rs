@@ -302,7 +302,7 @@ proptest! {
     })]
 
     #[test]
-    fn composites_grow_and_agree(steps in steps(if cfg!(miri) { 50 } else { 400 })) {
+    fn composites_grow_and_agree(steps in steps(if cfg!(miri) { 40 } else { 400 })) {
         for (description, sizes) in descriptions() {
             description.validate(2 * WORD, WORD).unwrap();
             let slabs = description.slabs();
@@ -334,11 +334,15 @@ proptest! {
                 &mut two,
                 &mut slack_two,
             );
-            for &step in &steps {
+            for (number, &step) in steps.iter().enumerate() {
                 assert_eq!(tagged.step(step), ledger.step(step), "{step:?}");
-                tagged.verify(&description, sizes);
-                ledger.verify(&description, sizes);
+                // Linear each time, which Miri takes long for.
+                if !cfg!(miri) || number % 10 == 9 {
+                    tagged.verify(&description, sizes);
+                    ledger.verify(&description, sizes);
+                }
             }
+            tagged.verify(&description, sizes);
             assert_eq!(tagged.heap.footprint(), ledger.heap.footprint());
             assert_eq!(tagged.heap.spilled(), ledger.heap.spilled());
         }

@@ -15,16 +15,21 @@
 mod csv;
 mod error;
 mod event;
+#[cfg(feature = "files")]
 mod parquet;
 pub mod profile;
+#[cfg(feature = "files")]
 pub mod record;
 mod trace;
 
 pub use csv::{CsvExport, export_csv, import_csv, import_csv_file};
 pub use error::{Inconsistency, TraceError};
 pub use event::{Event, Op};
+#[cfg(feature = "files")]
 pub use parquet::{SCHEMA_VERSION, read_parquet, write_parquet};
 pub use profile::{Profile, profile};
+#[cfg(feature = "files")]
 pub use record::access::{Access, AccessOptions, count_accesses, read_accesses};
+#[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};
 pub use trace::{Provenance, Trace, TraceBuilder};
