@@ -130,6 +130,39 @@ pub struct Block<P> {
     pub offset: u64,
 }
 
+/// A heap over a range of offsets: [`ListHeap`] and
+/// [`HybridHeap`](crate::hybrid::HybridHeap).
+pub trait OffsetHeap: Debug {
+    /// What names a block.
+    type Place: Copy + Eq + Debug;
+    /// What the heap manages.
+    fn extent(&self) -> Extent;
+    /// Blocks in use.
+    fn used(&self) -> usize;
+    /// Allocates `bytes` bytes at a multiple of `align` (a power of two). O(1).
+    ///
+    /// # Errors
+    /// [`Refusal`]; the heap is unchanged.
+    fn allocate(&mut self, bytes: u64, align: u64) -> Result<Block<Self::Place>, Refusal>;
+    /// Frees a block; any place may be tried. O(1).
+    ///
+    /// # Errors
+    /// [`BadFree`]; the heap is unchanged.
+    fn free(&mut self, place: Self::Place) -> Result<(), BadFree>;
+    /// Where a block in use is, and what was requested. O(1).
+    ///
+    /// # Errors
+    /// [`BadFree`] as [`free`](Self::free).
+    fn span(&self, place: Self::Place) -> Result<Span, BadFree>;
+    /// Calls `visit` with every block in use, in no order. Linear.
+    fn each_used(&self, visit: &mut dyn FnMut(Span));
+    /// Verifies every invariant. Linear.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn check(&self) -> Result<(), Corruption>;
+}
+
 /// A block in use, as a free or a report sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -383,5 +416,45 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
     /// What is wrong.
     pub fn check(&self) -> Result<(), Corruption> {
         self.heap.check()
+    }
+}
+
+impl<L: Lookup + Debug, I: Lists<L>> OffsetHeap for ListHeap<L, I> {
+    type Place = L::Place;
+
+    fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    fn used(&self) -> usize {
+        self.used
+    }
+
+    #[inline]
+    fn allocate(&mut self, bytes: u64, align: u64) -> Result<Block<L::Place>, Refusal> {
+        ListHeap::allocate(self, bytes, align)
+    }
+
+    #[inline]
+    fn free(&mut self, place: L::Place) -> Result<(), BadFree> {
+        ListHeap::free(self, place)
+    }
+
+    #[inline]
+    fn span(&self, place: L::Place) -> Result<Span, BadFree> {
+        ListHeap::span(self, place)
+    }
+
+    fn each_used(&self, visit: &mut dyn FnMut(Span)) {
+        // What a fault ends is as far as the blocks are known.
+        let _ = self.walk(|offset, _, requested| {
+            if let Some(requested) = requested {
+                visit(Span { offset, requested });
+            }
+        });
+    }
+
+    fn check(&self) -> Result<(), Corruption> {
+        ListHeap::check(self)
     }
 }

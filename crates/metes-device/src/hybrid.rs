@@ -15,7 +15,7 @@
 use metes_heap::store::ledger::Lookup;
 use metes_heap::{BadFree, Corruption};
 
-use crate::heap::{Block, Classes, Extent, ListHeap, Lists, Refusal, Span, Unmade};
+use crate::heap::{Block, Classes, Extent, ListHeap, Lists, OffsetHeap, Refusal, Span, Unmade};
 
 /// Slots of a slab, at most: bits of a word.
 const SLOTS: usize = 64;
@@ -99,6 +99,7 @@ pub struct HybridHeap<L: Lookup, I: Lists<L> = Classes> {
     /// The slab at each multiple of a slab's length in the range.
     slab_at: Box<[u32]>,
     slots_used: usize,
+    slabs_used: usize,
 }
 
 /// Sizes of slots in units of the smallest: at most a quarter of a slot is lost to rounding
@@ -171,6 +172,7 @@ impl<L: Lookup, I: Lists<L>> HybridHeap<L, I> {
             requested: vec![0; slabs * SLOTS].into_boxed_slice(),
             slab_at: vec![NONE; extent.bytes.div_ceil(slab_bytes) as usize].into_boxed_slice(),
             slots_used: 0,
+            slabs_used: 0,
         })
     }
 
@@ -251,6 +253,7 @@ impl<L: Lookup, I: Lists<L>> HybridHeap<L, I> {
         };
         self.slab_at[(offset >> self.slab_shift) as usize] = number;
         self.link(number);
+        self.slabs_used += 1;
         Some(number)
     }
 
@@ -283,6 +286,7 @@ impl<L: Lookup, I: Lists<L>> HybridHeap<L, I> {
     #[cold]
     fn give_slab_back(&mut self, number: u32) {
         self.unlink(number);
+        self.slabs_used -= 1;
         let slab = &mut self.slabs[number as usize];
         let (offset, block) = (slab.offset, slab.block.take());
         slab.next = self.spare;
@@ -396,8 +400,7 @@ impl<L: Lookup, I: Lists<L>> HybridHeap<L, I> {
 
     /// Blocks in use, slots and others.
     pub fn used(&self) -> usize {
-        let slabs = self.slabs.iter().filter(|slab| slab.block.is_some());
-        self.lists.used() - slabs.count() + self.slots_used
+        self.lists.used() - self.slabs_used + self.slots_used
     }
 
     /// The lists, in which slabs are blocks.
@@ -457,6 +460,56 @@ impl<L: Lookup, I: Lists<L>> HybridHeap<L, I> {
             }
         }
         assert_eq!(used, self.slots_used, "slots in use");
+        let slabs = self.slabs.iter().filter(|slab| slab.block.is_some());
+        assert_eq!(slabs.count(), self.slabs_used, "slabs in use");
         Ok(())
+    }
+}
+
+impl<L: Lookup + core::fmt::Debug, I: Lists<L>> OffsetHeap for HybridHeap<L, I> {
+    type Place = HybridPlace<L::Place>;
+
+    fn extent(&self) -> Extent {
+        self.lists.extent()
+    }
+
+    fn used(&self) -> usize {
+        HybridHeap::used(self)
+    }
+
+    #[inline]
+    fn allocate(&mut self, bytes: u64, align: u64) -> Result<Block<Self::Place>, Refusal> {
+        HybridHeap::allocate(self, bytes, align)
+    }
+
+    #[inline]
+    fn free(&mut self, place: Self::Place) -> Result<(), BadFree> {
+        HybridHeap::free(self, place)
+    }
+
+    #[inline]
+    fn span(&self, place: Self::Place) -> Result<Span, BadFree> {
+        HybridHeap::span(self, place)
+    }
+
+    fn each_used(&self, visit: &mut dyn FnMut(Span)) {
+        self.lists.each_used(&mut |span| {
+            let number = self.slab_at[(span.offset >> self.slab_shift) as usize];
+            if number == NONE || self.slabs[number as usize].offset != span.offset {
+                return visit(span);
+            }
+            let slab = &self.slabs[number as usize];
+            let Size { bytes, all, .. } = self.sizes[usize::from(slab.size)];
+            for slot in (0..SLOTS as u64).filter(|slot| (all & !slab.free) >> slot & 1 == 1) {
+                visit(Span {
+                    offset: slab.offset + slot * bytes,
+                    requested: self.requested[number as usize * SLOTS + slot as usize].into(),
+                });
+            }
+        });
+    }
+
+    fn check(&self) -> Result<(), Corruption> {
+        HybridHeap::check(self)
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod backend;
 pub mod bitmap;
+pub mod fixed;
 pub mod heap;
 pub mod hybrid;
 mod owned;

@@ -1,6 +1,6 @@
 //! A heap over more addresses than the device has memory: pages lie under live blocks only.
 //!
-//! Blocks are placed by [`ListHeap`] in a range of addresses that is larger than the memory
+//! Blocks are placed by an [`OffsetHeap`] in a range of addresses that is larger than the memory
 //! that may be used, the *cap*. A page of memory is mapped where a block is, and when no block
 //! touches it any more it is *idle*: it stays where it is, and is moved to where memory is
 //! needed once nothing else is left. So free memory between live blocks is not lost, which it
@@ -14,11 +14,11 @@
 //! Invariant: a page is mapped if a block touches it, unless the heap is asleep. Every memory
 //! that the heap created is mapped to one page or spare; their number never exceeds the cap.
 
-use metes_heap::store::ledger::Lookup;
 use metes_heap::{BadFree, Corruption};
 
 use crate::backend::{self, Backend, Memory, Range};
-use crate::heap::{Block, Classes, Extent, ListHeap, Lists, Refusal, Span, Unmade};
+use crate::heap::{Block, Extent, OffsetHeap, Refusal, Span, Unmade};
+use crate::hybrid::NoHybrid;
 
 /// How a sparse heap uses a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,6 +68,9 @@ pub enum PlanError {
     /// The heap over the addresses was not made.
     #[error(transparent)]
     Heap(#[from] Unmade),
+    /// The hybrid heap over the addresses was not made.
+    #[error(transparent)]
+    Hybrid(#[from] NoHybrid),
     /// The backend gave no addresses.
     #[error(transparent)]
     Backend(#[from] backend::Error),
@@ -138,10 +141,10 @@ struct Page {
     previous: u32,
 }
 
-/// A heap over pages of a backend, its blocks found by `L`.
+/// A heap over pages of a backend; `H` places its blocks.
 #[derive(Debug)]
-pub struct SparseHeap<B: Backend, L: Lookup, I: Lists<L> = Classes> {
-    lists: ListHeap<L, I>,
+pub struct SparseHeap<B: Backend, H: OffsetHeap> {
+    places: H,
     backend: B,
     plan: Plan,
     range: Range,
@@ -156,16 +159,16 @@ pub struct SparseHeap<B: Backend, L: Lookup, I: Lists<L> = Classes> {
     asleep: bool,
 }
 
-impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
-    /// A heap over pages of `backend`; `lists` makes its records, for instance
-    /// [`ListHeap::by_handle`]. No memory is created yet. O(pages + blocks).
+impl<B: Backend, H: OffsetHeap> SparseHeap<B, H> {
+    /// A heap over pages of `backend`; `places` makes its records, for instance
+    /// [`ListHeap::by_handle`](crate::heap::ListHeap::by_handle). No memory is created yet. O(pages + blocks).
     ///
     /// # Errors
     /// [`PlanError`]; nothing stays reserved.
-    pub fn new(
+    pub fn new<E: Into<PlanError>>(
         mut backend: B,
         plan: Plan,
-        lists: impl FnOnce(Extent) -> Result<ListHeap<L, I>, Unmade>,
+        places: impl FnOnce(Extent) -> Result<H, E>,
     ) -> Result<Self, PlanError> {
         let Plan {
             addresses,
@@ -190,11 +193,12 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
                 page,
             });
         }
-        let lists = lists(Extent {
+        let places = places(Extent {
             bytes: addresses,
             granule,
             blocks,
-        })?;
+        })
+        .map_err(Into::into)?;
         let range = backend.reserve(addresses)?;
         let empty = Page {
             memory: None,
@@ -203,7 +207,7 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
             previous: NONE,
         };
         Ok(SparseHeap {
-            lists,
+            places,
             backend,
             plan,
             range,
@@ -224,13 +228,13 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
     ///
     /// # Errors
     /// [`SparseRefusal`]; no block is lost, and pages that were created for it stay idle.
-    pub fn allocate(&mut self, bytes: u64, align: u64) -> Result<Block<L::Place>, SparseRefusal> {
+    pub fn allocate(&mut self, bytes: u64, align: u64) -> Result<Block<H::Place>, SparseRefusal> {
         if self.asleep {
             return Err(SparseRefusal::Asleep);
         }
-        let block = self.lists.allocate(bytes, align)?;
+        let block = self.places.allocate(bytes, align)?;
         if let Err(refusal) = self.back(block.offset, bytes) {
-            let freed = self.lists.free(block.place);
+            let freed = self.places.free(block.place);
             debug_assert_eq!(freed, Ok(()), "just allocated");
             return Err(refusal);
         }
@@ -372,9 +376,9 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
     ///
     /// # Errors
     /// [`BadFree`]; the heap is unchanged.
-    pub fn free(&mut self, place: L::Place) -> Result<(), BadFree> {
-        let Span { offset, requested } = self.lists.span(place)?;
-        self.lists.free(place)?;
+    pub fn free(&mut self, place: H::Place) -> Result<(), BadFree> {
+        let Span { offset, requested } = self.places.span(place)?;
+        self.places.free(place)?;
         let touched = self.touched(offset, requested);
         self.leave(touched);
         if !self.asleep {
@@ -529,8 +533,15 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
     ///
     /// # Errors
     /// [`BadFree`] as [`free`](Self::free).
-    pub fn address(&self, place: L::Place) -> Result<u64, BadFree> {
-        Ok(self.range.start + self.lists.span(place)?.offset)
+    pub fn address(&self, place: H::Place) -> Result<u64, BadFree> {
+        Ok(self.range.start + self.places.span(place)?.offset)
+    }
+
+    /// The blocks that are still in use, in no order: what was leaked, when nothing should be.
+    pub fn in_use(&self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        self.places.each_used(&mut |span| spans.push(span));
+        spans
     }
 
     /// The addresses of the heap.
@@ -549,8 +560,8 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
     }
 
     /// The heap over the addresses.
-    pub fn lists(&self) -> &ListHeap<L, I> {
-        &self.lists
+    pub fn places(&self) -> &H {
+        &self.places
     }
 
     /// Whose memory it is.
@@ -569,20 +580,18 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
     /// Verifies every invariant. Linear.
     ///
     /// # Errors
-    /// What is wrong with the lists.
+    /// What is wrong with the heap over the addresses.
     ///
     /// # Panics
     /// When the pages' books are wrong: an error of ours.
     pub fn check(&self) -> Result<(), Corruption> {
-        self.lists.check()?;
+        self.places.check()?;
         let mut blocks = vec![0; self.pages.len()];
-        self.lists.walk(|offset, _, requested| {
-            if let Some(requested) = requested {
-                for number in self.touched(offset, requested) {
-                    blocks[number as usize] += 1;
-                }
+        self.places.each_used(&mut |span| {
+            for number in self.touched(span.offset, span.requested) {
+                blocks[number as usize] += 1;
             }
-        })?;
+        });
         let mut idle = 0;
         let mut mapped = 0;
         for (page, blocks) in self.pages.iter().zip(blocks) {
@@ -612,7 +621,7 @@ impl<B: Backend, L: Lookup, I: Lists<L>> SparseHeap<B, L, I> {
     }
 }
 
-impl<B: Backend, L: Lookup, I: Lists<L>> Drop for SparseHeap<B, L, I> {
+impl<B: Backend, H: OffsetHeap> Drop for SparseHeap<B, H> {
     /// Gives memory and addresses back. The device must have no work left that uses them.
     fn drop(&mut self) {
         // What a device does not take back now it takes back with the process.

@@ -51,7 +51,12 @@ fn memory(words: &mut [u128]) -> Memory {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 256 },
+        // Files are not to be had under Miri.
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn blocks_are_disjoint_aligned_and_where_slabs_put_them(
