@@ -13,6 +13,10 @@ pub mod conformance;
 #[cfg(target_os = "linux")]
 pub mod guarded;
 pub mod offsets;
+#[cfg(feature = "opencl")]
+pub mod opencl;
+#[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
+mod process;
 pub mod timeline;
 
 use core::fmt::Debug;

@@ -8,6 +8,7 @@ use core::fmt::Debug;
 use std::collections::VecDeque;
 
 use super::{Error, Stream, Ticket, Timeline};
+use crate::backend;
 
 /// Points of a stream that are known at a time. If a further one is marked, it takes the place
 /// of the last, with which less is known but nothing wrong.
@@ -20,20 +21,24 @@ pub(crate) trait Events: Debug {
     /// A point in the work of a stream.
     type Event: Copy + Debug;
 
+    /// Begins to follow a stream.
+    fn meet(&mut self, raw: Self::Raw) -> Result<(), backend::Error>;
+    /// Follows it no longer.
+    fn part(&mut self, raw: Self::Raw);
     /// An event behind everything issued to the stream so far.
-    fn record(&mut self, raw: Self::Raw) -> Result<Self::Event, super::super::Error>;
+    fn record(&mut self, raw: Self::Raw) -> Result<Self::Event, backend::Error>;
     /// Takes an event back.
     fn retire(&mut self, event: Self::Event);
     /// Whether what is before the event has run.
-    fn has_run(&mut self, event: Self::Event) -> Result<bool, super::super::Error>;
+    fn has_run(&mut self, event: Self::Event) -> Result<bool, backend::Error>;
     /// Waits for it.
-    fn wait(&mut self, event: Self::Event) -> Result<(), super::super::Error>;
+    fn wait(&mut self, event: Self::Event) -> Result<(), backend::Error>;
     /// Lets what is issued to the stream from now on run behind the event.
-    fn order(&mut self, raw: Self::Raw, event: Self::Event) -> Result<(), super::super::Error>;
+    fn order(&mut self, raw: Self::Raw, event: Self::Event) -> Result<(), backend::Error>;
     /// Whether the stream is being captured into a graph.
-    fn capturing(&mut self, raw: Self::Raw) -> Result<bool, super::super::Error>;
+    fn capturing(&mut self, raw: Self::Raw) -> Result<bool, backend::Error>;
     /// Whether the error says that there is no such stream.
-    fn is_gone(error: &super::super::Error) -> bool;
+    fn is_gone(error: &backend::Error) -> bool;
 }
 
 /// A timeline over events.
@@ -73,6 +78,9 @@ impl<E: Events> Tracked<E> {
         let known = self.slots.iter().position(|slot| slot.raw == Some(raw));
         let free = || self.slots.iter().position(|slot| slot.raw.is_none());
         let place = known.or_else(free).ok_or(Error::Streams(most))?;
+        if known.is_none() {
+            self.events.meet(raw)?;
+        }
         let slot = &mut self.slots[place];
         if known.is_none() {
             slot.raw = Some(raw);
@@ -126,7 +134,7 @@ impl<E: Events> Tracked<E> {
 }
 
 /// The device's answer about a stream.
-fn told<E: Events, T>(stream: Stream, answer: Result<T, super::super::Error>) -> Result<T, Error> {
+fn told<E: Events, T>(stream: Stream, answer: Result<T, backend::Error>) -> Result<T, Error> {
     answer.map_err(|error| {
         if E::is_gone(&error) {
             Error::NoStream(stream)
@@ -209,8 +217,10 @@ impl<E: Events> Timeline for Tracked<E> {
         let last = self.slots[stream.slot()].last;
         self.wait(stream, last)?;
         let slot = &mut self.slots[stream.slot()];
-        slot.raw = None;
         slot.generation = slot.generation.wrapping_add(1);
+        if let Some(raw) = slot.raw.take() {
+            self.events.part(raw);
+        }
         Ok(())
     }
 }
@@ -220,6 +230,9 @@ impl<E: Events> Drop for Tracked<E> {
         for slot in &mut self.slots {
             for (_, event) in slot.points.drain(..) {
                 self.events.retire(event);
+            }
+            if let Some(raw) = slot.raw.take() {
+                self.events.part(raw);
             }
         }
     }
