@@ -10,6 +10,8 @@
 
 mod books;
 pub mod conformance;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 #[cfg(target_os = "linux")]
 pub mod guarded;
 pub mod offsets;

@@ -224,16 +224,20 @@ impl Books {
         Ok(memory)
     }
 
-    /// Removes a memory; returns its length.
-    pub(crate) fn release(&mut self, memory: Memory) -> Result<u64, Error> {
+    /// Whether a memory may be released, and its length.
+    pub(crate) fn check_release(&self, memory: Memory) -> Result<u64, Error> {
         match self.memories.get(&memory.0) {
             None => Err(Error::NoMemory(memory)),
             Some(Existing { at: Some(_), .. }) => Err(Error::InUse(memory)),
-            Some(&Existing { bytes, at: None }) => {
-                self.memories.remove(&memory.0);
-                self.used -= bytes;
-                Ok(bytes)
-            }
+            Some(Existing { bytes, at: None }) => Ok(*bytes),
         }
+    }
+
+    /// Removes a memory; returns its length.
+    pub(crate) fn release(&mut self, memory: Memory) -> Result<u64, Error> {
+        let bytes = self.check_release(memory)?;
+        self.memories.remove(&memory.0);
+        self.used -= bytes;
+        Ok(bytes)
     }
 }

@@ -138,13 +138,13 @@ impl Trial {
         let bytes = match self.random.below(10) {
             0 => 0,
             1 => self.granularity + self.granularity / 2,
-            2 => u64::MAX & !(self.granularity - 1),
+            2 => !(self.granularity - 1),
             _ if self.ranges.len() >= 8 => return Ok(()),
             _ => self.pages(8),
         };
         let expected = if bytes == 0 {
             Some(Error::Empty(""))
-        } else if bytes % self.granularity != 0 {
+        } else if !bytes.is_multiple_of(self.granularity) {
             Some(granularity())
         } else if bytes > i64::MAX as u64 {
             Some(Error::Addresses { wanted: bytes })
@@ -155,7 +155,7 @@ impl Trial {
         let Some(range) = self.compare(&call, expected, backend.reserve(bytes))? else {
             return Ok(());
         };
-        let aligned = range.start % self.granularity == 0 && range.bytes == bytes;
+        let aligned = range.start.is_multiple_of(self.granularity) && range.bytes == bytes;
         self.hold(&call, "an aligned range of that length", aligned, &range)?;
         let apart = |other: &Range| range.end() <= other.start || other.end() <= range.start;
         let disjoint = self.ranges.iter().all(apart);
@@ -215,7 +215,7 @@ impl Trial {
         };
         let expected = if bytes == 0 {
             Some(Error::Empty(""))
-        } else if bytes % self.granularity != 0 {
+        } else if !bytes.is_multiple_of(self.granularity) {
             Some(granularity())
         } else if bytes == beyond {
             Some(Error::OutOfMemory {
@@ -294,7 +294,7 @@ impl Trial {
         if one.at.is_some() {
             return Some(Error::InUse(memory));
         }
-        if address % self.granularity != 0 {
+        if !address.is_multiple_of(self.granularity) {
             return Some(granularity());
         }
         let holds = |range: &&Range| range.start <= address && address + one.bytes <= range.end();

@@ -344,13 +344,10 @@ impl Backend for OpenCl {
     fn release(&mut self, memory: Memory) -> Result<(), Error> {
         self.opened.check()?;
         self.books.release(memory)?;
-        match self.buffers.remove(&memory.0) {
-            // SAFETY: the one reference to it that the backend has.
-            Some(buffer) => {
-                unsafe { memory::release_mem_object(buffer) }.map_err(failed("clReleaseMemObject"))
-            }
-            None => Err(Error::NoMemory(memory)),
-        }
+        let buffer = self.buffers.remove(&memory.0);
+        let buffer = buffer.ok_or(Error::NoMemory(memory))?;
+        // SAFETY: the one reference to it that the backend has.
+        unsafe { memory::release_mem_object(buffer) }.map_err(failed("clReleaseMemObject"))
     }
 }
 
