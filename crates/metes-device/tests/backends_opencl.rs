@@ -180,11 +180,8 @@ fn queues_complete_their_tickets_in_order() {
     // SAFETY: queues that live beyond the timeline.
     let [a, b] = [first, second].map(|queue| unsafe { queues.join(queue) }.unwrap());
     // SAFETY: as before.
-    assert_eq!(
-        unsafe { queues.join(first) },
-        Ok(a),
-        "a known queue keeps its name"
-    );
+    let again = unsafe { queues.join(first) };
+    assert_eq!(again, Ok(a), "a known queue keeps its name");
     assert_eq!(queues.completed(a), Ok(0));
 
     let gate = event::create_user_event(opencl.context()).unwrap();
