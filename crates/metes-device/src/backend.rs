@@ -20,6 +20,8 @@ pub mod opencl;
 #[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
 mod process;
 pub mod timeline;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 
 use core::fmt::Debug;
 

@@ -150,6 +150,17 @@ impl Books {
         Ok((*memory, address - start))
     }
 
+    /// Whether memory is mapped to all of `bytes` bytes at `address`, of one memory or several.
+    pub(crate) fn check_covered(&self, address: u64, bytes: u64) -> Result<(), Error> {
+        let end = address.saturating_add(bytes);
+        let mut at = address;
+        while at < end {
+            let (memory, offset) = self.at(at, 1)?;
+            at += self.memories[&memory.0].bytes - offset;
+        }
+        Ok(())
+    }
+
     /// What is mapped: where, and how many bytes.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = (u64, u64)> {
         let bytes = |memory: &Memory| self.memories[&memory.0].bytes;

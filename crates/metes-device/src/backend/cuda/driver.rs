@@ -12,6 +12,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use core::mem;
 use core::ptr;
+use std::error::Error as _;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
@@ -115,10 +116,15 @@ impl Driver {
         }
         // SAFETY: what runs when the driver is loaded is the driver's; every program that uses
         // CUDA runs it.
-        let library = unsafe { Library::new(LIBRARY) }.map_err(|error| Error::Absent {
-            what: format!("the CUDA driver ({LIBRARY}: {error})"),
-            remedy: "install NVIDIA's driver on a machine with a GPU, or use another backend"
-                .into(),
+        let library = unsafe { Library::new(LIBRARY) }.map_err(|error| {
+            let cause = error
+                .source()
+                .map_or_else(String::new, |cause| format!(": {cause}"));
+            Error::Absent {
+                what: format!("the CUDA driver ({LIBRARY}: {error}{cause})"),
+                remedy: "install NVIDIA's driver on a machine with a GPU, or use another backend"
+                    .into(),
+            }
         })?;
         let driver = Driver::find(library)?;
         // SAFETY: no flags are defined.
