@@ -170,6 +170,38 @@ fn what_is_not_there_is_said() {
     assert_eq!(opencl.release(Memory(3)), Err(Error::NoMemory(Memory(3))));
 }
 
+/// Without the library, and without a platform.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_not_installed_is_said() {
+    if std::env::var_os("METES_CHILD").is_some() {
+        println!("{}", OpenCl::open(0).unwrap_err());
+        return;
+    }
+    let broken = format!("{}/no-opencl", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(&broken).unwrap();
+    std::fs::write(format!("{broken}/libOpenCL.so.1"), "no library").unwrap();
+    for (variable, wanted) in [
+        (
+            "LD_LIBRARY_PATH",
+            "the OpenCL library (libOpenCL.so.1) is not there",
+        ),
+        // Where the loader looks for drivers: here is none.
+        ("OCL_ICD_VENDORS", "a device of OpenCL is not there"),
+    ] {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "what_is_not_installed_is_said", "--nocapture"])
+            .env("METES_CHILD", "1")
+            .env(variable, &broken)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains(wanted), "{said}");
+        assert!(said.contains("install"), "{said}");
+    }
+}
+
 /// Work is held back by an event that the host completes, so that no clock decides.
 #[test]
 fn queues_complete_their_tickets_in_order() {

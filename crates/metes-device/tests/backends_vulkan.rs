@@ -1,6 +1,11 @@
 //! Vulkan on a real device: lavapipe where there is no other.
+//!
+//! Debian 12's lavapipe cannot bind sparsely. `scripts/setup` lays a newer one beside the build,
+//! on which all tests run again; and all run under Khronos's validation layer, if that is there.
 #![cfg(feature = "vulkan")]
 
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ash::vk;
@@ -265,6 +270,101 @@ fn a_fork_is_refused() {
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "the child was not refused everything");
     vulkan.release(memory).unwrap();
+}
+
+/// Without the loader, and without a driver.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_not_installed_is_said() {
+    if std::env::var_os("METES_CHILD_MISSES").is_some() {
+        println!("{}", Vulkan::open(0, Kind::Device).unwrap_err());
+        return;
+    }
+    let broken = format!("{}/no-vulkan", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(&broken).unwrap();
+    std::fs::write(format!("{broken}/libvulkan.so.1"), "no library").unwrap();
+    for (variable, wanted) in [
+        ("LD_LIBRARY_PATH", "Vulkan's loader ("),
+        ("VK_DRIVER_FILES", "a driver for Vulkan 1.1 is not there"),
+    ] {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "what_is_not_installed_is_said", "--nocapture"])
+            .env("METES_CHILD_MISSES", "1")
+            .env(variable, &broken)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains(wanted), "{said}");
+        assert!(said.contains("install"), "{said}");
+    }
+}
+
+/// All tests of this file again, in processes of their own: under the validation layer, which
+/// knows what a program may call, on the system's driver and on the newer lavapipe.
+#[test]
+fn every_call_is_valid() {
+    if std::env::var_os("METES_CHILD").is_some() {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let newer = scratch.with_file_name("lavapipe");
+    let mut drivers = vec![None];
+    if newer.join("lvp_icd.json").is_file() {
+        drivers.push(Some(&newer));
+    } else {
+        println!(
+            "not tried: scripts/setup has laid no newer lavapipe at {}",
+            newer.display()
+        );
+    }
+    for driver in drivers {
+        let settings = scratch.join(if driver.is_some() { "newer" } else { "system" });
+        std::fs::create_dir_all(&settings).unwrap();
+        let log = settings.join("validation.log");
+        std::fs::remove_file(&log).ok();
+        let lines = [
+            "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
+            "khronos_validation.report_flags = error,warn,info",
+            &format!("khronos_validation.log_filename = {}", log.display()),
+        ];
+        std::fs::write(settings.join("vk_layer_settings.txt"), lines.join("\n")).unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child
+            .args(["--nocapture", "--test-threads=1"])
+            .env("METES_CHILD", "1")
+            .env("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation")
+            .env("VK_LAYER_SETTINGS_PATH", &settings);
+        if let Some(newer) = driver {
+            child
+                .env("LD_LIBRARY_PATH", newer)
+                .env("VK_DRIVER_FILES", newer.join("lvp_icd.json"));
+        }
+        let output = child.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(
+            driver.is_none() || said.contains("whole and paged"),
+            "{said}"
+        );
+        let first = said.lines().find(|line| line.contains("on "));
+        let heard = std::fs::read_to_string(&log).unwrap_or_default();
+        if heard.contains("Khronos Validation Layer Active") {
+            let wrong: Vec<&str> = heard.lines().filter(|line| line.contains("VUID")).collect();
+            assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+            println!("valid: {}", first.unwrap_or_default());
+        } else {
+            println!(
+                "not checked, no validation layer: {}",
+                first.unwrap_or_default()
+            );
+        }
+    }
 }
 
 /// Commands for the device, and memory of the host to copy to. Whoever makes one ends it, before

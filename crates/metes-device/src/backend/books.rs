@@ -3,6 +3,11 @@
 //! Invariant: ranges do not overlap, nor do maps, and every map lies in a range and belongs to
 //! a memory. A call that the books refuse has changed nothing.
 
+#![cfg_attr(
+    not(all(feature = "cuda", feature = "opencl", feature = "vulkan")),
+    allow(dead_code, reason = "backends that are left out would use it")
+)]
+
 use std::collections::BTreeMap;
 
 use super::{Capacity, Error, Memory, Range};
