@@ -2,8 +2,11 @@
 //! timelines in software.
 
 use metes_device::backend::conformance::{Plan, Tally, check};
+#[cfg(target_os = "linux")]
+use metes_device::backend::guarded::Guarded;
+use metes_device::backend::offsets::Offsets;
 use metes_device::backend::timeline::{self, Manual, Timeline};
-use metes_device::backend::{Backend, Error, Range, guarded::Guarded, offsets::Offsets};
+use metes_device::backend::{Backend, Capacity, Error, Memory, Range};
 
 /// The answers that must have come for a trial to be worth something.
 const ANSWERS: [&str; 20] = [
@@ -78,7 +81,7 @@ fn a_backend_that_does_not_conform_is_found() {
         fn alignment(&self) -> u64 {
             1
         }
-        fn capacity(&self) -> Result<metes_device::backend::Capacity, Error> {
+        fn capacity(&self) -> Result<Capacity, Error> {
             self.0.capacity()
         }
         fn reserve(&mut self, bytes: u64) -> Result<Range, Error> {
@@ -87,28 +90,20 @@ fn a_backend_that_does_not_conform_is_found() {
         fn unreserve(&mut self, range: Range) -> Result<(), Error> {
             self.0.unreserve(range)
         }
-        fn create(&mut self, bytes: u64) -> Result<metes_device::backend::Memory, Error> {
+        fn create(&mut self, bytes: u64) -> Result<Memory, Error> {
             self.0.create(bytes)
         }
-        fn map(
-            &mut self,
-            address: u64,
-            memory: metes_device::backend::Memory,
-        ) -> Result<(), Error> {
+        fn map(&mut self, address: u64, memory: Memory) -> Result<(), Error> {
             self.0.map(address, memory)
         }
-        fn unmap(
-            &mut self,
-            address: u64,
-            bytes: u64,
-        ) -> Result<metes_device::backend::Memory, Error> {
+        fn unmap(&mut self, address: u64, bytes: u64) -> Result<Memory, Error> {
             let answer = self.0.unmap(address, bytes);
             if answer.is_err() {
                 (self.1)(&mut self.0, address, bytes);
             }
             answer
         }
-        fn release(&mut self, memory: metes_device::backend::Memory) -> Result<(), Error> {
+        fn release(&mut self, memory: Memory) -> Result<(), Error> {
             self.0.release(memory)
         }
     }

@@ -273,7 +273,7 @@ fn queues_complete_their_tickets_in_order() {
 }
 
 /// A device that was opened before a fork refuses every call in the child.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_fork_is_refused() {
     let _alone = alone();

@@ -246,7 +246,7 @@ fn a_programs_own_device_is_used_and_left() {
 }
 
 /// A device that was opened before a fork refuses every call in the child.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_fork_is_refused() {
     let _alone = alone();

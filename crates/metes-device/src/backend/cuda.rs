@@ -51,10 +51,11 @@ impl Cuda {
     pub fn open(ordinal: u32) -> Result<Self, Error> {
         let context = Context::retain(ordinal)?;
         let granularity = context.granularity()?;
+        let Capacity { total, .. } = context.capacity()?;
         Ok(Cuda {
             context: Arc::new(context),
-            // How much there is, the driver knows: other programs use it, too.
-            books: Books::new(i64::MAX as u64, granularity)?,
+            // How much of it is free, the driver knows: other programs use it, too.
+            books: Books::new(total, granularity)?,
             handles: BTreeMap::new(),
         })
     }
@@ -137,15 +138,7 @@ impl Backend for Cuda {
 
     /// Of the whole device: other programs and contexts use it, too.
     fn capacity(&self) -> Result<Capacity, Error> {
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: places for two numbers.
-        self.context.call("cuMemGetInfo", |driver| unsafe {
-            (driver.cuMemGetInfo_v2)(&raw mut free, &raw mut total)
-        })?;
-        Ok(Capacity {
-            free: free as u64,
-            total: total as u64,
-        })
+        self.context.capacity()
     }
 
     fn reserve(&mut self, bytes: u64) -> Result<Range, Error> {
@@ -157,12 +150,12 @@ impl Backend for Cuda {
         let reserved = self.context.call("cuMemAddressReserve", |driver| unsafe {
             (driver.cuMemAddressReserve)(&raw mut start, bytes as usize, alignment, 0, 0)
         });
-        match code(&reserved) {
+        reserved.map_err(|error| match code(&error) {
             Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY | CUresult::CUDA_ERROR_INVALID_VALUE) => {
-                return Err(Error::Addresses { wanted: bytes });
+                Error::Addresses { wanted: bytes }
             }
-            _ => reserved?,
-        }
+            _ => error,
+        })?;
         let range = Range { start, bytes };
         self.books.reserved(range);
         Ok(range)
@@ -183,28 +176,26 @@ impl Backend for Cuda {
 
     fn create(&mut self, bytes: u64) -> Result<Memory, Error> {
         self.context.opened.check()?;
-        self.books.check_length("memory", bytes)?;
-        let refused = |Capacity { free, total }| Error::OutOfMemory {
-            wanted: bytes,
-            free,
-            total,
-        };
         // Sizes beyond the device some drivers call invalid, others out of memory.
-        let capacity = self.capacity()?;
-        if bytes > capacity.total {
-            return Err(refused(capacity));
-        }
+        let memory = self.books.create(bytes)?;
         let properties = self.context.properties();
         let mut handle = 0;
         // SAFETY: a place for one handle, and properties that outlive the call.
         let created = self.context.call("cuMemCreate", |driver| unsafe {
             (driver.cuMemCreate)(&raw mut handle, bytes as usize, &raw const properties, 0)
         });
-        if code(&created) == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
-            return Err(refused(self.capacity()?));
+        if let Err(error) = created {
+            self.books.release(memory)?;
+            if code(&error) != Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
+                return Err(error);
+            }
+            let Capacity { free, total } = self.capacity()?;
+            return Err(Error::OutOfMemory {
+                wanted: bytes,
+                free,
+                total,
+            });
         }
-        created?;
-        let memory = self.books.create(bytes)?;
         self.handles.insert(memory.0, handle);
         Ok(memory)
     }
@@ -378,6 +369,18 @@ impl Context {
         Ok(name.to_string_lossy().into_owned())
     }
 
+    fn capacity(&self) -> Result<Capacity, Error> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: places for two numbers.
+        self.call("cuMemGetInfo", |driver| unsafe {
+            (driver.cuMemGetInfo_v2)(&raw mut free, &raw mut total)
+        })?;
+        Ok(Capacity {
+            free: free as u64,
+            total: total as u64,
+        })
+    }
+
     fn location(&self) -> CUmemLocation {
         CUmemLocation {
             type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
@@ -429,8 +432,8 @@ impl Debug for Context {
 }
 
 /// The driver's error, if it is one of those that mean something here.
-fn code<T>(answer: &Result<T, Error>) -> Option<CUresult> {
-    let Err(Error::Device { code, .. }) = answer else {
+fn code(error: &Error) -> Option<CUresult> {
+    let Error::Device { code, .. } = error else {
         return None;
     };
     let known = [

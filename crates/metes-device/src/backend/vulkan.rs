@@ -157,6 +157,12 @@ impl Vulkan {
         self.largest
     }
 
+    /// How many memories there may be at a time (`maxMemoryAllocationCount`), of all users of the
+    /// device: 4096 on many. It limits how small pages can be.
+    pub fn most_memories(&self) -> u32 {
+        self.shared.most_memories()
+    }
+
     /// Where in device memory a block lies that one memory holds: the memory, and the offset.
     ///
     /// # Errors
@@ -323,6 +329,14 @@ impl Backend for Vulkan {
                     self.memories.insert(memory.0, allocated);
                     return Ok(memory);
                 }
+                Err(vk::Result::ERROR_TOO_MANY_OBJECTS) => Error::Device {
+                    call: "vkAllocateMemory",
+                    code: vk::Result::ERROR_TOO_MANY_OBJECTS.as_raw().into(),
+                    text: format!(
+                        "no more memories than the {} there are: take fewer, larger ones",
+                        self.memories.len()
+                    ),
+                },
                 Err(code) => failed("vkAllocateMemory")(code),
             }
         };

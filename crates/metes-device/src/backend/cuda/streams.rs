@@ -124,10 +124,11 @@ impl Events for Recorded {
         let answer = self.context.call("cuEventQuery", |driver| unsafe {
             (driver.cuEventQuery)(event)
         });
-        if code(&answer) == Some(CUresult::CUDA_ERROR_NOT_READY) {
-            return Ok(false);
+        match answer {
+            Ok(()) => Ok(true),
+            Err(error) if code(&error) == Some(CUresult::CUDA_ERROR_NOT_READY) => Ok(false),
+            Err(error) => Err(error),
         }
-        answer.map(|()| true)
     }
 
     fn wait(&mut self, event: Self::Event) -> Result<(), backend::Error> {
@@ -151,17 +152,20 @@ impl Events for Recorded {
         let answer = self.context.call("cuStreamIsCapturing", |driver| unsafe {
             (driver.cuStreamIsCapturing)(raw, &raw mut status)
         });
-        // The default stream must not be touched while a stream that waits for it is captured.
-        if code(&answer) == Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
-            return Ok(true);
+        let none = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int;
+        match answer {
+            Ok(()) => Ok(status != none),
+            // The default stream must not be touched while a stream that waits for it is captured.
+            Err(error) if code(&error) == Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
+                Ok(true)
+            }
+            Err(error) => Err(error),
         }
-        answer.map(|()| status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int)
     }
 
     fn is_gone(error: &backend::Error) -> bool {
-        let error: Result<(), backend::Error> = Err(error.clone());
         matches!(
-            code(&error),
+            code(error),
             Some(CUresult::CUDA_ERROR_INVALID_HANDLE | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
         )
     }

@@ -215,6 +215,10 @@ impl Shared {
         maintenance.max_memory_allocation_size
     }
 
+    pub(super) fn most_memories(&self) -> u32 {
+        self.limits().max_memory_allocation_count
+    }
+
     /// Addresses that all sparse buffers may have together.
     pub(super) fn sparse_addresses(&self) -> u64 {
         self.limits().sparse_address_space_size
