@@ -343,11 +343,12 @@ impl Backend for OpenCl {
 
     fn release(&mut self, memory: Memory) -> Result<(), Error> {
         self.opened.check()?;
-        self.books.release(memory)?;
-        let buffer = self.buffers.remove(&memory.0);
-        let buffer = buffer.ok_or(Error::NoMemory(memory))?;
+        self.books.check_release(memory)?;
+        let buffer = self.buffer(memory)?;
         // SAFETY: the one reference to it that the backend has.
-        unsafe { memory::release_mem_object(buffer) }.map_err(failed("clReleaseMemObject"))
+        unsafe { memory::release_mem_object(buffer) }.map_err(failed("clReleaseMemObject"))?;
+        self.buffers.remove(&memory.0);
+        self.books.release(memory).map(drop)
     }
 }
 
