@@ -83,7 +83,7 @@ impl Cuda {
     /// # Errors
     /// [`Error::NotReserved`] outside of the ranges of this backend, [`Error::Device`] where no
     /// memory is mapped.
-    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
         self.check_reserved(address, bytes.len() as u64)?;
         // SAFETY: the driver checks the addresses of the device, which are this backend's own;
         // the host's are those of a slice.
