@@ -9,9 +9,19 @@
 //! what would leave that order is refused by an [`Error`] and changes nothing.
 
 mod books;
+pub mod conformance;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 #[cfg(target_os = "linux")]
 pub mod guarded;
 pub mod offsets;
+#[cfg(feature = "opencl")]
+pub mod opencl;
+#[cfg(any(feature = "cuda", feature = "opencl", feature = "vulkan"))]
+mod process;
+pub mod timeline;
+#[cfg(feature = "vulkan")]
+pub mod vulkan;
 
 use core::fmt::Debug;
 
@@ -121,6 +131,24 @@ pub enum Error {
     /// The memory is mapped.
     #[error("memory {} is mapped: unmap it before releasing or mapping it again", .0.0)]
     InUse(Memory),
+    /// The device gives less than that as one memory.
+    #[error("{wanted} bytes are more than the device gives as one memory, {most}: ask for several")]
+    TooLarge {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes that one memory has at most.
+        most: u64,
+    },
+    /// The device was opened by another process, of which this one is a fork.
+    #[error(
+        "the device was opened by process {opened} and does not follow into its fork {here}: open it again here"
+    )]
+    Process {
+        /// Who opened it.
+        opened: u32,
+        /// Who asks.
+        here: u32,
+    },
     /// The backend cannot map a part of a range.
     #[error("{0} has no pages: one memory is mapped to a whole range")]
     NotPaged(&'static str),
@@ -171,7 +199,8 @@ pub trait Backend: Debug {
     /// Takes `bytes` bytes of the device's memory.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::Granularity`], [`Error::Empty`], [`Error::Device`].
+    /// [`Error::OutOfMemory`], [`Error::TooLarge`], [`Error::Granularity`], [`Error::Empty`],
+    /// [`Error::Device`].
     fn create(&mut self, bytes: u64) -> Result<Memory, Error>;
 
     /// Maps a memory, whole, to addresses that are reserved and have none.

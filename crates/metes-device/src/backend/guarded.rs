@@ -15,7 +15,6 @@ use super::{Backend, Capacity, Error, Memory, Range};
 #[derive(Debug)]
 pub struct Guarded {
     books: Books,
-    ranges: Vec<Range>,
 }
 
 /// The kernel maps pages of this many bytes, or of multiples.
@@ -36,7 +35,6 @@ impl Guarded {
         }
         Ok(Guarded {
             books: Books::new(total, granularity)?,
-            ranges: Vec::new(),
         })
     }
 }
@@ -91,13 +89,11 @@ impl Backend for Guarded {
         give_back(start + bytes, first + wide as u64 - (start + bytes));
         let range = Range { start, bytes };
         self.books.reserved(range);
-        self.ranges.push(range);
         Ok(range)
     }
 
     fn unreserve(&mut self, range: Range) -> Result<(), Error> {
         self.books.unreserve(range)?;
-        self.ranges.retain(|other| *other != range);
         give_back(range.start, range.bytes);
         Ok(())
     }
@@ -121,7 +117,7 @@ impl Backend for Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        for range in &self.ranges {
+        for range in self.books.ranges() {
             give_back(range.start, range.bytes);
         }
     }

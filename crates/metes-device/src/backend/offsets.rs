@@ -48,15 +48,7 @@ impl Backend for Offsets {
     }
 
     fn reserve(&mut self, bytes: u64) -> Result<Range, Error> {
-        self.books.check_length("a range", bytes)?;
-        let start = self.books.behind_all();
-        // Half the addresses at most, so that an end never overflows.
-        if bytes > i64::MAX as u64 - start {
-            return Err(Error::Addresses { wanted: bytes });
-        }
-        let range = Range { start, bytes };
-        self.books.reserved(range);
-        Ok(range)
+        self.books.reserve_behind_all(bytes)
     }
 
     fn unreserve(&mut self, range: Range) -> Result<(), Error> {

@@ -1,0 +1,70 @@
+//! What tests and reports ask of the device beyond the driver's interface, as exported functions,
+//! because the library under test is loaded at run time.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::device::{self, Settings, inspect};
+use crate::driver::stream_of;
+use crate::entry::{number, put, text};
+use crate::error::Code;
+use crate::memory::Figures;
+
+/// Puts a new device of `bytes` bytes in the place of the one that is; it keeps what is written if
+/// `kept`. Handles, streams and addresses of the old one are void. 0, or an error's number.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_dry_open(bytes: u64, kept: bool) -> c_int {
+    let capability = inspect(|device| device.settings.capability).unwrap_or((9, 0));
+    number(device::replace(Some(Settings {
+        bytes,
+        kept,
+        capability,
+    })))
+}
+
+/// Removes the device, as if the process had just begun: `cuInit` makes one as the environment
+/// says.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_dry_close() -> c_int {
+    number(device::replace(None))
+}
+
+/// Keeps a stream from doing work until it is released. 0, or an error's number.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_dry_hold_stream(stream: *mut c_void) -> c_int {
+    let held = inspect(|device| device.streams.hold(stream_of(stream)));
+    number(held.unwrap_or(Err(Code::NotInitialized)))
+}
+
+/// Lets a stream do its work, and what waited for it. 0, or an error's number.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_dry_release_stream(stream: *mut c_void) -> c_int {
+    number(device::with_device(|device| {
+        let device::Device {
+            streams, engine, ..
+        } = device;
+        streams.let_go(stream_of(stream), engine)
+    }))
+}
+
+/// Writes the sums of the device's memory. 0, or an error's number.
+///
+/// # Safety
+/// `figures` is null or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_dry_figures(figures: *mut Figures) -> c_int {
+    let found = inspect(|device| device.engine.memory.figures());
+    number(
+        found
+            .ok_or(Code::NotInitialized)
+            .and_then(|found| put(figures, found)),
+    )
+}
+
+/// How often an entry point was called, by its name.
+///
+/// # Safety
+/// `name` is null or a string that ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_dry_calls(name: *const c_char) -> u64 {
+    text(name).map_or(0, device::calls)
+}

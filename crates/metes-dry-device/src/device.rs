@@ -1,0 +1,481 @@
+//! One device: memory, streams, the primary context, and what the environment says about it.
+//!
+//! | variable | meaning | without it |
+//! | --- | --- | --- |
+//! | `METES_DEVICE_BYTES` | physical memory, bytes; KiB, MiB, GiB may follow | 24 GiB |
+//! | `METES_DEVICE_CONTENT` | `keep` what is written, or `none`: all reads give zeros | `keep` |
+//! | `METES_DEVICE_CAPABILITY` | compute capability, as `8.0` | `9.0` |
+//!
+//! Invariant: there is at most one device in a process, behind one lock; a thread holds the lock
+//! for one call and runs no foreign code under it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Answer, Code};
+use crate::memory::Memory;
+use crate::streams::{CaptureMode, StreamId, Streams, Work};
+
+/// The primary context's handle: no address.
+pub const CONTEXT: usize = 0x6d65_0000_0000_0010;
+/// Memory of a device that the environment says nothing about.
+const DEFAULT_BYTES: u64 = 24 << 30;
+const DEFAULT_CAPABILITY: (i32, i32) = (9, 0);
+
+/// What a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Physical memory, bytes.
+    pub bytes: u64,
+    /// Whether what is written is kept.
+    pub kept: bool,
+    /// Compute capability, major and minor.
+    pub capability: (i32, i32),
+}
+
+impl Settings {
+    /// What the environment says.
+    ///
+    /// # Errors
+    /// Which variable is wrong, and what it may be.
+    pub fn from_environment() -> Result<Settings, String> {
+        Self::read(|name| std::env::var(name).ok())
+    }
+
+    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
+        let bytes = match variable("METES_DEVICE_BYTES") {
+            None => DEFAULT_BYTES,
+            Some(text) => bytes_of(&text).ok_or_else(|| {
+                format!(
+                    "METES_DEVICE_BYTES is {text:?}: give a number of bytes, as 25769803776, or \
+                     with a unit, as 24GiB"
+                )
+            })?,
+        };
+        let kept = match variable("METES_DEVICE_CONTENT").as_deref() {
+            None | Some("keep") => true,
+            Some("none") => false,
+            Some(text) => {
+                return Err(format!(
+                    "METES_DEVICE_CONTENT is {text:?}: keep and none are known"
+                ));
+            }
+        };
+        let capability = match variable("METES_DEVICE_CAPABILITY") {
+            None => DEFAULT_CAPABILITY,
+            Some(text) => capability_of(&text).ok_or_else(|| {
+                format!("METES_DEVICE_CAPABILITY is {text:?}: give it as 9.0 or 8.6")
+            })?,
+        };
+        Ok(Settings {
+            bytes,
+            kept,
+            capability,
+        })
+    }
+}
+
+fn bytes_of(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit.trim() {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << scale)
+}
+
+fn capability_of(text: &str) -> Option<(i32, i32)> {
+    let (major, minor) = text.split_once('.')?;
+    let digit = |text: &str| text.parse::<u8>().ok().map(i32::from);
+    Some((digit(major)?, digit(minor)?)).filter(|(major, minor)| *major > 0 && *minor < 10)
+}
+
+/// A function of the program, to be called when the stream comes to it.
+#[derive(Clone, Copy, Debug)]
+pub struct HostCall {
+    /// What to call.
+    pub function: unsafe extern "C" fn(*mut c_void),
+    /// What to call it with.
+    pub data: *mut c_void,
+}
+
+// SAFETY: the program gave both to be used by a thread of the driver.
+unsafe impl Send for HostCall {}
+
+/// What streams work on.
+#[derive(Debug)]
+pub struct Engine {
+    /// The memory.
+    pub memory: Memory,
+    /// Functions whose turn has come; called without the lock.
+    calls: Vec<HostCall>,
+}
+
+/// Work of a stream on memory.
+#[derive(Debug)]
+pub enum Task {
+    /// A copy from the host.
+    CopyIn {
+        /// Where to, on the device.
+        destination: u64,
+        /// Where from, on the host.
+        source: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// A copy from bytes of the host that were taken when the copy was asked for.
+    CopyStaged {
+        /// Where to, on the device.
+        destination: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// A copy to the host.
+    CopyOut {
+        /// Where to, on the host.
+        destination: u64,
+        /// Where from, on the device.
+        source: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// A copy within the device.
+    CopyWithin {
+        /// Where to.
+        destination: u64,
+        /// Where from.
+        source: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// A pattern, repeated.
+    Fill {
+        /// Where to.
+        destination: u64,
+        /// The pattern, of `unit` bytes.
+        pattern: [u8; 4],
+        /// Bytes of the pattern: 1, 2 or 4.
+        unit: usize,
+        /// Bytes to fill.
+        size: u64,
+    },
+    /// A function of the program.
+    Call(HostCall),
+}
+
+impl Work for Task {
+    type On = Engine;
+
+    fn perform(self, engine: &mut Engine) -> Answer {
+        let memory = &engine.memory;
+        match self {
+            Task::CopyIn {
+                destination,
+                source,
+                size,
+            } => memory.copy_in(destination, source, size),
+            Task::CopyStaged { destination, bytes } => {
+                let source = bytes.as_ptr().expose_provenance() as u64;
+                memory.copy_in(destination, source, bytes.len() as u64)
+            }
+            Task::CopyOut {
+                destination,
+                source,
+                size,
+            } => memory.copy_out(destination, source, size),
+            Task::CopyWithin {
+                destination,
+                source,
+                size,
+            } => memory.copy_within(destination, source, size),
+            Task::Fill {
+                destination,
+                pattern,
+                unit,
+                size,
+            } => memory.fill(destination, &pattern[..unit], size),
+            Task::Call(call) => {
+                engine.calls.push(call);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The device and its primary context.
+#[derive(Debug)]
+pub struct Device {
+    /// What it is.
+    pub settings: Settings,
+    /// What streams work on.
+    pub engine: Engine,
+    /// Streams and events of the context.
+    pub streams: Streams<Task>,
+    /// How often the primary context was retained.
+    pub retained: u64,
+    /// What ended the context.
+    fault: Option<Code>,
+}
+
+impl Device {
+    /// A device in its first state.
+    ///
+    /// # Errors
+    /// What the host says when it has no memory for it.
+    pub fn new(settings: Settings) -> std::io::Result<Device> {
+        Ok(Device {
+            settings,
+            engine: Engine {
+                memory: Memory::new(settings.bytes, settings.kept)?,
+                calls: Vec::new(),
+            },
+            streams: Streams::default(),
+            retained: 0,
+            fault: None,
+        })
+    }
+
+    /// Puts work into a stream. A fault of work that is done now or later ends the context.
+    ///
+    /// # Errors
+    /// See [`Streams::submit`].
+    pub fn submit(&mut self, stream: StreamId, task: Task) -> Answer {
+        let answer = self.streams.submit(stream, task, &mut self.engine);
+        self.noticed(answer)
+    }
+
+    /// Remembers a fault.
+    pub fn noticed<T>(&mut self, answer: Answer<T>) -> Answer<T> {
+        if matches!(answer, Err(Code::IllegalAddress)) {
+            self.fault = Some(Code::IllegalAddress);
+        }
+        answer
+    }
+
+    /// Ends the context: streams, events and plain blocks go, the fault is forgotten. Handles and
+    /// reservations stay, as they belong to no context.
+    pub fn end_context(&mut self) {
+        self.streams = Streams::default();
+        self.engine.memory.free_all();
+        self.engine.calls.clear();
+        self.fault = None;
+        self.retained = 0;
+    }
+}
+
+#[derive(Default)]
+struct Process {
+    device: Option<Device>,
+    /// Calls so far by name.
+    calls: BTreeMap<&'static str, u64>,
+}
+
+static PROCESS: Mutex<Process> = Mutex::new(Process {
+    device: None,
+    calls: BTreeMap::new(),
+});
+
+thread_local! {
+    /// Contexts that the thread pushed, the current one last.
+    static CONTEXTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static MODE: Cell<CaptureMode> = const { Cell::new(CaptureMode::Global) };
+}
+
+fn process() -> MutexGuard<'static, Process> {
+    // A panic under the lock would be a defect of the model; its state is consistent between
+    // calls all the same, as a refused call changes nothing.
+    PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The context that is current in this thread, 0 for none.
+pub fn current() -> usize {
+    CONTEXTS
+        .try_with(|contexts| contexts.borrow().last().copied().unwrap_or(0))
+        .unwrap_or(0)
+}
+
+/// Makes a context current in this thread, in place of the one that was.
+pub fn set_current(context: usize) {
+    let _ = CONTEXTS.try_with(|contexts| {
+        let mut contexts = contexts.borrow_mut();
+        contexts.pop();
+        if context != 0 {
+            contexts.push(context);
+        }
+    });
+}
+
+/// Makes a context current in this thread, before the one that was.
+pub fn push_current(context: usize) {
+    let _ = CONTEXTS.try_with(|contexts| contexts.borrow_mut().push(context));
+}
+
+/// Takes the current context away, which gives way to the one before.
+pub fn pop_current() -> Option<usize> {
+    CONTEXTS
+        .try_with(|contexts| contexts.borrow_mut().pop())
+        .ok()
+        .flatten()
+}
+
+/// How this thread's calls are treated while a stream records.
+pub fn capture_mode() -> CaptureMode {
+    MODE.try_with(Cell::get).unwrap_or_default()
+}
+
+/// Changes that; what it was.
+pub fn exchange_capture_mode(mode: CaptureMode) -> CaptureMode {
+    MODE.try_with(|cell| cell.replace(mode)).unwrap_or_default()
+}
+
+/// Makes the device as the environment describes it, unless there is one.
+///
+/// # Errors
+/// [`Code::InvalidValue`] if the environment is wrong, which is also said on stderr.
+pub fn initialize() -> Answer {
+    let mut process = process();
+    if process.device.is_some() {
+        return Ok(());
+    }
+    let settings = Settings::from_environment().map_err(|wrong| {
+        eprintln!("metes dry device: {wrong}");
+        Code::InvalidValue
+    })?;
+    process.device = Some(made(settings)?);
+    Ok(())
+}
+
+fn made(settings: Settings) -> Answer<Device> {
+    Device::new(settings).map_err(|error| {
+        eprintln!("metes dry device: no file in memory for its content: {error}");
+        Code::OutOfMemory
+    })
+}
+
+/// Puts a new device in the place of the one that is, as if the process had just begun.
+///
+/// # Errors
+/// [`Code::OutOfMemory`] if the host has no memory for it.
+pub fn replace(settings: Option<Settings>) -> Answer {
+    let device = settings.map(made).transpose()?;
+    let mut process = process();
+    process.device = device;
+    process.calls.clear();
+    Ok(())
+}
+
+/// Counts a call.
+pub fn count(name: &'static str) {
+    *process().calls.entry(name).or_default() += 1;
+}
+
+/// Calls of that name so far.
+pub fn calls(name: &str) -> u64 {
+    process().calls.get(name).copied().unwrap_or(0)
+}
+
+/// All calls so far, by name.
+pub fn all_calls() -> Vec<(&'static str, u64)> {
+    let process = process();
+    process.calls.iter().map(|(n, c)| (*n, *c)).collect()
+}
+
+/// Something of the device that needs no context.
+///
+/// # Errors
+/// [`Code::NotInitialized`] before `cuInit`, the fault of the context, or what `action` says.
+pub fn with_device<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T> {
+    let (answer, calls) = {
+        let mut process = process();
+        let device = process.device.as_mut().ok_or(Code::NotInitialized)?;
+        if let Some(fault) = device.fault {
+            return Err(fault);
+        }
+        let answer = action(device);
+        (
+            device.noticed(answer),
+            std::mem::take(&mut device.engine.calls),
+        )
+    };
+    for call in calls {
+        // SAFETY: the program gave function and data to be called together, once.
+        unsafe { (call.function)(call.data) };
+    }
+    answer
+}
+
+/// Something of the device that needs a current context.
+///
+/// # Errors
+/// As [`with_device`]; [`Code::InvalidContext`] if no context is current in this thread, or it
+/// was ended.
+pub fn with_context<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T> {
+    with_device(|device| match current() == CONTEXT && device.retained > 0 {
+        true => action(device),
+        false => Err(Code::InvalidContext),
+    })
+}
+
+/// Something of the device whatever state it is in; `None` before `cuInit`.
+pub fn inspect<T>(action: impl FnOnce(&mut Device) -> T) -> Option<T> {
+    process().device.as_mut().map(action)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
+        Settings::read(|name| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_is_read() {
+        let settings = read(&[]).unwrap();
+        assert_eq!(settings.bytes, 24 << 30);
+        assert!(settings.kept);
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("10B", 10),
+            ("3 KiB", 3 << 10),
+            ("5MiB", 5 << 20),
+            (" 7 GiB ", 7 << 30),
+        ] {
+            assert_eq!(read(&[("METES_DEVICE_BYTES", text)]).unwrap().bytes, bytes);
+        }
+        let settings = read(&[
+            ("METES_DEVICE_CONTENT", "none"),
+            ("METES_DEVICE_CAPABILITY", "8.6"),
+        ])
+        .unwrap();
+        assert!(!settings.kept);
+        assert_eq!(settings.capability, (8, 6));
+    }
+
+    #[test]
+    fn a_wrong_environment_is_named() {
+        for (name, text) in [
+            ("METES_DEVICE_BYTES", ""),
+            ("METES_DEVICE_BYTES", "24GB"),
+            ("METES_DEVICE_BYTES", "-1"),
+            ("METES_DEVICE_BYTES", "99999999999 GiB"),
+            ("METES_DEVICE_CONTENT", "some"),
+            ("METES_DEVICE_CAPABILITY", "9"),
+            ("METES_DEVICE_CAPABILITY", "9.x"),
+            ("METES_DEVICE_CAPABILITY", "0.1"),
+        ] {
+            let error = read(&[(name, text)]).unwrap_err();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+}
