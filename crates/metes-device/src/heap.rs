@@ -202,22 +202,22 @@ impl<L: Lookup, I> Drop for ListHeap<L, I> {
 }
 
 /// The index of a device heap.
-pub trait Lists<L: Lookup>: Index<Ledger<'static, L, DenseRecord>> + Default + Debug {}
+pub trait Lists<L: Lookup>: Index<Ledger<'static, L, DenseRecord>> + Debug {}
 
-impl<L: Lookup, I: Index<Ledger<'static, L, DenseRecord>> + Default + Debug> Lists<L> for I {}
+impl<L: Lookup, I: Index<Ledger<'static, L, DenseRecord>> + Debug> Lists<L> for I {}
 
-impl<I: Lists<ByHandle>> HandleHeap<I> {
+impl<I: Lists<ByHandle> + Default> HandleHeap<I> {
     /// A heap by handle. O(blocks).
     ///
     /// # Errors
     /// [`Unmade`].
     pub fn by_handle(extent: Extent) -> Result<Self, Unmade> {
         check(extent)?;
-        ListHeap::new(extent, ByHandle, None, None)
+        ListHeap::new(extent, I::default(), ByHandle, None, None)
     }
 }
 
-impl<I: Lists<Direct<'static>>> DirectHeap<I> {
+impl<I: Lists<Direct<'static>> + Default> DirectHeap<I> {
     /// A heap by address, through a table. O(blocks + granules).
     ///
     /// # Errors
@@ -228,11 +228,11 @@ impl<I: Lists<Direct<'static>>> DirectHeap<I> {
         // SAFETY: the heap, which holds the reference, is dropped before its memory.
         let (owner, table) = unsafe { Owned::new(vec![0; granules].into_boxed_slice()) };
         let lookup = Direct::new(table, extent.granule as usize);
-        ListHeap::new(extent, lookup, Some(owner), None)
+        ListHeap::new(extent, I::default(), lookup, Some(owner), None)
     }
 }
 
-impl<I: Lists<Hashed<'static>>> HashedHeap<I> {
+impl<I: Lists<Hashed<'static>> + Default> HashedHeap<I> {
     /// A heap by address, through a hash table. O(blocks).
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl<I: Lists<Hashed<'static>>> HashedHeap<I> {
         let slots = (2 * extent.blocks).next_power_of_two();
         // SAFETY: the heap, which holds the reference, is dropped before its memory.
         let (owner, table) = unsafe { Owned::new(vec![(0, 0); slots].into_boxed_slice()) };
-        ListHeap::new(extent, Hashed::new(table), None, Some(owner))
+        ListHeap::new(extent, I::default(), Hashed::new(table), None, Some(owner))
     }
 }
 
@@ -270,6 +270,7 @@ fn check(extent: Extent) -> Result<(), Unmade> {
 impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
     fn new(
         extent: Extent,
+        mut index: I,
         lookup: L,
         direct: Option<Owned<u32>>,
         hashed: Option<Owned<(usize, u32)>>,
@@ -280,7 +281,6 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
             blocks,
         } = extent;
         let geometry = Geometry::out_of_band(granule as usize);
-        let mut index = I::default();
         let heads = index
             .heads(bytes as usize, geometry)
             .ok_or(Unmade::Granules { bytes, granule })?;

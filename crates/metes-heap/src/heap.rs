@@ -570,6 +570,15 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Ok(self.store.requested(self.store.resolve(place)?))
     }
 
+    /// Lets `file` tell the index of something that it files free blocks by beside their
+    /// sizes, and move blocks between its lists.
+    ///
+    /// # Safety
+    /// The index stays the one it is, and afterwards holds the blocks that it held, each once.
+    pub unsafe fn refile<T>(&mut self, file: impl FnOnce(&mut I, &mut S) -> T) -> T {
+        file(&mut self.index, &mut self.store)
+    }
+
     /// Bytes of all regions, control structure included.
     pub fn footprint(&self) -> usize {
         self.store.footprint()

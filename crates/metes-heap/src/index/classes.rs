@@ -124,7 +124,7 @@ impl<P> SizeClasses<P> {
 
 /// The class of blocks of `granules`, rounding down. `log2` is the second level's.
 #[inline(always)]
-pub(crate) const fn class_floor(granules: usize, log2: u32) -> usize {
+pub const fn class_floor(granules: usize, log2: u32) -> usize {
     let shift = (granules | 1 << log2).ilog2() - log2;
     ((shift as usize) << log2) + (granules >> shift)
 }
@@ -132,7 +132,7 @@ pub(crate) const fn class_floor(granules: usize, log2: u32) -> usize {
 /// The last class some of whose blocks are too small for `granules` (one or
 /// more): the classes above it suffice.
 #[inline(always)]
-const fn class_below(granules: usize, log2: u32) -> usize {
+pub const fn class_below(granules: usize, log2: u32) -> usize {
     // One less than the ceiling, without its carry: what is rounded up is
     // `granules - 1`, under the exponent of `granules`.
     let shift = (granules | 1 << log2).ilog2() - log2;
