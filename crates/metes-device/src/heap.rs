@@ -22,6 +22,7 @@ use core::mem::ManuallyDrop;
 
 use metes_heap::index::Index;
 use metes_heap::index::classes::{HalfFit, SegregatedFit};
+use metes_heap::store::Store;
 use metes_heap::store::ledger::{ByHandle, Direct, Hashed, Ledger, Lookup};
 use metes_heap::{
     BadFree, BlockInfo, Corruption, DenseRecord, Geometry, Heap, RegionError, State, Statistics,
@@ -267,6 +268,24 @@ fn check(extent: Extent) -> Result<(), Unmade> {
     Ok(())
 }
 
+impl<I: Lists<ByHandle>> ListHeap<ByHandle, I> {
+    /// A heap by handle with the index that `index` makes for so many records beside its
+    /// heads.
+    pub(crate) fn with_index(
+        extent: Extent,
+        index: impl FnOnce(usize) -> I,
+    ) -> Result<Self, Unmade> {
+        check(extent)?;
+        ListHeap::new(extent, index(records(extent)), ByHandle, None, None)
+    }
+}
+
+/// Between and beside the blocks in use there are at most as many free ones and one more; and
+/// a range has a sentinel.
+fn records(extent: Extent) -> usize {
+    2 * extent.blocks + 2
+}
+
 impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
     fn new(
         extent: Extent,
@@ -284,9 +303,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
         let heads = index
             .heads(bytes as usize, geometry)
             .ok_or(Unmade::Granules { bytes, granule })?;
-        // Between and beside so many blocks in use there are at most as many free ones and one
-        // more; and a range has a sentinel.
-        let records = heads + 2 * blocks + 2;
+        let records = heads + records(extent);
         // SAFETY: the heap, which holds the reference, is dropped before its memory.
         let (owner, records) =
             unsafe { Owned::new(vec![DenseRecord::SPARE; records].into_boxed_slice()) };
@@ -374,6 +391,28 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
             offset: self.heap.place_offset(place) as u64,
             requested: requested as u64,
         })
+    }
+
+    /// The record of a block in use. O(1).
+    pub(crate) fn record(&self, place: L::Place) -> Result<usize, BadFree> {
+        Ok(self.heap.store().resolve(place)?.record())
+    }
+
+    /// Lets `file` tell the index of what it files free blocks by.
+    ///
+    /// # Safety
+    /// As [`Heap::refile`].
+    pub(crate) unsafe fn refile<T>(
+        &mut self,
+        file: impl FnOnce(&mut I, &mut Ledger<'static, L, DenseRecord>) -> T,
+    ) -> T {
+        // SAFETY: the caller's contract.
+        unsafe { self.heap.refile(file) }
+    }
+
+    /// The index, to be looked at.
+    pub(crate) fn index(&self) -> &I {
+        self.heap.index()
     }
 
     /// What the heap manages.

@@ -12,4 +12,6 @@ pub mod fixed;
 pub mod heap;
 pub mod hybrid;
 mod owned;
+pub mod shared;
 pub mod sparse;
+pub mod streams;

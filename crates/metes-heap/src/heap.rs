@@ -589,6 +589,11 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         self.store.place_offset(place)
     }
 
+    /// The index, to look at what it knows.
+    pub fn index(&self) -> &I {
+        &self.index
+    }
+
     /// The store, to read its counts.
     pub fn store(&self) -> &S {
         &self.store

@@ -109,21 +109,23 @@ pub trait Timeline: Debug {
     /// (and than 0), [`Error::Capturing`], [`Error::Backend`].
     fn mark(&mut self, stream: Stream, ticket: Ticket) -> Result<(), Error>;
 
-    /// The greatest ticket up to which the stream's work has run; 0 if none. Waits for nobody.
+    /// The greatest ticket that the stream was marked with and has come to; 0 if none. Waits
+    /// for nobody.
     ///
     /// # Errors
     /// [`Error::NoStream`], [`Error::Backend`].
     fn completed(&mut self, stream: Stream) -> Result<Ticket, Error>;
 
-    /// Waits on the host until the stream has come to the ticket.
+    /// Waits on the host until the stream has come to the ticket; if it was not marked with
+    /// that one, to the next that it was marked with.
     ///
     /// # Errors
     /// [`Error::NoStream`], [`Error::Unmarked`] if the ticket is beyond the stream's last,
     /// [`Error::Backend`].
     fn wait(&mut self, stream: Stream, ticket: Ticket) -> Result<(), Error>;
 
-    /// Lets what is issued to `waiter` from now on run after `stream` has come to the ticket;
-    /// the host goes on.
+    /// Lets what is issued to `waiter` from now on run after `stream` has come to the ticket,
+    /// or as [`wait`](Timeline::wait) to the next; the host goes on.
     ///
     /// # Errors
     /// [`Error::NoStream`], [`Error::Unmarked`], [`Error::Capturing`], [`Error::Backend`].

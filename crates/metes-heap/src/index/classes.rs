@@ -141,12 +141,12 @@ pub const fn class_below(granules: usize, log2: u32) -> usize {
 
 /// The first class all of whose blocks have at least `granules`.
 #[inline(always)]
-pub(crate) const fn class_ceiling(granules: usize, log2: u32) -> usize {
+pub const fn class_ceiling(granules: usize, log2: u32) -> usize {
     class_below(granules, log2) + 1
 }
 
 /// The smallest size, in granules, of a class.
-pub(crate) const fn class_base(class: usize, log2: u32) -> usize {
+pub const fn class_base(class: usize, log2: u32) -> usize {
     let second = 1 << log2;
     if class < 2 * second {
         return class;

@@ -92,6 +92,12 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
         }
     }
 
+    /// The free block that the record at a position describes; `None` where it describes none.
+    pub fn free_block(&self, record: usize) -> Option<LedgerBlock> {
+        let found = self.records.get(record)?;
+        (found.flags() & Header::FREE != 0).then_some(LedgerBlock(record as u32))
+    }
+
     #[inline(always)]
     fn record(&self, block: LedgerBlock) -> &R {
         debug_assert!(block.index() < self.records.len());
