@@ -12,6 +12,8 @@ pub mod fixed;
 pub mod heap;
 pub mod hybrid;
 mod owned;
+mod pages;
 pub mod shared;
 pub mod sparse;
+pub mod stream_pages;
 pub mod streams;

@@ -15,7 +15,7 @@
 //! Invariant: a block is given to a stream only if every stream that used it before is that
 //! stream itself, or has come to the ticket that was marked after the free.
 
-mod lists;
+pub(crate) mod lists;
 
 use core::fmt;
 
@@ -23,7 +23,8 @@ use metes_heap::store::ledger::Handle;
 use metes_heap::{BadFree, ByHandle, Corruption};
 
 use crate::backend::timeline::{self, Stream, Ticket, Timeline};
-use crate::heap::{Block, Extent, ListHeap, Refusal, Span, Unmade};
+use crate::heap::{Block, Extent, ListHeap, OffsetHeap, Refusal, Span, Unmade};
+use crate::sparse::SparseRefusal;
 
 use lists::{Records, STREAMS, StreamLists, Wait};
 
@@ -75,6 +76,9 @@ pub enum StreamError {
     /// The timeline refused.
     #[error(transparent)]
     Timeline(#[from] timeline::Error),
+    /// There is no memory for the pages of the block.
+    #[error(transparent)]
+    Pages(#[from] SparseRefusal),
 }
 
 /// How memory comes from one stream to another that needs it before the first came far enough.
@@ -248,25 +252,66 @@ impl<T: Timeline> StreamHeap<T> {
     /// [`StreamError::BadFree`]: nothing happened. [`StreamError::Timeline`]: the block is
     /// freed and waits, and what could not be marked is with the next batch.
     pub fn free(&mut self, place: Handle) -> Result<(), StreamError> {
+        self.give_back(place)?;
+        self.after_free()
+    }
+
+    /// Frees a block; returns where it was and what it waits for.
+    pub(crate) fn give_back(&mut self, place: Handle) -> Result<(Span, Wait), BadFree> {
         let record = self.heap.record(place)?;
-        let Span { requested, .. } = self.heap.span(place)?;
+        let span = self.heap.span(place)?;
         let ticket = self.next;
-        let (streams, owner) = self.file(|index, _| {
+        let (wait, owner) = self.file(|index, _| {
             let streams = index.users(record);
+            let wait = Wait { streams, ticket };
             let owner = index.owner(record);
-            index.free_with(Wait { streams, ticket });
-            (streams, owner)
+            index.free_with(wait);
+            (wait, owner)
         });
         self.heap.free(place)?;
-        self.slots[owner].bytes -= requested;
+        self.slots[owner].bytes -= span.requested;
         self.slots[owner].blocks -= 1;
-        self.open |= streams;
+        self.open |= wait.streams;
         self.frees += 1;
+        Ok((span, wait))
+    }
+
+    /// Marks the streams when a batch is full.
+    pub(crate) fn after_free(&mut self) -> Result<(), StreamError> {
         if self.frees >= self.options.batch {
             self.mark()?;
             self.poll()?;
         }
         Ok(())
+    }
+
+    /// Waits on the host until nobody is to be waited for any more.
+    pub(crate) fn settle(&mut self, wait: Wait) -> Result<(), timeline::Error> {
+        let marked = |heap: &Self| bits(wait.streams).all(|slot| heap.is_marked(slot, wait.ticket));
+        if !marked(self)
+            && let Err(StreamError::Timeline(error)) = self.mark()
+        {
+            return Err(error);
+        }
+        for slot in bits(wait.streams) {
+            let Slot {
+                stream,
+                marked: last,
+                ..
+            } = self.slots[slot];
+            let Some(stream) = stream else { continue };
+            if !self.is_marked(slot, wait.ticket) {
+                return Err(timeline::Error::Capturing(stream));
+            }
+            self.timeline.wait(stream, wait.ticket.min(last))?;
+            self.progress.waits += 1;
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with every block in use. Linear.
+    pub(crate) fn each_used(&self, visit: &mut dyn FnMut(Span)) {
+        self.heap.each_used(visit);
     }
 
     /// Marks the streams that were freed on since they were marked last. A stream that is being

@@ -2,12 +2,18 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use common::{Random, operations};
+use metes_device::backend::offsets::Offsets;
 use metes_device::backend::timeline::{self, Manual, Stream, Ticket, Timeline};
-use metes_device::heap::{Extent, Refusal};
-use metes_device::streams::{Crossing, NoStreams, StreamError, StreamHeap, Streams};
+use metes_device::backend::{self, Backend, Capacity, Memory, Range};
+use metes_device::heap::{Block, Extent, Refusal};
+use metes_device::sparse::{Plan, SparseRefusal};
+use metes_device::stream_pages::SparseStreamHeap;
+use metes_device::streams::{Crossing, NoStreams, Progress, StreamError, StreamHeap, Streams};
 use metes_heap::BadFree;
 use metes_heap::store::ledger::Handle;
 
@@ -23,7 +29,7 @@ struct Device {
     /// By slot: with which work it runs behind another slot's (slot, work).
     orders: Vec<Vec<(u64, usize, u64)>>,
     /// By slot: the work that has surely run, as the host knows.
-    ran: Vec<u64>,
+    ran: Rc<RefCell<Vec<u64>>>,
 }
 
 impl Device {
@@ -33,7 +39,7 @@ impl Device {
             issued: vec![0; streams],
             marks: vec![BTreeMap::new(); streams],
             orders: vec![Vec::new(); streams],
-            ran: vec![0; streams],
+            ran: Rc::new(RefCell::new(vec![0; streams])),
         }
     }
 
@@ -46,13 +52,14 @@ impl Device {
     fn note(&mut self, slot: usize, ticket: Ticket) {
         let done = self.marks[slot].range(..=ticket).next_back();
         if let Some((_, &work)) = done {
-            self.ran[slot] = self.ran[slot].max(work);
+            let ran = &mut self.ran.borrow_mut()[slot];
+            *ran = work.max(*ran);
         }
     }
 
     /// What of every stream's work has surely run before the work that `slot` issues next.
     fn before_next(&self, slot: usize) -> Vec<u64> {
-        let mut seen = self.ran.clone();
+        let mut seen = self.ran.borrow().clone();
         seen[slot] = self.issued[slot];
         // Whatever ran or runs before that was itself ordered behind other work.
         loop {
@@ -110,7 +117,7 @@ impl Timeline for Device {
             .range(..=ticket)
             .next_back()
             .map_or(0, |mark| *mark.1);
-        let ran = &self.ran;
+        let ran = self.ran.borrow();
         self.orders[waiter.slot()].retain(|&(_, other, work)| ran[other] < work);
         // Running behind is work of its own: a mark after it is behind it.
         self.issued[waiter.slot()] += 1;
@@ -126,7 +133,8 @@ impl Timeline for Device {
     fn leave(&mut self, stream: Stream) -> Result<(), timeline::Error> {
         self.inner.leave(stream)?;
         let slot = stream.slot();
-        self.ran[slot] = self.issued[slot];
+        self.ran.borrow_mut()[slot] = self.issued[slot];
+        self.marks[slot].clear();
         Ok(())
     }
 }
@@ -145,12 +153,211 @@ struct Held {
     used: Vec<u64>,
 }
 
+/// What the test asks of a heap that is ordered by streams.
+trait Ordered {
+    fn allocate(&mut self, stream: Stream, bytes: u64) -> Result<Block<Handle>, StreamError>;
+    fn free(&mut self, place: Handle) -> Result<(), StreamError>;
+    fn use_on(&mut self, place: Handle, stream: Stream) -> Result<(), StreamError>;
+    fn leave(&mut self, stream: Stream) -> Result<(), StreamError>;
+    fn device(&mut self) -> &mut Device;
+    fn progress(&self) -> Progress;
+    fn in_use(&self) -> (usize, u64);
+    fn check(&self);
+    /// Work was issued that uses these bytes.
+    fn issued(&mut self, _offset: u64, _bytes: u64, _slot: usize, _work: u64) {}
+}
+
+macro_rules! ordered {
+    ($heap:ty, $issued:item) => {
+        impl Ordered for $heap {
+            fn allocate(
+                &mut self,
+                stream: Stream,
+                bytes: u64,
+            ) -> Result<Block<Handle>, StreamError> {
+                self.heap().allocate(stream, bytes, 1)
+            }
+
+            fn free(&mut self, place: Handle) -> Result<(), StreamError> {
+                self.heap().free(place)
+            }
+
+            fn use_on(&mut self, place: Handle, stream: Stream) -> Result<(), StreamError> {
+                self.heap().use_on(place, stream)
+            }
+
+            fn leave(&mut self, stream: Stream) -> Result<(), StreamError> {
+                self.heap().leave(stream)
+            }
+
+            fn device(&mut self) -> &mut Device {
+                self.heap().timeline()
+            }
+
+            fn progress(&self) -> Progress {
+                self.0.progress()
+            }
+
+            fn in_use(&self) -> (usize, u64) {
+                let blocks = self.0.holders().map(|(_, _, blocks)| blocks).sum();
+                (self.0.used(), blocks)
+            }
+
+            fn check(&self) {
+                self.0.check().unwrap();
+            }
+
+            $issued
+        }
+    };
+}
+
+/// In one memory.
+struct Fixed(StreamHeap<Device>);
+
+impl Fixed {
+    fn heap(&mut self) -> &mut StreamHeap<Device> {
+        &mut self.0
+    }
+}
+
+ordered!(
+    Fixed,
+    fn issued(&mut self, _: u64, _: u64, _: usize, _: u64) {}
+);
+
+const PAGE: u64 = 1 << 12;
+
+/// By page that is mapped, by slot: the last work that uses its memory.
+type Uses = Rc<RefCell<BTreeMap<u64, Vec<u64>>>>;
+
+/// On pages of a backend that lets none go while work uses it.
+struct Paged(SparseStreamHeap<Unforgiving, Device>, Uses);
+
+impl Paged {
+    fn heap(&mut self) -> &mut SparseStreamHeap<Unforgiving, Device> {
+        &mut self.0
+    }
+}
+
+ordered!(
+    Paged,
+    fn issued(&mut self, offset: u64, bytes: u64, slot: usize, work: u64) {
+        let start = self.0.range().start + offset;
+        let mut uses = self.1.borrow_mut();
+        for page in start / PAGE..=(start + bytes - 1) / PAGE {
+            let uses = uses
+                .get_mut(&(page * PAGE))
+                .expect("no memory under a block");
+            uses[slot] = uses[slot].max(work);
+        }
+    }
+);
+
+#[derive(Debug)]
+struct Unforgiving {
+    inner: Offsets,
+    uses: Uses,
+    ran: Rc<RefCell<Vec<u64>>>,
+}
+
+impl Backend for Unforgiving {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn granularity(&self) -> u64 {
+        self.inner.granularity()
+    }
+
+    fn paged(&self) -> bool {
+        true
+    }
+
+    fn alignment(&self) -> u64 {
+        self.inner.alignment()
+    }
+
+    fn capacity(&self) -> Result<Capacity, backend::Error> {
+        self.inner.capacity()
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<Range, backend::Error> {
+        self.inner.reserve(bytes)
+    }
+
+    fn unreserve(&mut self, range: Range) -> Result<(), backend::Error> {
+        self.inner.unreserve(range)
+    }
+
+    fn create(&mut self, bytes: u64) -> Result<Memory, backend::Error> {
+        self.inner.create(bytes)
+    }
+
+    fn map(&mut self, address: u64, memory: Memory) -> Result<(), backend::Error> {
+        self.inner.map(address, memory)?;
+        let streams = self.ran.borrow().len();
+        self.uses.borrow_mut().insert(address, vec![0; streams]);
+        Ok(())
+    }
+
+    fn unmap(&mut self, address: u64, bytes: u64) -> Result<Memory, backend::Error> {
+        let uses = self.uses.borrow_mut().remove(&address).expect("mapped");
+        // A test that panics already ends as it may.
+        if !std::thread::panicking() {
+            for (slot, (work, ran)) in uses.iter().zip(&*self.ran.borrow()).enumerate() {
+                assert!(
+                    work <= ran,
+                    "work {work} of stream {slot} still uses {address:#x}"
+                );
+            }
+        }
+        self.inner.unmap(address, bytes)
+    }
+
+    fn release(&mut self, memory: Memory) -> Result<(), backend::Error> {
+        self.inner.release(memory)
+    }
+}
+
+fn fixed(device: Device, options: Streams) -> Fixed {
+    Fixed(StreamHeap::new(EXTENT, device, options).unwrap())
+}
+
+/// Twice the addresses, over as much memory as the fixed heap has.
+fn paged(device: Device, options: Streams) -> Paged {
+    let uses = Uses::default();
+    let backend = Unforgiving {
+        inner: Offsets::new(1 << 40, PAGE).unwrap(),
+        uses: Rc::clone(&uses),
+        ran: Rc::clone(&device.ran),
+    };
+    let plan = Plan {
+        addresses: EXTENT.bytes,
+        cap: EXTENT.bytes / 2,
+        page: PAGE,
+        granule: EXTENT.granule,
+        blocks: EXTENT.blocks,
+        moves: u64::MAX,
+    };
+    Paged(
+        SparseStreamHeap::new(backend, plan, device, options).unwrap(),
+        uses,
+    )
+}
+
 /// Random work on several streams. Every block that is given out is checked for work that may
 /// still use its bytes.
-fn exercise(crossing: Crossing, batch: u32, count: usize, operations: u64, seed: u64) {
+fn exercise<H: Ordered>(
+    made: impl FnOnce(Device, Streams) -> H,
+    options: Streams,
+    count: usize,
+    operations: u64,
+    seed: u64,
+) {
     let mut device = Device::new(count);
     let mut streams: Vec<Stream> = (0..count).map(|_| device.inner.join().unwrap()).collect();
-    let mut heap = StreamHeap::new(EXTENT, device, Streams { batch, crossing }).unwrap();
+    let mut heap = made(device, options);
     let mut random = Random(seed);
     let mut held: BTreeMap<u64, Held> = BTreeMap::new();
     // By granule, by slot: the last work that used it.
@@ -165,9 +372,9 @@ fn exercise(crossing: Crossing, batch: u32, count: usize, operations: u64, seed:
             0..45 => {
                 let most = 1 << random.below(18);
                 let bytes = 1 + random.below(most);
-                match heap.allocate(stream, bytes, 1) {
+                match heap.allocate(stream, bytes) {
                     Ok(block) => {
-                        let seen = heap.timeline().before_next(slot);
+                        let seen = heap.device().before_next(slot);
                         let first = (block.offset / 256) as usize;
                         let end = (block.offset + bytes).div_ceil(256) as usize;
                         for (at, granule) in last.iter().enumerate().take(end).skip(first) {
@@ -186,10 +393,12 @@ fn exercise(crossing: Crossing, batch: u32, count: usize, operations: u64, seed:
                         if let Some((next, _)) = held.range(block.offset..).next() {
                             assert!(block.offset + bytes <= *next);
                         }
-                        let device = heap.timeline();
+                        let device = heap.device();
                         device.issued[slot] += 1;
                         let mut used = vec![0; count];
                         used[slot] = device.issued[slot];
+                        let work = used[slot];
+                        heap.issued(block.offset, bytes, slot, work);
                         held.insert(
                             block.offset,
                             Held {
@@ -204,6 +413,11 @@ fn exercise(crossing: Crossing, batch: u32, count: usize, operations: u64, seed:
                         let live: u64 = held.values().map(|held| held.bytes).sum();
                         assert_eq!(in_use, live);
                     }
+                    Err(StreamError::Pages(SparseRefusal::Pages { .. })) => refused += 1,
+                    // The page of a stream that is being captured cannot move.
+                    Err(StreamError::Pages(SparseRefusal::Timeline(
+                        timeline::Error::Capturing(_),
+                    ))) => assert!(capturing.is_some()),
                     Err(StreamError::Timeline(timeline::Error::Capturing(_))) => {
                         assert_eq!(capturing, Some(slot));
                         captured += 1;
@@ -232,19 +446,20 @@ fn exercise(crossing: Crossing, batch: u32, count: usize, operations: u64, seed:
             // More work on a block, by its own stream or another.
             82..92 if !held.is_empty() => {
                 let from = random.below(EXTENT.bytes);
-                let (_, block) = match held.range_mut(from..).next() {
+                let (&offset, block) = match held.range_mut(from..).next() {
                     Some(found) => found,
                     None => held.iter_mut().next().unwrap(),
                 };
                 // Of a stream that uses it already that is said again.
                 heap.use_on(block.place, stream).unwrap();
-                let device = heap.timeline();
+                let device = heap.device();
                 device.issued[slot] += 1;
                 block.used[slot] = device.issued[slot];
+                heap.issued(offset, block.bytes, slot, block.used[slot]);
             }
             // Time passes.
             92..97 => {
-                let device = heap.timeline();
+                let device = heap.device();
                 let count = device.marks[slot].len() as u64;
                 if count > 0 {
                     let back = random.below(count.min(8)) as usize;
@@ -255,65 +470,84 @@ fn exercise(crossing: Crossing, batch: u32, count: usize, operations: u64, seed:
             }
             97 => match capturing.take() {
                 None => {
-                    heap.timeline().inner.capture(stream, true).unwrap();
+                    heap.device().inner.capture(stream, true).unwrap();
                     capturing = Some(slot);
                 }
-                Some(slot) => heap.timeline().inner.capture(streams[slot], false).unwrap(),
+                Some(slot) => heap.device().inner.capture(streams[slot], false).unwrap(),
             },
             98 if random.below(50) == 0 && capturing.is_none() => {
                 heap.leave(stream).unwrap();
                 assert!(matches!(
-                    heap.allocate(stream, 1, 1),
+                    heap.allocate(stream, 1),
                     Err(StreamError::Timeline(timeline::Error::NoStream(_)))
                 ));
-                streams[slot] = heap.timeline().inner.join().unwrap();
+                streams[slot] = heap.device().inner.join().unwrap();
                 assert_eq!(streams[slot].slot(), slot);
-                heap.timeline().marks[slot].clear();
             }
             _ => {}
         }
         if operation % (operations / 50) == 0 {
-            heap.check().unwrap();
-            let blocks: u64 = heap.holders().map(|(_, _, blocks)| blocks).sum();
-            assert_eq!((heap.used(), blocks), (held.len(), held.len() as u64));
+            heap.check();
+            assert_eq!(heap.in_use(), (held.len(), held.len() as u64));
         }
     }
     assert!(refused > 10 && captured > 0, "{refused} {captured}");
-    let progress = heap.progress();
-    match crossing {
-        Crossing::Wait => assert!(count == 1 || progress.waits > 0 && progress.orders == 0),
-        Crossing::Order => assert!(count == 1 || progress.orders > 0 && progress.waits == 0),
+    let Progress { waits, orders, .. } = heap.progress();
+    match options.crossing {
+        Crossing::Wait => assert!(waits > 0 && orders == 0),
+        Crossing::Order => assert!(orders > 0),
     }
     // All of it comes back.
     if let Some(slot) = capturing {
-        heap.timeline().inner.capture(streams[slot], false).unwrap();
+        heap.device().inner.capture(streams[slot], false).unwrap();
     }
     for block in held.into_values() {
         heap.free(block.place).unwrap();
     }
-    for &stream in &streams[1..] {
+    for &stream in &streams {
         heap.leave(stream).unwrap();
     }
-    let whole = heap.allocate(streams[0], EXTENT.bytes, 1).unwrap();
+    heap.check();
+    let stream = heap.device().inner.join().unwrap();
+    let whole = heap.allocate(stream, EXTENT.bytes / 2).unwrap();
     assert_eq!(whole.offset, 0);
     heap.free(whole.place).unwrap();
-    heap.check().unwrap();
+    heap.leave(stream).unwrap();
 }
+
+const WAIT: Streams = Streams {
+    batch: 16,
+    crossing: Crossing::Wait,
+};
+const ORDER: Streams = Streams {
+    batch: 16,
+    crossing: Crossing::Order,
+};
 
 #[test]
 fn no_block_is_given_out_while_work_uses_it_waiting() {
-    exercise(Crossing::Wait, 16, 4, operations() / 20, 1);
+    exercise(fixed, WAIT, 4, operations() / 20, 1);
 }
 
 #[test]
 fn no_block_is_given_out_while_work_uses_it_ordering() {
-    exercise(Crossing::Order, 16, 4, operations() / 20, 2);
+    exercise(fixed, ORDER, 4, operations() / 20, 2);
 }
 
 #[test]
 fn single_frees_and_huge_batches_are_as_safe() {
-    exercise(Crossing::Wait, 1, 3, operations() / 50, 3);
-    exercise(Crossing::Order, u32::MAX, 3, operations() / 50, 4);
+    exercise(fixed, Streams { batch: 1, ..WAIT }, 3, operations() / 50, 3);
+    let never = Streams {
+        batch: u32::MAX,
+        ..ORDER
+    };
+    exercise(fixed, never, 3, operations() / 50, 4);
+}
+
+#[test]
+fn no_page_is_moved_while_work_uses_it() {
+    exercise(paged, WAIT, 4, operations() / 20, 5);
+    exercise(paged, ORDER, 3, operations() / 20, 6);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use metes_heap::{ByHandle, DenseRecord, Geometry, Store};
 
 use crate::backend::timeline::Ticket;
 use crate::heap::PROBES;
+use crate::pages::Waits;
 
 /// Streams that can be told apart: bits of a word.
 pub(crate) const STREAMS: usize = u64::BITS as usize;
@@ -44,7 +45,9 @@ impl Wait {
             streams => Wait { streams, ..self },
         }
     }
+}
 
+impl Waits for Wait {
     fn and(self, other: Wait) -> Wait {
         Wait {
             streams: self.streams | other.streams,
