@@ -90,7 +90,7 @@ class Layer(nn.Module):
 
 
 class Llama(nn.Module):
-    """The whole model; gives the scores of all words at each place."""
+    """The whole model; gives the scores of all words, at each place or the last."""
 
     def __init__(self, model: Model, checkpointed: bool = False):
         super().__init__()
@@ -108,6 +108,8 @@ class Llama(nn.Module):
                 x = checkpoint(layer, x, rotation, use_reentrant=False)
             else:
                 x = layer(x, rotation, caches[number] if caches else None)
+        # A continuation needs the scores of the last place alone.
+        x = x[:, -1:] if caches else x
         return self.head(self.norm(x))
 
 
