@@ -20,7 +20,7 @@ def needed(path: Path) -> list[str]:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
                 return _needed(data)
-            except struct.error:
+            except (struct.error, OverflowError):
                 return []
 
 

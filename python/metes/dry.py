@@ -352,6 +352,10 @@ def main() -> int:
         else:
             _print(script[0], report, made)
         return 0 if report.fits else 1
+    except BrokenPipeError:
+        # Whoever reads has seen enough; what is left to flush goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     except MetesError as error:
         print(f"metes.dry: {error}", file=sys.stderr)
         return 2
