@@ -436,13 +436,33 @@ pub(crate) struct Trace {
     pub(crate) action: TraceAction,
 }
 
+/// A foreign form of traces.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Foreign {
+    /// Lines of operations
+    Text,
+    /// A memory snapshot of PyTorch
+    Pytorch,
+    /// A replay log of RMM
+    Rmm,
+}
+
 #[derive(Subcommand)]
 pub(crate) enum TraceAction {
-    /// Make a trace file of text lines `op,block,size[,align[,thread[,reads,writes]]]`; op is a, f, r or x
-    #[command(after_help = "Example: metes trace import other.csv -o other.trace.parquet")]
+    /// Make a trace file of a foreign one
+    ///
+    /// Known are text lines `op,block,size[,align[,thread[,reads,writes]]]` with op a, f, r or x;
+    /// memory snapshots of PyTorch (`torch.cuda.memory._dump_snapshot`); replay logs of RMM.
+    #[command(after_help = "Example: metes trace import snapshot.pickle -o training.trace.parquet")]
     Import {
-        /// The text
+        /// The file
         file: PathBuf,
+        /// What it is [default: what it begins like]
+        #[arg(long, value_name = "FORM")]
+        format: Option<Foreign>,
+        /// The device of a snapshot, where several have a history
+        #[arg(long, value_name = "N")]
+        device: Option<usize>,
         /// The trace file
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,

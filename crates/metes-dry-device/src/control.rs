@@ -1,7 +1,7 @@
 //! What tests and reports ask of the device beyond the driver's interface, as exported functions,
 //! because the library under test is loaded at run time.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 
 use crate::device::{self, Settings, inspect};
 use crate::driver::stream_of;
@@ -67,4 +67,35 @@ pub unsafe extern "C" fn metes_dry_figures(figures: *mut Figures) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_dry_calls(name: *const c_char) -> u64 {
     text(name).map_or(0, device::calls)
+}
+
+/// Calls back with each entry point that was called, and how often.
+///
+/// # Safety
+/// `note` may be called with a string that ends and lives for the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_dry_each_call(
+    note: Option<unsafe extern "C" fn(*const c_char, u64)>,
+) {
+    let Some(note) = note else { return };
+    for (name, count) in device::all_calls() {
+        if let Ok(name) = CString::new(name) {
+            // SAFETY: as the caller promises.
+            unsafe { note(name.as_ptr(), count) };
+        }
+    }
+}
+
+/// Writes how many copies to the host there were, and their bytes. 0, or an error's number.
+///
+/// # Safety
+/// `reads` is null or has room for two numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_dry_reads(reads: *mut [u64; 2]) -> c_int {
+    let found = inspect(|device| [device.engine.reads, device.engine.read_bytes]);
+    number(
+        found
+            .ok_or(Code::NotInitialized)
+            .and_then(|found| put(reads, found)),
+    )
 }

@@ -12,6 +12,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Answer, Code};
@@ -116,6 +117,10 @@ pub struct Engine {
     pub memory: Memory,
     /// Functions whose turn has come; called without the lock.
     calls: Vec<HostCall>,
+    /// Copies to the host so far, and their bytes: what the program could have looked at.
+    pub reads: u64,
+    /// See `reads`.
+    pub read_bytes: u64,
 }
 
 /// Work of a stream on memory.
@@ -168,13 +173,17 @@ pub enum Task {
     },
     /// A function of the program.
     Call(HostCall),
+    /// A plain block's end, in the order of the stream.
+    Free(u64),
+    /// A kernel: it does nothing, in its turn.
+    Kernel,
 }
 
 impl Work for Task {
     type On = Engine;
 
     fn perform(self, engine: &mut Engine) -> Answer {
-        let memory = &engine.memory;
+        let memory = &mut engine.memory;
         match self {
             Task::CopyIn {
                 destination,
@@ -189,7 +198,11 @@ impl Work for Task {
                 destination,
                 source,
                 size,
-            } => memory.copy_out(destination, source, size),
+            } => {
+                engine.reads += 1;
+                engine.read_bytes += size;
+                memory.copy_out(destination, source, size)
+            }
             Task::CopyWithin {
                 destination,
                 source,
@@ -205,6 +218,8 @@ impl Work for Task {
                 engine.calls.push(call);
                 Ok(())
             }
+            Task::Free(block) => memory.free(block),
+            Task::Kernel => Ok(()),
         }
     }
 }
@@ -230,11 +245,14 @@ impl Device {
     /// # Errors
     /// What the host says when it has no memory for it.
     pub fn new(settings: Settings) -> std::io::Result<Device> {
+        AGE.fetch_add(1, Ordering::AcqRel);
         Ok(Device {
             settings,
             engine: Engine {
                 memory: Memory::new(settings.bytes, settings.kept)?,
                 calls: Vec::new(),
+                reads: 0,
+                read_bytes: 0,
             },
             streams: Streams::default(),
             retained: 0,
@@ -262,6 +280,7 @@ impl Device {
     /// Ends the context: streams, events and plain blocks go, the fault is forgotten. Handles and
     /// reservations stay, as they belong to no context.
     pub fn end_context(&mut self) {
+        AGE.fetch_add(1, Ordering::AcqRel);
         self.streams = Streams::default();
         self.engine.memory.free_all();
         self.engine.calls.clear();
@@ -275,6 +294,14 @@ struct Process {
     device: Option<Device>,
     /// Calls so far by name.
     calls: BTreeMap<&'static str, u64>,
+}
+
+/// How many contexts there have been.
+static AGE: AtomicU64 = AtomicU64::new(0);
+
+/// The number of the present context, from 1; another one after a reset.
+pub fn age() -> u64 {
+    AGE.load(Ordering::Acquire)
 }
 
 static PROCESS: Mutex<Process> = Mutex::new(Process {

@@ -65,7 +65,8 @@ fn handle_of(number: u64) -> *mut c_void {
     std::ptr::without_provenance_mut(number as usize)
 }
 
-fn device_number(device: c_int) -> Answer {
+/// Refuses all devices but the one that there is.
+pub(crate) fn device_number(device: c_int) -> Answer {
     match device {
         0 => Ok(()),
         _ => Err(Code::InvalidDevice),
@@ -133,14 +134,15 @@ fn known(device: &device::Device, task: Task) -> Answer<Task> {
             source,
             ..
         } => memory.is_known(destination) && memory.is_known(source),
-        Task::Call(_) => true,
+        Task::Free(block) => memory.is_known(block),
+        Task::Kernel | Task::Call(_) => true,
     };
     let empty = match task {
         Task::CopyIn { size, .. }
         | Task::CopyOut { size, .. }
         | Task::CopyWithin { size, .. }
         | Task::Fill { size, .. } => size == 0,
-        Task::CopyStaged { .. } | Task::Call(_) => false,
+        Task::CopyStaged { .. } | Task::Free(_) | Task::Kernel | Task::Call(_) => false,
     };
     match known || empty {
         true => Ok(task),
@@ -175,6 +177,8 @@ fn fill(destination: u64, value: u32, unit: usize, count: usize) -> Answer<Task>
 }
 
 entry_points! {
+    via crate::entry::answered;
+
     /// `cuInit`.
     fn cuInit(flags: c_uint) {
         zero(c_ulonglong::from(flags))?;
@@ -850,9 +854,9 @@ pub(crate) fn find(name: &str) -> Option<*const c_void> {
         let (stem, version) = entry.name.rsplit_once("_v").unwrap_or((entry.name, ""));
         stem == name && version.bytes().all(|byte| byte.is_ascii_digit())
     };
-    ENTRIES
-        .iter()
+    let entries = || ENTRIES.iter().chain(crate::modules::ENTRIES);
+    entries()
         .find(|entry| entry.name == name)
-        .or_else(|| ENTRIES.iter().find(|entry| versionless(entry)))
+        .or_else(|| entries().find(|entry| versionless(entry)))
         .map(|entry| entry.address)
 }

@@ -17,10 +17,10 @@ pub(crate) struct Entry {
 // SAFETY: the address of a function.
 unsafe impl Sync for Entry {}
 
-/// Makes exported C functions that count themselves and give the number of an [`Answer`], and a
-/// table `ENTRIES` of them.
+/// Makes exported C functions that count themselves and give the number that `via` makes of the
+/// body, and a table `ENTRIES` of them.
 macro_rules! entry_points {
-    ($(
+    (via $via:path; $(
         $(#[$about:meta])*
         fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block
     )*) => {
@@ -32,9 +32,10 @@ macro_rules! entry_points {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $kind),*) -> std::ffi::c_int {
                 $crate::device::count(stringify!($name));
-                $crate::entry::number((move || -> $crate::error::Answer { $body })())
+                $via(move || -> $crate::error::Answer { $body })
             }
         )*
+        #[allow(dead_code, reason = "not every table is looked up in")]
         pub(crate) static ENTRIES: &[$crate::entry::Entry] = &[$(
             $crate::entry::Entry {
                 name: stringify!($name),
@@ -44,6 +45,11 @@ macro_rules! entry_points {
     };
 }
 pub(crate) use entry_points;
+
+/// The number of what `action` answers.
+pub(crate) fn answered(action: impl FnOnce() -> Answer) -> c_int {
+    number(action())
+}
 
 /// The number of an answer; 0 is success.
 pub(crate) fn number(answer: Answer) -> c_int {

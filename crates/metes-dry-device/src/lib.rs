@@ -13,7 +13,7 @@
 //! - [`memory`]: reservations, handles, mappings, plain blocks, contents;
 //! - [`streams`]: streams, events, recordings of graphs, and holds;
 //! - [`device`]: one device with both, as the environment describes it;
-//! - [`driver`]: the driver's C interface;
+//! - [`driver`], [`modules`], [`runtime`], [`management`], [`libraries`]: the C interfaces;
 //! - [`control`]: what tests ask of the device beyond that, and [`library`]: how they load it.
 #![cfg(target_os = "linux")]
 #![allow(non_snake_case, reason = "names of C interfaces")]
@@ -26,6 +26,10 @@ pub mod device;
 pub mod driver;
 mod entry;
 pub mod error;
+pub mod libraries;
 pub mod library;
+pub mod management;
 pub mod memory;
+pub mod modules;
+pub mod runtime;
 pub mod streams;

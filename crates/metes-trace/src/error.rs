@@ -5,6 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::event::Op;
+use crate::pytorch::{PickleError, SnapshotError};
+use crate::rmm::LogError;
 
 /// Why an event cannot follow those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -140,6 +142,34 @@ pub enum TraceError {
         line: u64,
         /// What is wrong with it.
         cause: LineError,
+    },
+    /// A line of a replay log that is no event, or cannot follow those before it.
+    #[error("{}, line {line}: {cause}", .path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        cause: LogError,
+    },
+    /// A pickle that cannot be read.
+    #[error("{}, byte {offset}: {cause}", .path.display())]
+    Pickle {
+        /// The file.
+        path: PathBuf,
+        /// Where it is wrong.
+        offset: usize,
+        /// What is wrong.
+        cause: PickleError,
+    },
+    /// A pickle that is no snapshot.
+    #[error("{} is no memory snapshot of PyTorch: {cause}", .path.display())]
+    Snapshot {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        cause: SnapshotError,
     },
     /// No event at all.
     #[error("{} holds no event: a trace needs at least one", .path.display())]

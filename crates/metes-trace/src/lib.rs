@@ -4,6 +4,8 @@
 //!   makes one and refuses what no program could have done;
 //! - [`read_parquet`] and [`write_parquet`] keep traces in files that any Arrow
 //!   tool opens; [`import_csv`] and [`export_csv`] exchange them as text;
+//! - [`import_pytorch`] reads memory snapshots of PyTorch, [`import_rmm`] replay logs of RMM, and
+//!   [`import_file`] whatever of these a file is;
 //! - [`profile`](profile()) condenses a trace into the figures that a heap is
 //!   chosen by;
 //! - [`record`](record()) runs an unmodified program under the recording
@@ -15,21 +17,27 @@
 mod csv;
 mod error;
 mod event;
+mod import;
 #[cfg(feature = "files")]
 mod parquet;
 pub mod profile;
+mod pytorch;
 #[cfg(feature = "files")]
 pub mod record;
+mod rmm;
 mod trace;
 
 pub use csv::{CsvExport, export_csv, import_csv, import_csv_file};
 pub use error::{Inconsistency, TraceError};
 pub use event::{Event, Op};
+pub use import::{Format, import_file};
 #[cfg(feature = "files")]
 pub use parquet::{SCHEMA_VERSION, read_parquet, write_parquet};
 pub use profile::{Profile, profile};
+pub use pytorch::{PickleError, SnapshotError, import_pytorch, import_pytorch_file};
 #[cfg(feature = "files")]
 pub use record::access::{Access, AccessOptions, count_accesses, read_accesses};
 #[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};
+pub use rmm::{LogError, import_rmm, import_rmm_file};
 pub use trace::{Provenance, Trace, TraceBuilder};

@@ -6,16 +6,22 @@ use std::path::Path;
 
 use metes_cases::packets::{self, CaptureError};
 use metes_cases::texture;
+use metes_trace::Format;
 use serde_json::json;
 
-use crate::arguments::{Case, Trace, TraceAction};
+use crate::arguments::{Case, Foreign, Trace, TraceAction};
 use crate::error::Failure;
 use crate::quantity::grouped;
 use crate::{output, tracefile};
 
 pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
-        TraceAction::Import { file, output } => import(file, output, json),
+        TraceAction::Import {
+            file,
+            format,
+            device,
+            output,
+        } => import(file, *format, *device, output, json),
         TraceAction::Export { trace, output } => export(trace, output.as_deref(), json),
         TraceAction::Generate {
             case: Case::Texture,
@@ -48,8 +54,19 @@ pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
     }
 }
 
-fn import(file: &Path, to: &Path, json: bool) -> Result<u8, Failure> {
-    let trace = metes_trace::import_csv_file(file)?;
+fn import(
+    file: &Path,
+    format: Option<Foreign>,
+    device: Option<usize>,
+    to: &Path,
+    json: bool,
+) -> Result<u8, Failure> {
+    let format = format.map(|format| match format {
+        Foreign::Text => Format::Text,
+        Foreign::Pytorch => Format::PyTorch,
+        Foreign::Rmm => Format::Rmm,
+    });
+    let trace = metes_trace::import_file(file, format, device)?;
     made(&trace, to, json)
 }
 

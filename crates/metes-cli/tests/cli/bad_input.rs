@@ -137,6 +137,22 @@ fn traces_that_are_none() {
     let output = place.metes(&["trace", "import", "bad.csv", "-o", "bad.trace.parquet"]);
     refused(&output, &["bad.csv, line 3", "block 2", "never allocated"]);
     assert!(!place.path("bad.trace.parquet").exists());
+    place.write(
+        "log.csv",
+        "Thread,Time,Action,Pointer,Size,Stream\n1,2,grow,0,1,0\n",
+    );
+    let output = place.metes(&["trace", "import", "log.csv", "-o", "bad.trace.parquet"]);
+    refused(&output, &["log.csv, line 2", "grow", "allocate"]);
+    let output = place.metes(&[
+        "trace",
+        "import",
+        "--format",
+        "pytorch",
+        "log.csv",
+        "-o",
+        "bad.trace.parquet",
+    ]);
+    refused(&output, &["log.csv, byte 0", "no pickle"]);
     // An import that fails leaves an earlier trace as it was.
     let output = place.metes(&["trace", "import", "bad.csv", "-o", "t.trace.parquet"]);
     refused(&output, &["line 3"]);

@@ -730,6 +730,27 @@ fn traces_go_out_and_come_in() {
 }
 
 #[test]
+fn traces_of_device_allocators_come_in() {
+    let place = Place::new();
+    let snapshot = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../metes-trace/tests/data/snapshot.pickle"
+    );
+    let (code, document) = place.json(&["trace", "import", snapshot, "-o", "a.trace.parquet"]);
+    assert_eq!(code, 0);
+    assert_eq!(document["events"], 35);
+    assert_eq!(document["threads"], 2);
+    place.write(
+        "log.csv",
+        "Thread,Time,Action,Pointer,Size,Stream\n1,0.1,allocate,0x100,512,0\n1,0.2,free,0x100,512,0\n",
+    );
+    let (_, document) = place.json(&["trace", "import", "log.csv", "-o", "b.trace.parquet"]);
+    assert_eq!(document["events"], 2);
+    let (_, replay) = place.json(&["replay", "b.trace.parquet", "--heap", "tlsf"]);
+    assert_eq!(replay["peak_live"], 512);
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let place = recorded();
     let mut child = place

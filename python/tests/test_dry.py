@@ -1,0 +1,95 @@
+"""The dry device's launcher, without a framework: what it reads, and what it says of bad input."""
+
+import subprocess
+import sys
+
+import pytest
+
+from metes import MetesError, dry
+from metes._elf import needed
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [("4096", 4096), ("1KiB", 1024), (" 24 GiB ", 24 << 30), ("512MiB", 512 << 20), ("7B", 7)],
+)
+def test_sizes(text, bytes_):
+    assert dry.size(text) == bytes_
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "24GB", "-1", "1.5GiB", "1e9"])
+def test_what_is_no_size(text):
+    with pytest.raises(MetesError, match="GiB"):
+        dry.size(text)
+
+
+def test_needed_libraries_are_those_that_the_loader_would_load():
+    shown = subprocess.run(["readelf", "-d", sys.executable], capture_output=True, text=True, check=True)
+    listed = [line.split("[")[1].rstrip("]") for line in shown.stdout.splitlines() if "(NEEDED)" in line]
+    assert "libc.so.6" in listed
+    assert needed(dry.Path(sys.executable).resolve()) == listed
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 100, b"\x7fELF\x02\x01" + b"\xff" * 100])
+def test_what_is_no_library_needs_nothing(tmp_path, data):
+    path = tmp_path / "x.so"
+    path.write_bytes(data)
+    assert needed(path) == []
+
+
+def test_a_library_that_is_nowhere(monkeypatch, tmp_path):
+    monkeypatch.setattr(dry, "LIBRARY", "libnowhere.so")
+    monkeypatch.setenv("METES_LIBRARY_PATH", str(tmp_path))
+    with pytest.raises(MetesError, match="METES_LIBRARY_PATH") as error:
+        dry.library()
+    assert str(tmp_path) in str(error.value)
+
+
+def framework(monkeypatch, tmp_path, *libraries):
+    """A package torch with these libraries alone, and no other."""
+    place = tmp_path / "torch" / "lib"
+    place.mkdir(parents=True)
+    (place.parent / "__init__.py").write_text("")
+    for name, data in libraries:
+        (place / name).write_bytes(data)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+
+
+def test_no_framework(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    with pytest.raises(MetesError, match="pip install torch"):
+        dry.stood_for()
+
+
+def test_a_framework_without_cuda(monkeypatch, tmp_path):
+    framework(monkeypatch, tmp_path, ("libtorch_cpu.so", b""))
+    with pytest.raises(MetesError, match="built without CUDA"):
+        dry.stood_for()
+
+
+def test_a_framework_for_another_cuda(monkeypatch, tmp_path):
+    framework(monkeypatch, tmp_path, ("libtorch_cuda.so", b""))
+    with pytest.raises(MetesError, match="CUDA 13"):
+        dry.stood_for()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--memory", "24", "--", "no-such-script.py"], ["no-such-script.py", "check the path"]),
+        (["--memory", "much", "--", "x.py"], ["much", "24GiB"]),
+        (["--memory", "1GiB", "--reserve", "1GiB", "--", "x.py"], ["--reserve"]),
+        (["--memory", "1GiB", "--smallest", "0", "--", "x.py"], ["--smallest"]),
+        (["--memory", "1GiB", "--smallest", "1GiB", "--trace", "t", "--", "x.py"], ["--trace"]),
+        (["--memory", "1GiB"], ["script"]),
+    ],
+)
+def test_bad_input_is_named(arguments, words):
+    done = subprocess.run(
+        [sys.executable, "-m", "metes.dry", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
