@@ -217,7 +217,9 @@ fn exercise<B: Backend>(inner: B, operations: u64, fails: bool, seed: u64) {
                     refused[2] += 1;
                 }
                 Err(SparseRefusal::Place(_)) => refused[3] += 1,
-                Err(SparseRefusal::Asleep) => panic!("awake"),
+                Err(SparseRefusal::Asleep | SparseRefusal::Timeline(_)) => {
+                    panic!("awake, and without streams")
+                }
             }
         } else if !held.is_empty() {
             let position = random.below(held.len() as u64) as usize;
