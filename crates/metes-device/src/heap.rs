@@ -25,7 +25,7 @@ use metes_heap::index::classes::{HalfFit, SegregatedFit};
 use metes_heap::store::Store;
 use metes_heap::store::ledger::{ByHandle, Direct, Hashed, Ledger, Lookup};
 use metes_heap::{
-    BadFree, BlockInfo, Corruption, DenseRecord, Geometry, Heap, RegionError, State, Statistics,
+    BadFree, BlockInfo, Corruption, Geometry, Heap, RegionError, State, Statistics, UnitRecord,
 };
 
 use crate::owned::Owned;
@@ -187,10 +187,12 @@ pub fn refusable(bytes: u64, granule: u64) -> u64 {
 #[derive(Debug)]
 pub struct ListHeap<L: Lookup, I = Classes> {
     /// Dropped before the memory that it refers to.
-    heap: ManuallyDrop<Heap<I, Ledger<'static, L, DenseRecord>>>,
+    heap: ManuallyDrop<Heap<I, Ledger<'static, L, UnitRecord>>>,
     extent: Extent,
+    /// log2 of the granule.
+    shift: u32,
     used: usize,
-    _records: Owned<DenseRecord>,
+    _records: Owned<UnitRecord>,
     _direct: Option<Owned<u32>>,
     _hashed: Option<Owned<(usize, u32)>>,
 }
@@ -203,9 +205,9 @@ impl<L: Lookup, I> Drop for ListHeap<L, I> {
 }
 
 /// The index of a device heap.
-pub trait Lists<L: Lookup>: Index<Ledger<'static, L, DenseRecord>> + Debug {}
+pub trait Lists<L: Lookup>: Index<Ledger<'static, L, UnitRecord>> + Debug {}
 
-impl<L: Lookup, I: Index<Ledger<'static, L, DenseRecord>> + Debug> Lists<L> for I {}
+impl<L: Lookup, I: Index<Ledger<'static, L, UnitRecord>> + Debug> Lists<L> for I {}
 
 impl<I: Lists<ByHandle> + Default> HandleHeap<I> {
     /// A heap by handle. O(blocks).
@@ -300,25 +302,27 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
             blocks,
         } = extent;
         let geometry = Geometry::out_of_band(granule as usize);
+        // The heap counts in granules.
+        let granules = (bytes / granule) as usize;
         let heads = index
-            .heads(bytes as usize, geometry)
+            .heads(granules, Geometry::out_of_band(1))
             .ok_or(Unmade::Granules { bytes, granule })?;
         let records = heads + records(extent);
         // SAFETY: the heap, which holds the reference, is dropped before its memory.
         let (owner, records) =
-            unsafe { Owned::new(vec![DenseRecord::SPARE; records].into_boxed_slice()) };
+            unsafe { Owned::new(vec![UnitRecord::SPARE; records].into_boxed_slice()) };
         let mut heap = Heap::new(index, Ledger::new(records, lookup, geometry));
-        heap.add_region(bytes as usize)
-            .map_err(|error| match error {
-                RegionError::TooSmall(_) => Unmade::Length { bytes, granule },
-                RegionError::SpanExceeded | RegionError::OneRegionOnly => {
-                    Unmade::Granules { bytes, granule }
-                }
-                RegionError::OutOfRecords => Unmade::Blocks(blocks),
-            })?;
+        heap.add_region(granules).map_err(|error| match error {
+            RegionError::TooSmall(_) => Unmade::Length { bytes, granule },
+            RegionError::SpanExceeded | RegionError::OneRegionOnly | RegionError::Unmerged => {
+                Unmade::Granules { bytes, granule }
+            }
+            RegionError::OutOfRecords => Unmade::Blocks(blocks),
+        })?;
         Ok(ListHeap {
             heap: ManuallyDrop::new(heap),
             extent,
+            shift: granule.trailing_zeros(),
             used: 0,
             _records: owner,
             _direct: direct,
@@ -341,8 +345,14 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
         self.used += 1;
         Ok(Block {
             place,
-            offset: self.heap.place_offset(place) as u64,
+            offset: self.bytes(self.heap.place_offset(place)),
         })
+    }
+
+    /// What the heap counts, in bytes.
+    #[inline(always)]
+    fn bytes(&self, granules: usize) -> u64 {
+        (granules as u64) << self.shift
     }
 
     /// Why a request is refused.
@@ -388,7 +398,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
         // SAFETY: a ledger resolves blocks in use only, and touches no memory.
         let requested = unsafe { self.heap.requested(place) }?;
         Ok(Span {
-            offset: self.heap.place_offset(place) as u64,
+            offset: self.bytes(self.heap.place_offset(place)),
             requested: requested as u64,
         })
     }
@@ -404,7 +414,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
     /// As [`Heap::refile`].
     pub(crate) unsafe fn refile<T>(
         &mut self,
-        file: impl FnOnce(&mut I, &mut Ledger<'static, L, DenseRecord>) -> T,
+        file: impl FnOnce(&mut I, &mut Ledger<'static, L, UnitRecord>) -> T,
     ) -> T {
         // SAFETY: the caller's contract.
         unsafe { self.heap.refile(file) }
@@ -427,7 +437,14 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
 
     /// Statistics; linear in the free blocks.
     pub fn statistics(&self) -> Statistics {
-        self.heap.statistics()
+        let counted = self.heap.statistics();
+        let bytes = |granules| self.bytes(granules) as usize;
+        Statistics {
+            largest_free: bytes(counted.largest_free),
+            free_bytes: bytes(counted.free_bytes),
+            footprint: bytes(counted.footprint),
+            ..counted
+        }
     }
 
     /// Every block in address order; `None` in place of the requested bytes of a free one.
@@ -444,7 +461,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
                     State::Used(requested) => Some(requested as u64),
                     State::Free | State::Retained => None,
                 };
-                visit(offset as u64, size as u64, requested);
+                visit(self.bytes(offset), self.bytes(size), requested);
             },
         )
     }

@@ -141,6 +141,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         } else if region.length() > self.span {
             return Err(RegionError::SpanExceeded);
         }
+        if S::MERGED && !self.merges() {
+            return Err(RegionError::Unmerged);
+        }
         let laid = self.store.lay(region, self.plan)?;
         self.store.set_header(laid.block, Header::new(laid.size, 0));
         if self.base.is_none() {
@@ -182,8 +185,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
 
     #[inline(always)]
     fn find(&mut self, size: usize, align: usize, source: &mut impl Source) -> Option<S::Place> {
-        if align > self.store.geometry().granule {
-            return self.find_aligned(size, align, source);
+        let aligned = self.store.alignment(align);
+        if aligned > self.store.geometry().granule {
+            return self.find_aligned(size, aligned, source);
         }
         let need = self.need(size)?;
         if !self.store.has_room() {
@@ -217,7 +221,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if !self.has_lists(need) {
             return None;
         }
-        self.index.take(&mut self.store, need)
+        let (block, size) = self.index.take(&mut self.store, need)?;
+        self.store.taken(block, size);
+        Some((block, size))
     }
 
     #[inline(always)]
@@ -296,7 +302,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             let Some(second) = self.store.carve(block, gap).filter(|_| sound) else {
                 // Where the way back is not sound either, the block is lost.
                 if self.may_insert(found) {
-                    self.index.insert(&mut self.store, block, found);
+                    self.make_free(block, found, flags);
                 }
                 return None;
             };
@@ -314,7 +320,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     /// The block size that a request needs.
     #[inline(always)]
     fn need(&self, size: usize) -> Option<usize> {
-        let need = self.store.geometry().block_for(size)?;
+        let need = self.store.block_for(size)?;
         Some(self.index.block_size(need))
     }
 

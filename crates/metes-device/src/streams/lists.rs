@@ -16,7 +16,7 @@
 use metes_heap::index::Index;
 use metes_heap::index::classes::{class_base, class_below, class_ceiling, class_floor};
 use metes_heap::store::ledger::{Ledger, LedgerBlock};
-use metes_heap::{ByHandle, DenseRecord, Geometry, Store};
+use metes_heap::{ByHandle, Geometry, Store, UnitRecord};
 
 use crate::backend::timeline::Ticket;
 use crate::heap::PROBES;
@@ -109,7 +109,7 @@ struct Queue {
 }
 
 /// The store of such a heap.
-pub(crate) type Records = Ledger<'static, ByHandle, DenseRecord>;
+pub(crate) type Records = Ledger<'static, ByHandle, UnitRecord>;
 
 /// The index of a heap whose blocks wait for streams.
 #[derive(Debug)]

@@ -76,7 +76,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
 
     fn resize_in_place(&mut self, block: S::Block, size: usize, align: usize) -> Option<S::Place> {
         let need = self.need(size)?;
-        if !align.is_power_of_two() || self.store.misalignment(block, align) != 0 {
+        let aligned = self.store.alignment(align);
+        if !align.is_power_of_two() || self.store.misalignment(block, aligned) != 0 {
             return None;
         }
         let header = self.store.header(block);

@@ -302,7 +302,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
                 if !step_is_sound(store, block) {
                     return None;
                 }
-                let size = store.header(block).size;
+                let size = store.free_size(block);
                 if size >= need {
                     if !take_is_sound(store, block) {
                         return None;
@@ -323,7 +323,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         if next == head {
             self.clear(store, class);
         }
-        Some((block, store.verified_header(block).size))
+        Some((block, store.verified_free_size(block)))
     }
 
     #[inline(always)]

@@ -70,11 +70,22 @@ impl<S: Store> Store for Counted<S> {
     type Place = S::Place;
     type Region = S::Region;
     const STATISTICS: bool = S::STATISTICS;
+    const MERGED: bool = S::MERGED;
     const VERIFIES: bool = S::VERIFIES;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
         self.store.geometry()
+    }
+
+    #[inline(always)]
+    fn block_for(&self, size: usize) -> Option<usize> {
+        self.store.block_for(size)
+    }
+
+    #[inline(always)]
+    fn alignment(&self, align: usize) -> usize {
+        self.store.alignment(align)
     }
 
     fn lay(&mut self, region: S::Region, plan: Plan) -> Result<Laid<S::Block>, RegionError> {
@@ -148,6 +159,17 @@ impl<S: Store> Store for Counted<S> {
         self.read(1);
         self.write(1);
         self.store.clear_previous_free(block);
+    }
+
+    #[inline(always)]
+    fn free_size(&self, block: S::Block) -> usize {
+        self.read(1);
+        self.store.free_size(block)
+    }
+
+    #[inline(always)]
+    fn taken(&mut self, block: S::Block, size: usize) {
+        self.store.taken(block, size);
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@ mod lookup;
 mod record;
 
 pub use lookup::{ByHandle, Direct, Handle, Hashed, Lookup};
-pub use record::{DenseRecord, Layout, Record};
+pub use record::{DenseRecord, Layout, Record, UnitRecord};
 
 use super::{BadFree, Geometry, Header, Laid, Plan, RegionError, Store};
 
@@ -92,6 +92,46 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
         }
     }
 
+    /// log2 of what offsets and sizes are counted in.
+    #[inline(always)]
+    fn shift(&self) -> u32 {
+        match R::UNITS {
+            false => self.shift,
+            true => 0,
+        }
+    }
+
+    /// An offset in the bytes that lookups take.
+    #[inline(always)]
+    fn bytes(&self, offset: usize) -> usize {
+        match R::UNITS {
+            false => offset,
+            true => offset << self.shift,
+        }
+    }
+
+    /// Where the payload of a block begins that is in use, or was just taken to be.
+    #[inline(always)]
+    fn payload(&self, block: LedgerBlock) -> usize {
+        let offset = self.record(block).offset(self.shift());
+        match R::GRANULES {
+            false => offset + self.geometry().header,
+            true => offset,
+        }
+    }
+
+    /// Where the block begins whose record has this number: of a free one, before the block
+    /// behind it, which is in use.
+    #[inline(always)]
+    fn start(&self, record: u32) -> usize {
+        let found = self.record(LedgerBlock(record));
+        if R::UNITS && found.flags() & Header::FREE != 0 {
+            let after = self.record(LedgerBlock(found.after()));
+            return after.offset(0) - found.free_size();
+        }
+        found.offset(self.shift())
+    }
+
     /// The free block that the record at a position describes; `None` where it describes none.
     pub fn free_block(&self, record: usize) -> Option<LedgerBlock> {
         let found = self.records.get(record)?;
@@ -123,7 +163,7 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
             false => offset,
             true => offset + self.geometry.header,
         };
-        let shift = self.shift;
+        let shift = self.shift();
         self.record_mut(block)
             .describe(offset, after, before, shift);
     }
@@ -175,10 +215,48 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     /// Bytes of a region that begins at offset zero; one region only.
     type Region = usize;
     const STATISTICS: bool = true;
+    const MERGED: bool = R::UNITS;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
-        self.geometry
+        match R::UNITS {
+            false => self.geometry,
+            true => Geometry::out_of_band(1),
+        }
+    }
+
+    #[inline(always)]
+    fn block_for(&self, size: usize) -> Option<usize> {
+        match R::UNITS {
+            false => self.geometry.block_for(size),
+            // No request needs a granule, as elsewhere.
+            true => Some((size.saturating_sub(1) >> self.shift) + 1),
+        }
+    }
+
+    #[inline(always)]
+    fn alignment(&self, align: usize) -> usize {
+        match R::UNITS {
+            false => align,
+            true => align >> self.shift,
+        }
+    }
+
+    #[inline(always)]
+    fn free_size(&self, block: LedgerBlock) -> usize {
+        match R::UNITS {
+            false => self.header(block).size,
+            true => self.record(block).free_size(),
+        }
+    }
+
+    #[inline(always)]
+    fn taken(&mut self, block: LedgerBlock, size: usize) {
+        if R::UNITS {
+            let after = self.record(block).after();
+            let end = self.record(LedgerBlock(after)).offset(0);
+            self.record_mut(block).set_offset(end - size);
+        }
     }
 
     fn lay(&mut self, length: usize, plan: Plan) -> Result<Laid<LedgerBlock>, RegionError> {
@@ -186,14 +264,15 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
             return Err(RegionError::OneRegionOnly);
         }
         let heads = plan.heads;
-        let needed = self.geometry.control(plan) + self.geometry.minimum;
+        let geometry = self.geometry();
+        let needed = geometry.control(plan) + geometry.minimum;
         if length < needed {
             return Err(RegionError::TooSmall(needed - length));
         }
-        if length > R::most(self.shift) {
+        if length > R::most(self.shift()) {
             return Err(RegionError::SpanExceeded);
         }
-        if self.records.len() < heads + 2 || !self.lookup.has_room(length) {
+        if self.records.len() < heads + 2 || !self.lookup.has_room(self.bytes(length)) {
             return Err(RegionError::OutOfRecords);
         }
         // Spare records come in order, so head `c` is record `c`.
@@ -204,14 +283,14 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
         }
         let first = self.take_spare().ok_or(RegionError::OutOfRecords)?;
         let sentinel = self.take_spare().ok_or(RegionError::OutOfRecords)?;
-        let start = self.geometry.first_block(heads, plan.align);
-        let size = (length - self.geometry.control(plan)) & !(plan.unit - 1);
+        let start = geometry.first_block(heads, plan.align);
+        let size = (length - geometry.control(plan)) & !(plan.unit - 1);
         self.describe(first, start, sentinel.0, LedgerBlock::NONE);
         // Nothing follows a sentinel: its size is the way to itself.
         self.describe(sentinel, start + size, sentinel.0, first.0);
         self.first = first.0;
         self.sentinel = sentinel.0;
-        self.footprint = start + size + self.geometry.sentinel;
+        self.footprint = start + size + geometry.sentinel;
         Ok(Laid { block: first, size })
     }
 
@@ -219,8 +298,8 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
         if self.first == LedgerBlock::NONE || bytes == 0 {
             return None;
         }
-        if !self.lookup.has_room(self.footprint + bytes)
-            || self.footprint.checked_add(bytes)? > R::most(self.shift)
+        if !self.lookup.has_room(self.bytes(self.footprint + bytes))
+            || self.footprint.checked_add(bytes)? > R::most(self.shift())
         {
             return None;
         }
@@ -243,7 +322,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
 
     #[inline(always)]
     fn offset(&self, block: LedgerBlock) -> usize {
-        let offset = self.record(block).offset(self.shift);
+        let offset = self.start(block.0);
         match R::GRANULES {
             false => offset,
             true => offset - self.geometry.header,
@@ -281,8 +360,8 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     #[inline(always)]
     fn header(&self, block: LedgerBlock) -> Header {
         let record = self.record(block);
-        let after = |after| self.record(LedgerBlock(after)).offset(self.shift);
-        Header::new(record.size(self.shift, after), record.flags())
+        let size = record.size(self.shift(), |after| self.start(after));
+        Header::new(size, record.flags())
     }
 
     #[inline(always)]
@@ -337,7 +416,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     #[inline(always)]
     fn carve(&mut self, block: LedgerBlock, size: usize) -> Option<LedgerBlock> {
         let second = self.take_spare()?;
-        let offset = self.offset(block);
+        let offset = self.payload(block) - self.geometry().header;
         let after = self.record(block).after();
         self.record_mut(block).set_after(second.0);
         self.record_mut(LedgerBlock(after)).set_before(second.0);
@@ -356,18 +435,14 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     #[inline(always)]
     fn occupy(&mut self, block: LedgerBlock, header: Header, requested: usize) -> L::Place {
         self.set_header(block, header);
-        let payload = self.offset(block) + self.geometry.header;
+        let payload = self.bytes(self.payload(block));
         let record = self.record_mut(block);
         record.set_requested(requested);
         // Resizing in place occupies again, and the program's handle stays good.
-        let generation = match record.generation() & 1 {
-            0 => record.next_generation(),
-            _ => {
-                let generation = record.generation();
-                self.lookup.remove(payload);
-                generation
-            }
-        };
+        let (held, generation) = record.hold();
+        if held {
+            self.lookup.remove(payload);
+        }
         match self.lookup.insert(payload, block.0, generation) {
             Some(place) => place,
             None => unreachable!("the heap asked has_room before it took the block"),
@@ -376,12 +451,21 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
 
     #[inline(always)]
     fn has_room(&self) -> bool {
-        self.lookup.has_room(self.footprint)
+        self.lookup.has_room(self.bytes(self.footprint))
     }
 
     #[inline(always)]
     fn requested(&self, block: LedgerBlock) -> usize {
         self.record(block).requested()
+    }
+
+    #[inline(always)]
+    fn usable(&self, block: LedgerBlock) -> usize {
+        let size = self.header(block).size - self.geometry().header;
+        match R::UNITS {
+            false => size,
+            true => size << self.shift,
+        }
     }
 
     #[inline(always)]
@@ -397,7 +481,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
 
     #[inline(always)]
     fn vacate(&mut self, block: LedgerBlock) -> LedgerBlock {
-        let payload = self.offset(block) + self.geometry.header;
+        let payload = self.bytes(self.payload(block));
         self.lookup.remove(payload);
         match self.record_mut(block).next_generation() {
             0 => self.retire(block),
@@ -408,7 +492,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     fn place_offset(&self, place: L::Place) -> usize {
         match self.lookup.find(place) {
             Some((record, _)) if (record as usize) < self.records.len() => {
-                self.offset(LedgerBlock(record)) + self.geometry.header
+                self.offset(LedgerBlock(record)) + self.geometry().header
             }
             _ => usize::MAX,
         }
@@ -416,7 +500,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
 
     #[inline(always)]
     fn misalignment(&self, block: LedgerBlock, align: usize) -> usize {
-        (self.offset(block) + self.geometry.header).wrapping_neg() & (align - 1)
+        self.payload(block).wrapping_neg() & (align - 1)
     }
 
     fn copy(&mut self, _from: L::Place, _to: L::Place, _bytes: usize) {}

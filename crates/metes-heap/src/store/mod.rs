@@ -92,6 +92,8 @@ pub enum RegionError {
     OneRegionOnly,
     /// The store has no record left to describe the region.
     OutOfRecords,
+    /// This store's records suit indexes alone that always merge free neighbours.
+    Unmerged,
 }
 
 impl core::fmt::Display for RegionError {
@@ -105,6 +107,9 @@ impl core::fmt::Display for RegionError {
             }
             RegionError::OneRegionOnly => f.write_str("this index manages one region only"),
             RegionError::OutOfRecords => f.write_str("no record is left to describe the region"),
+            RegionError::Unmerged => {
+                f.write_str("these records suit indexes alone that always merge free blocks")
+            }
         }
     }
 }
@@ -319,8 +324,23 @@ pub trait Store: sealed::Sealed {
     /// are relied on. What is asked for this alone costs other stores nothing.
     const VERIFIES: bool = false;
 
+    /// Whether records suit indexes alone that always merge free neighbours.
+    const MERGED: bool = false;
+
     /// The sizes that this store imposes.
     fn geometry(&self) -> Geometry;
+
+    /// The block that a request of `size` bytes needs.
+    #[inline(always)]
+    fn block_for(&self, size: usize) -> Option<usize> {
+        self.geometry().block_for(size)
+    }
+
+    /// An alignment in what this store counts in: bytes, or granules.
+    #[inline(always)]
+    fn alignment(&self, align: usize) -> usize {
+        align
+    }
 
     /// Lays control structure and sentinel into a new region. Only the first
     /// region gets list heads, all empty.
@@ -365,6 +385,17 @@ pub trait Store: sealed::Sealed {
     fn mark_previous_free(&mut self, block: Self::Block);
     /// Takes that mark away.
     fn clear_previous_free(&mut self, block: Self::Block);
+    /// The size of a block that is known to be free.
+    #[inline(always)]
+    fn free_size(&self, block: Self::Block) -> usize {
+        self.header(block).size
+    }
+    /// Tells of a block of `size` bytes that the index gave out: it is not in use yet, and not
+    /// free any more.
+    #[inline(always)]
+    fn taken(&mut self, block: Self::Block, size: usize) {
+        let _ = (block, size);
+    }
     /// Writes the footer of a free block: how the block after it finds it.
     fn set_footer(&mut self, block: Self::Block, size: usize);
     /// The block after one of `size` bytes.
@@ -450,6 +481,16 @@ pub trait Store: sealed::Sealed {
     #[inline(always)]
     fn verified_header(&self, block: Self::Block) -> Header {
         self.header(block)
+    }
+
+    /// The size of a free block that this operation has verified.
+    #[inline(always)]
+    fn verified_free_size(&self, block: Self::Block) -> usize {
+        if Self::VERIFIES {
+            self.verified_header(block).size
+        } else {
+            self.free_size(block)
+        }
     }
 
     /// The free block before one, where this operation has verified that it is.

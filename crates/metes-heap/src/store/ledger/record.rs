@@ -14,6 +14,9 @@ pub trait Layout: Copy + Debug + sealed::Sealed {
     const SPARE: Self;
     /// Whether offsets are kept in granules: then they are those of payloads.
     const GRANULES: bool;
+    /// Whether a heap counts in granules, and the record of a free block has its size in place
+    /// of its offset, which is known from the block behind it: that is never free.
+    const UNITS: bool = false;
     /// The largest region in bytes.
     fn most(shift: u32) -> usize;
 
@@ -22,8 +25,19 @@ pub trait Layout: Copy + Debug + sealed::Sealed {
     fn describe(&mut self, offset: usize, after: u32, before: u32, shift: u32);
     /// Where the block begins.
     fn offset(&self, shift: u32) -> usize;
+    /// Sets where it begins, where [`UNITS`](Layout::UNITS) are kept.
+    #[inline(always)]
+    fn set_offset(&mut self, offset: usize) {
+        let (after, before) = (self.after(), self.before());
+        self.describe(offset, after, before, 0);
+    }
     /// Its size; `offset_of` tells where the block of a record begins.
     fn size(&self, shift: u32, offset_of: impl FnOnce(u32) -> usize) -> usize;
+    /// The size of a free block, where [`UNITS`](Layout::UNITS) are kept.
+    #[inline(always)]
+    fn free_size(&self) -> usize {
+        self.offset(0)
+    }
     /// Its flags.
     fn flags(&self) -> usize;
     /// Sets size and flags.
@@ -56,6 +70,14 @@ pub trait Layout: Copy + Debug + sealed::Sealed {
     fn set_requested(&mut self, bytes: usize);
     /// Odd while the program holds the block; a handle keeps the value it saw.
     fn generation(&self) -> u32;
+    /// Makes the generation odd if it is not; whether it was, and what it is now.
+    #[inline(always)]
+    fn hold(&mut self) -> (bool, u32) {
+        match self.generation() & 1 {
+            0 => (false, self.next_generation()),
+            _ => (true, self.generation()),
+        }
+    }
     /// Goes on to the next generation; 0 after the last one.
     fn next_generation(&mut self) -> u32;
     /// Leaves one allocation and free before the generations are used up.
@@ -109,6 +131,47 @@ macro_rules! linked {
         #[inline(always)]
         fn set_previous(&mut self, previous: u32) {
             self.previous = previous;
+        }
+    };
+}
+
+/// What records of 24 bytes have: the requested bytes in place of the links, and the generation
+/// beside the flags.
+macro_rules! tagged {
+    () => {
+        #[inline(always)]
+        fn requested(&self) -> usize {
+            (u64::from(self.previous) << 32 | u64::from(self.next)) as usize
+        }
+
+        #[inline(always)]
+        fn set_requested(&mut self, bytes: usize) {
+            self.next = bytes as u32;
+            self.previous = (bytes as u64 >> 32) as u32;
+        }
+
+        #[inline(always)]
+        fn generation(&self) -> u32 {
+            self.tag / GENERATION
+        }
+
+        #[inline(always)]
+        fn next_generation(&mut self) -> u32 {
+            self.tag = self.tag.wrapping_add(GENERATION);
+            self.generation()
+        }
+
+        #[cfg(test)]
+        fn age(&mut self) {
+            self.tag = (u32::MAX / GENERATION - 1) * GENERATION + (self.tag & (GENERATION - 1));
+        }
+
+        #[inline(always)]
+        fn hold(&mut self) -> (bool, u32) {
+            let held = self.tag & GENERATION != 0;
+            // The next generation of an even one is odd.
+            self.tag |= GENERATION;
+            (held, self.generation())
         }
     };
 }
@@ -306,30 +369,96 @@ impl Layout for DenseRecord {
 
     linked!();
 
-    #[inline(always)]
-    fn requested(&self) -> usize {
-        (u64::from(self.previous) << 32 | u64::from(self.next)) as usize
+    tagged!();
+}
+
+/// The record of one block in 24 bytes, of a heap that counts in granules, up to 2³² − 1 of
+/// them, and always merges: offsets, sizes, lengths of regions and alignments of blocks are
+/// granules there, and only what is requested is bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitRecord {
+    /// Where the block begins; of a free block its size instead.
+    place: u32,
+    after: u32,
+    before: u32,
+    /// Forward link, or the low half of the requested bytes.
+    next: u32,
+    /// Backward link, or the high half.
+    previous: u32,
+    /// Generation above three bits of flags.
+    tag: u32,
+}
+
+const _: () = assert!(size_of::<UnitRecord>() == 24);
+
+impl UnitRecord {
+    /// [`Layout::SPARE`].
+    pub const SPARE: UnitRecord = UnitRecord {
+        place: 0,
+        after: LedgerBlock::NONE,
+        before: LedgerBlock::NONE,
+        next: LedgerBlock::NONE,
+        previous: LedgerBlock::NONE,
+        tag: 0,
+    };
+}
+
+impl sealed::Sealed for UnitRecord {}
+
+impl Layout for UnitRecord {
+    const SPARE: Self = UnitRecord::SPARE;
+    const GRANULES: bool = false;
+    const UNITS: bool = true;
+
+    fn most(_shift: u32) -> usize {
+        u32::MAX as usize
     }
 
     #[inline(always)]
-    fn set_requested(&mut self, bytes: usize) {
-        self.next = bytes as u32;
-        self.previous = (bytes as u64 >> 32) as u32;
+    fn describe(&mut self, offset: usize, after: u32, before: u32, _shift: u32) {
+        // Spare records have no flags.
+        self.place = offset as u32;
+        self.after = after;
+        self.before = before;
+    }
+
+    /// Of a free block its size.
+    #[inline(always)]
+    fn offset(&self, _shift: u32) -> usize {
+        self.place as usize
     }
 
     #[inline(always)]
-    fn generation(&self) -> u32 {
-        self.tag / GENERATION
+    fn size(&self, _shift: u32, offset_of: impl FnOnce(u32) -> usize) -> usize {
+        match self.tag & Header::FREE as u32 {
+            0 => offset_of(self.after) - self.place as usize,
+            _ => self.place as usize,
+        }
     }
 
     #[inline(always)]
-    fn next_generation(&mut self) -> u32 {
-        self.tag = self.tag.wrapping_add(GENERATION);
-        self.generation()
+    fn flags(&self) -> usize {
+        self.tag as usize & Header::FLAGS
     }
 
-    #[cfg(test)]
-    fn age(&mut self) {
-        self.tag = (u32::MAX / GENERATION - 1) * GENERATION + (self.tag & (GENERATION - 1));
+    #[inline(always)]
+    fn set_header(&mut self, header: Header) {
+        self.tag = (self.tag & !(Header::FLAGS as u32)) + header.flags() as u32;
+        if header.free() {
+            self.place = header.size as u32;
+        }
     }
+
+    #[inline(always)]
+    fn mark_previous_free(&mut self) {
+        self.tag |= Header::PREVIOUS_FREE as u32;
+    }
+
+    #[inline(always)]
+    fn clear_previous_free(&mut self) {
+        self.tag &= !(Header::PREVIOUS_FREE as u32);
+    }
+
+    linked!();
+    tagged!();
 }
