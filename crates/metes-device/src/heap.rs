@@ -345,8 +345,17 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
         self.used += 1;
         Ok(Block {
             place,
-            offset: self.bytes(self.heap.place_offset(place)),
+            offset: self.offset_of(place),
         })
+    }
+
+    /// Where the block begins whose place was just made or resolved.
+    #[inline(always)]
+    fn offset_of(&self, place: L::Place) -> u64 {
+        match self.heap.store().lookup().offset(place) {
+            Some(offset) => offset as u64,
+            None => self.bytes(self.heap.place_offset(place)),
+        }
     }
 
     /// What the heap counts, in bytes.
@@ -398,7 +407,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
         // SAFETY: a ledger resolves blocks in use only, and touches no memory.
         let requested = unsafe { self.heap.requested(place) }?;
         Ok(Span {
-            offset: self.bytes(self.heap.place_offset(place)),
+            offset: self.offset_of(place),
             requested: requested as u64,
         })
     }

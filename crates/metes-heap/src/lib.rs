@@ -56,6 +56,6 @@ pub use objects::{ObjectPools, Slabs};
 pub use statistics::Statistics;
 pub use store::counted::Counted;
 pub use store::hardened::Hardened;
-pub use store::ledger::{ByHandle, DenseRecord, Direct, Hashed, Ledger, Record, UnitRecord};
+pub use store::ledger::{ByHandle, Direct, Hashed, Ledger, Record, UnitRecord};
 pub use store::tagged::{Memory, Tagged};
 pub use store::{BadFree, Geometry, Overwritten, RegionError, Store};

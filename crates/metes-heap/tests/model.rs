@@ -8,11 +8,10 @@ use common::{Shadow, Step, memory, steps, steps_with_slack};
 use metes_heap::description::IndexKind;
 use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::Store;
-use metes_heap::store::ledger::Layout;
 use metes_heap::{
-    AnyIndex, Buddy, ByHandle, Counted, Dedicated, DenseRecord, Direct, Fit, Geometry, HalfFit,
-    Hardened, Hashed, Heap, Kingsley, Ledger, Limits, Links, Order, Record, RegionError,
-    SegregatedFit, SizeTable, Tagged, Tlsf,
+    AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hardened,
+    Hashed, Heap, Kingsley, Ledger, Limits, Links, Order, Record, RegionError, SegregatedFit,
+    SizeTable, Tagged, Tlsf, UnitRecord,
 };
 use proptest::prelude::*;
 
@@ -85,17 +84,13 @@ fn limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-type Pair<'a, I, J, R> = (
-    Shadow<I, Tagged>,
-    Shadow<J, Counted<Ledger<'a, ByHandle, R>>>,
-);
+type Pair<'a, I, J> = (Shadow<I, Tagged>, Shadow<J, Counted<Ledger<'a, ByHandle>>>);
 
 /// Runs the steps on both stores; they must decide the same.
-fn run_pair<I, J, R>(mut pair: Pair<'_, I, J, R>, steps: &[Step], coalesces: bool)
+fn run_pair<I, J>(mut pair: Pair<'_, I, J>, steps: &[Step], coalesces: bool)
 where
-    R: Layout,
     I: metes_heap::index::Index<Tagged>,
-    J: for<'a> metes_heap::index::Index<Counted<Ledger<'a, ByHandle, R>>>,
+    J: for<'a> metes_heap::index::Index<Counted<Ledger<'a, ByHandle>>>,
 {
     pair.0.heap.add_region(memory(ARENA)).unwrap();
     pair.1.heap.add_region(ARENA).unwrap();
@@ -122,8 +117,8 @@ where
     assert!(pair.1.heap.store().reads() > 0);
 }
 
-fn run_kind<R: Layout>(kind: IndexKind, limits: Limits, steps: &[Step]) {
-    let mut records = vec![R::SPARE; 4096];
+fn run_kind(kind: IndexKind, limits: Limits, steps: &[Step]) {
+    let mut records = vec![Record::SPARE; 4096];
     let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
     let coalesces = limits == Limits::NONE
         && !matches!(
@@ -138,6 +133,75 @@ fn run_kind<R: Layout>(kind: IndexKind, limits: Limits, steps: &[Step]) {
         Shadow::new(Heap::new(AnyIndex::new(kind, limits), ledger)),
     );
     run_pair(pair, steps, coalesces);
+}
+
+/// Records of granules decide as records of bytes do.
+fn run_units(kind: IndexKind, steps: &[Step]) {
+    const GRANULE: usize = 16;
+    if matches!(kind, IndexKind::Lea { .. }) {
+        // Its threshold is a number of bytes.
+        return;
+    }
+    let geometry = Geometry::out_of_band(GRANULE);
+    let (mut bytes, mut units) = (vec![Record::SPARE; 4096], vec![UnitRecord::SPARE; 4096]);
+    let index = || AnyIndex::new(kind, Limits::NONE);
+    let mut pair = (
+        Heap::new(index(), Ledger::new(&mut bytes, ByHandle, geometry)),
+        Heap::new(index(), Ledger::new(&mut units, ByHandle, geometry)),
+    );
+    pair.0.add_region(ARENA).unwrap();
+    match pair.1.add_region(ARENA / GRANULE) {
+        Err(RegionError::Unmerged) => return,
+        added => added.unwrap(),
+    }
+    let mut held = Vec::new();
+    for (number, &step) in steps.iter().enumerate() {
+        match step {
+            Step::Allocate { size, align } => {
+                let both = (pair.0.allocate(size, align), pair.1.allocate(size, align));
+                assert_eq!(both.0.is_some(), both.1.is_some(), "{kind:?} {step:?}");
+                if let (Some(one), Some(two)) = both {
+                    held.push((one, two, size));
+                }
+            }
+            Step::Free { which } if !held.is_empty() => {
+                let (one, two, _) = held.swap_remove(which % held.len());
+                assert_eq!(pair.0.release_place(one), Ok(()));
+                assert_eq!(pair.1.release_place(two), Ok(()));
+                assert!(pair.1.release_place(two).is_err());
+            }
+            Step::Resize { which, size } if !held.is_empty() => {
+                let which = which % held.len();
+                let (one, two, _) = held[which];
+                // SAFETY: a ledger resolves blocks in use only and touches no memory.
+                let both = unsafe { (pair.0.resize(one, size, 1), pair.1.resize(two, size, 1)) };
+                let (one, two) = (both.0.unwrap(), both.1.unwrap());
+                assert_eq!(one.is_some(), two.is_some(), "{kind:?} {step:?}");
+                if let (Some(one), Some(two)) = (one, two) {
+                    held[which] = (one, two, size);
+                }
+            }
+            _ => {}
+        }
+        if number.is_multiple_of(VERIFY_EVERY) {
+            pair.0.check().unwrap();
+            pair.1.check().unwrap();
+            for &(one, two, size) in &held {
+                assert_eq!(
+                    pair.0.place_offset(one),
+                    GRANULE * pair.1.place_offset(two),
+                    "{kind:?}"
+                );
+                // SAFETY: both are in use.
+                let requested = unsafe { pair.1.requested(two) };
+                assert_eq!(requested, Ok(size));
+            }
+        }
+    }
+    let (one, two) = (pair.0.statistics(), pair.1.statistics());
+    assert_eq!((one.live, one.blocks), (two.live, two.blocks));
+    assert_eq!(one.largest_free, GRANULE * two.largest_free);
+    assert_eq!(one.free_bytes, GRANULE * two.free_bytes);
 }
 
 fn cases() -> ProptestConfig {
@@ -160,16 +224,15 @@ proptest! {
     fn every_index_without_limits(steps in steps(STEPS)) {
         let kinds = kinds();
         for &kind in &kinds {
-            run_kind::<Record>(kind, Limits::NONE, &steps);
-            run_kind::<DenseRecord>(kind, Limits::NONE, &steps);
+            run_kind(kind, Limits::NONE, &steps);
+            run_units(kind, &steps);
         }
     }
 
     #[test]
     fn every_index_with_limits(steps in steps(STEPS), limits in limits(), which in any::<prop::sample::Index>()) {
         let kind = *which.get(&kinds());
-        run_kind::<Record>(kind, limits, &steps);
-        run_kind::<DenseRecord>(kind, limits, &steps);
+        run_kind(kind, limits, &steps);
     }
 
     #[test]
@@ -184,7 +247,7 @@ proptest! {
         let keeping = ChosenKeeping { order, links };
         let index = || Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
         let other = Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
-        let mut records = vec![DenseRecord::SPARE; 4096];
+        let mut records = vec![Record::SPARE; 4096];
         let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD)));
         run_pair(
             (Shadow::new(Heap::new(index(), <Tagged>::new())), Shadow::new(Heap::new(other, ledger))),
@@ -266,7 +329,6 @@ proptest! {
                 let ledger = Ledger::new(&mut records, Hashed::new(&mut hash), geometry);
                 run_alone(Heap::new(index(), ledger), length, &steps);
             } else {
-                let mut records = vec![DenseRecord::SPARE; 4096];
                 let ledger = Ledger::new(&mut records, Direct::new(&mut table, granule), geometry);
                 run_alone(Heap::new(index(), ledger), length, &steps);
             }

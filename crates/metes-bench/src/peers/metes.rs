@@ -4,7 +4,7 @@ use std::mem::{ManuallyDrop, transmute};
 use std::ptr::NonNull;
 
 use metes_heap::index::Index;
-use metes_heap::store::ledger::{ByHandle, DenseRecord, Handle as Place, Layout, Ledger, Record};
+use metes_heap::store::ledger::{ByHandle, Handle as Place, Layout, Ledger, Record, UnitRecord};
 use metes_heap::store::tagged::{Memory, Tagged};
 use metes_heap::{Buddy, Geometry, HalfFit, Hardened, Heap, SegregatedFit, Store, Tlsf};
 
@@ -23,8 +23,8 @@ pub(super) const HEAPS: &[Peer] = &[
     Peer::metes::<Outside<Tlsf<32>>>("metes-tlsf:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<HalfFit>>("metes-half-fit:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<Buddy>>("metes-buddy:store=ledger", Kind::OutOfBand, false),
-    Peer::metes::<Outside<SegregatedFit<32, 4>, DenseRecord>>(
-        "metes-segregated-fit:second_level=32,probes=4,store=dense-ledger",
+    Peer::metes::<Outside<SegregatedFit<32, 4>, UnitRecord>>(
+        "metes-segregated-fit:second_level=32,probes=4,store=unit-ledger",
         Kind::OutOfBand,
         true,
     ),
@@ -130,6 +130,8 @@ impl<I: Index<Ledger<'static, ByHandle, R>> + Default, R: Layout> FixedArena for
             heap: ManuallyDrop::new(Heap::new(I::default(), ledger)),
             records,
         };
+        // What counts in granules has a region of so many.
+        let length = if R::UNITS { length / ALIGN } else { length };
         outside.heap.add_region(length).ok()?;
         Some(outside)
     }

@@ -76,7 +76,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
 
     fn resize_in_place(&mut self, block: S::Block, size: usize, align: usize) -> Option<S::Place> {
         let need = self.need(size)?;
-        let aligned = self.store.alignment(align);
+        let aligned = self.store.alignment(align).max(1);
         if !align.is_power_of_two() || self.store.misalignment(block, aligned) != 0 {
             return None;
         }

@@ -15,7 +15,7 @@ mod lookup;
 mod record;
 
 pub use lookup::{ByHandle, Direct, Handle, Hashed, Lookup};
-pub use record::{DenseRecord, Layout, Record, UnitRecord};
+pub use record::{Layout, Record, UnitRecord};
 
 use super::{BadFree, Geometry, Header, Laid, Plan, RegionError, Store};
 
@@ -92,6 +92,11 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
         }
     }
 
+    /// How records are found.
+    pub fn lookup(&self) -> &L {
+        &self.lookup
+    }
+
     /// log2 of what offsets and sizes are counted in.
     #[inline(always)]
     fn shift(&self) -> u32 {
@@ -113,11 +118,7 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
     /// Where the payload of a block begins that is in use, or was just taken to be.
     #[inline(always)]
     fn payload(&self, block: LedgerBlock) -> usize {
-        let offset = self.record(block).offset(self.shift());
-        match R::GRANULES {
-            false => offset + self.geometry().header,
-            true => offset,
-        }
+        self.record(block).offset(self.shift()) + self.geometry().header
     }
 
     /// Where the block begins whose record has this number: of a free one, before the block
@@ -158,11 +159,6 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
     /// Describes a block that begins at `offset` between two others, without flags.
     #[inline(always)]
     fn describe(&mut self, block: LedgerBlock, offset: usize, after: u32, before: u32) {
-        // In granules: payloads begin at them, blocks a record in front of one.
-        let offset = match R::GRANULES {
-            false => offset,
-            true => offset + self.geometry.header,
-        };
         let shift = self.shift();
         self.record_mut(block)
             .describe(offset, after, before, shift);
@@ -322,11 +318,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
 
     #[inline(always)]
     fn offset(&self, block: LedgerBlock) -> usize {
-        let offset = self.start(block.0);
-        match R::GRANULES {
-            false => offset,
-            true => offset - self.geometry.header,
-        }
+        self.start(block.0)
     }
 
     #[inline(always)]
@@ -451,7 +443,8 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
 
     #[inline(always)]
     fn has_room(&self) -> bool {
-        self.lookup.has_room(self.bytes(self.footprint))
+        // Where places lie all over the region, `lay` has seen to it.
+        !L::RUNS_OUT || self.lookup.has_room(self.bytes(self.footprint))
     }
 
     #[inline(always)]

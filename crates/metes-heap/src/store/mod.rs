@@ -336,7 +336,7 @@ pub trait Store: sealed::Sealed {
         self.geometry().block_for(size)
     }
 
-    /// An alignment in what this store counts in: bytes, or granules.
+    /// An alignment in what this store counts in: bytes, or granules; 0 below one.
     #[inline(always)]
     fn alignment(&self, align: usize) -> usize {
         align

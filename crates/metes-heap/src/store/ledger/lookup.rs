@@ -6,6 +6,10 @@ use super::LedgerBlock;
 pub trait Lookup {
     /// What the program holds.
     type Place: Copy + Eq + core::fmt::Debug;
+    /// Whether room for places can run out, whatever region they lie in.
+    const RUNS_OUT: bool;
+    /// The offset that a place is, where it is one.
+    fn offset(&self, place: Self::Place) -> Option<usize>;
     /// Makes the place of a block whose payload begins at `offset`. `None` when
     /// the lookup has no room for it.
     fn insert(&mut self, offset: usize, record: u32, generation: u32) -> Option<Self::Place>;
@@ -32,6 +36,12 @@ pub struct ByHandle;
 
 impl Lookup for ByHandle {
     type Place = Handle;
+    const RUNS_OUT: bool = false;
+
+    #[inline(always)]
+    fn offset(&self, _place: Handle) -> Option<usize> {
+        None
+    }
 
     #[inline(always)]
     fn insert(&mut self, _offset: usize, record: u32, generation: u32) -> Option<Handle> {
@@ -80,6 +90,12 @@ impl<'a> Direct<'a> {
 
 impl Lookup for Direct<'_> {
     type Place = usize;
+    const RUNS_OUT: bool = false;
+
+    #[inline(always)]
+    fn offset(&self, place: usize) -> Option<usize> {
+        Some(place)
+    }
 
     #[inline(always)]
     fn insert(&mut self, offset: usize, record: u32, _generation: u32) -> Option<usize> {
@@ -162,6 +178,12 @@ impl<'a> Hashed<'a> {
 
 impl Lookup for Hashed<'_> {
     type Place = usize;
+    const RUNS_OUT: bool = true;
+
+    #[inline(always)]
+    fn offset(&self, place: usize) -> Option<usize> {
+        Some(place)
+    }
 
     fn insert(&mut self, offset: usize, record: u32, _generation: u32) -> Option<usize> {
         if !self.has_room(offset) {

@@ -1,4 +1,4 @@
-//! What a ledger keeps of a block: with sizes of their own, or as densely as can be.
+//! What a ledger keeps of a block: of any heap, or as densely as can be.
 //!
 //! Invariant: the record of a block in use has an odd generation, all others an even one, and
 //! a generation only ever grows; after the last one comes 0.
@@ -12,8 +12,6 @@ use crate::store::Header;
 pub trait Layout: Copy + Debug + sealed::Sealed {
     /// A record that describes nothing yet, to fill the array with.
     const SPARE: Self;
-    /// Whether offsets are kept in granules: then they are those of payloads.
-    const GRANULES: bool;
     /// Whether a heap counts in granules, and the record of a free block has its size in place
     /// of its offset, which is known from the block behind it: that is never free.
     const UNITS: bool = false;
@@ -210,7 +208,6 @@ impl sealed::Sealed for Record {}
 
 impl Layout for Record {
     const SPARE: Self = Record::SPARE;
-    const GRANULES: bool = false;
 
     fn most(_shift: u32) -> usize {
         usize::MAX >> SIZE_SHIFT
@@ -284,93 +281,8 @@ impl Layout for Record {
     }
 }
 
-/// The record of one block in 24 bytes, for regions of up to 2³² − 1 granules: the size is
-/// the way to the block behind, and what was requested stands where a free block has its
-/// links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DenseRecord {
-    /// In granules.
-    offset: u32,
-    after: u32,
-    before: u32,
-    /// Forward link, or the low half of the requested bytes.
-    next: u32,
-    /// Backward link, or the high half.
-    previous: u32,
-    /// Generation above three bits of flags.
-    tag: u32,
-}
-
-const _: () = assert!(size_of::<DenseRecord>() == 24);
-
 /// What the tag grows by with a generation.
 const GENERATION: u32 = Header::FLAGS as u32 + 1;
-
-impl DenseRecord {
-    /// [`Layout::SPARE`].
-    pub const SPARE: DenseRecord = DenseRecord {
-        offset: 0,
-        after: LedgerBlock::NONE,
-        before: LedgerBlock::NONE,
-        next: LedgerBlock::NONE,
-        previous: LedgerBlock::NONE,
-        tag: 0,
-    };
-}
-
-impl sealed::Sealed for DenseRecord {}
-
-impl Layout for DenseRecord {
-    const SPARE: Self = DenseRecord::SPARE;
-    const GRANULES: bool = true;
-
-    fn most(shift: u32) -> usize {
-        let granules = (u32::MAX as u64) << shift;
-        usize::try_from(granules).unwrap_or(usize::MAX)
-    }
-
-    #[inline(always)]
-    fn describe(&mut self, offset: usize, after: u32, before: u32, shift: u32) {
-        self.offset = (offset >> shift) as u32;
-        self.after = after;
-        self.before = before;
-        self.tag &= !(Header::FLAGS as u32);
-    }
-
-    #[inline(always)]
-    fn offset(&self, shift: u32) -> usize {
-        (self.offset as usize) << shift
-    }
-
-    #[inline(always)]
-    fn size(&self, shift: u32, offset_of: impl FnOnce(u32) -> usize) -> usize {
-        offset_of(self.after) - self.offset(shift)
-    }
-
-    #[inline(always)]
-    fn flags(&self) -> usize {
-        self.tag as usize & Header::FLAGS
-    }
-
-    #[inline(always)]
-    fn set_header(&mut self, header: Header) {
-        self.tag = (self.tag & !(Header::FLAGS as u32)) + header.flags() as u32;
-    }
-
-    #[inline(always)]
-    fn mark_previous_free(&mut self) {
-        self.tag |= Header::PREVIOUS_FREE as u32;
-    }
-
-    #[inline(always)]
-    fn clear_previous_free(&mut self) {
-        self.tag &= !(Header::PREVIOUS_FREE as u32);
-    }
-
-    linked!();
-
-    tagged!();
-}
 
 /// The record of one block in 24 bytes, of a heap that counts in granules, up to 2³² − 1 of
 /// them, and always merges: offsets, sizes, lengths of regions and alignments of blocks are
@@ -407,7 +319,6 @@ impl sealed::Sealed for UnitRecord {}
 
 impl Layout for UnitRecord {
     const SPARE: Self = UnitRecord::SPARE;
-    const GRANULES: bool = false;
     const UNITS: bool = true;
 
     fn most(_shift: u32) -> usize {

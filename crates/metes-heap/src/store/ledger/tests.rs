@@ -56,12 +56,12 @@ fn no_handle_resolves_again<R: Layout>() {
 #[test]
 fn records_whose_generations_are_used_up_are_retired() {
     no_handle_resolves_again::<Record>();
-    no_handle_resolves_again::<DenseRecord>();
+    no_handle_resolves_again::<UnitRecord>();
 }
 
 #[test]
 fn without_a_spare_record_the_block_is_still_served() {
-    let mut records = vec![DenseRecord::SPARE; 400];
+    let mut records = vec![UnitRecord::SPARE; 400];
     let ledger = Ledger::new(&mut records, ByHandle, Geometry::out_of_band(16));
     let mut heap = Heap::new(Tlsf::<8>::new(), ledger);
     heap.add_region(1 << 12).unwrap();
