@@ -188,6 +188,8 @@ def run(
     ``snapshot`` is where the framework's memory snapshot with the whole history goes; ``output``
     where the script's standard output goes, if not to this one.
     """
+    if capability and not re.fullmatch(r"[1-9]\d?\.\d", capability):
+        raise MetesError(f"{capability!r} is no compute capability: give it as 9.0 or 8.6")
     if script[0] != "-m" and not Path(script[0]).is_file():
         raise MetesError(f"there is no script {script[0]}: check the path")
     with tempfile.TemporaryDirectory(prefix="metes-dry-") as place:

@@ -12,8 +12,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::error::{Answer, Code};
 use crate::memory::Memory;
@@ -362,11 +362,37 @@ pub fn exchange_capture_mode(mode: CaptureMode) -> CaptureMode {
     MODE.try_with(|cell| cell.replace(mode)).unwrap_or_default()
 }
 
+/// Whether this process is a fork of the one that made the device, which it cannot use: neither
+/// can a real one be used there.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Asked before the lock is taken, which another thread may have held at the fork.
+fn is_forked() -> bool {
+    FORKED.load(Ordering::Acquire)
+}
+
+extern "C" fn notice_fork() {
+    FORKED.store(true, Ordering::Release);
+}
+
+/// Has forks noticed, once.
+fn watch_forks() {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        // SAFETY: the function only stores a word, which is allowed in a child. If there is no
+        // memory for the registration, forks stay unnoticed.
+        unsafe { libc::pthread_atfork(None, None, Some(notice_fork)) };
+    });
+}
+
 /// Makes the device as the environment describes it, unless there is one.
 ///
 /// # Errors
-/// [`Code::InvalidValue`] if the environment is wrong, which is also said on stderr.
+/// [`Code::NotInitialized`] in a fork of a process that has one, [`Code::InvalidValue`] if the environment is wrong, which is also said on stderr.
 pub fn initialize() -> Answer {
+    if is_forked() {
+        return Err(Code::NotInitialized);
+    }
     let mut process = process();
     if process.device.is_some() {
         return Ok(());
@@ -380,6 +406,8 @@ pub fn initialize() -> Answer {
 }
 
 fn made(settings: Settings) -> Answer<Device> {
+    watch_forks();
+    FORKED.store(false, Ordering::Release);
     Device::new(settings).map_err(|error| {
         eprintln!("metes dry device: no file in memory for its content: {error}");
         Code::OutOfMemory
@@ -400,7 +428,9 @@ pub fn replace(settings: Option<Settings>) -> Answer {
 
 /// Counts a call.
 pub fn count(name: &'static str) {
-    *process().calls.entry(name).or_default() += 1;
+    if !is_forked() {
+        *process().calls.entry(name).or_default() += 1;
+    }
 }
 
 /// Calls of that name so far.
@@ -419,6 +449,9 @@ pub fn all_calls() -> Vec<(&'static str, u64)> {
 /// # Errors
 /// [`Code::NotInitialized`] before `cuInit`, the fault of the context, or what `action` says.
 pub fn with_device<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T> {
+    if is_forked() {
+        return Err(Code::NotInitialized);
+    }
     let (answer, calls) = {
         let mut process = process();
         let device = process.device.as_mut().ok_or(Code::NotInitialized)?;

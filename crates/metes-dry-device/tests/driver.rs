@@ -495,3 +495,22 @@ fn host_access_faults() {
         assert_eq!(libc::WTERMSIG(status), libc::SIGSEGV);
     }
 }
+
+#[test]
+fn a_fork_cannot_use_the_device() {
+    let _rig = Rig::new(4);
+    // SAFETY: the child only calls the library and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let mut memory = 0;
+            let gone = CUresult::CUDA_ERROR_NOT_INITIALIZED;
+            let refused = sys::cuInit(0) == gone && sys::cuMemAlloc_v2(&mut memory, 1) == gone;
+            libc::_exit(i32::from(!refused));
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
+    }
+    assert_ne!(block(1), 0);
+}
