@@ -245,17 +245,18 @@ def _report(script: list[str], memory: int, document: dict) -> Report:
 
 
 def smallest(
-    script: list[str], low: int, high: int, step: int, *, capability=None, output=None, progress=None
+    script: list[str], high: int, step: int, *, capability=None, output=None, progress=None
 ) -> tuple[int, Report]:
-    """The smallest device, in steps above ``low``, on which the script comes to its end.
+    """The smallest device, to within ``step``, on which the script comes to its end.
 
-    Halves the range from ``low`` (taken not to suffice) to ``high``. Allocators are not strictly
-    monotone: what is found fits, and a step less does not.
+    Halves the range from what is live at the peak, which no allocator gets below, to ``high``.
+    Allocators are not strictly monotone: what is found fits, and a step less does not.
     """
     report = run(script, high, capability=capability, output=output)
     if not report.fits:
         raise MetesError(f"{script[0]} does not fit into {_size(high)} either: {report.error}")
-    below, above = low, high
+    below = max((report.peak_live or 0) - 1, 0) // step * step
+    above = high
     while above - below > step:
         middle = below + (above - below) // (2 * step) * step or below + step
         tried = run(script, middle, capability=capability, output=output)
@@ -373,7 +374,7 @@ def _smallest(options, script: list[str], memory: int, output) -> int:
     if options.trace or options.snapshot:
         raise MetesError("--smallest runs the script many times: leave out --trace and --snapshot")
     found, report = smallest(
-        script, 0, memory, step, capability=options.capability, output=output, progress=progress
+        script, memory, step, capability=options.capability, output=output, progress=progress
     )
     if options.json:
         print(json.dumps(asdict(report) | {"smallest": found, "step": step}))

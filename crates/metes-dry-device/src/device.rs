@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning | without it |
 //! | --- | --- | --- |
-//! | `METES_DEVICE_BYTES` | physical memory, bytes; KiB, MiB, GiB may follow | 24 GiB |
+//! | `METES_DEVICE_BYTES` | physical memory, bytes; KiB, MiB, GiB may follow; 0: no device | 24 GiB |
 //! | `METES_DEVICE_CONTENT` | `keep` what is written, or `none`: all reads give zeros | `keep` |
 //! | `METES_DEVICE_CAPABILITY` | compute capability, as `8.0` | `9.0` |
 //!
@@ -260,6 +260,14 @@ impl Device {
         })
     }
 
+    /// A device without memory stands for none at all.
+    fn exists(&self) -> Answer {
+        match self.settings.bytes {
+            0 => Err(Code::NoDevice),
+            _ => Ok(()),
+        }
+    }
+
     /// Puts work into a stream. A fault of work that is done now or later ends the context.
     ///
     /// # Errors
@@ -394,15 +402,17 @@ pub fn initialize() -> Answer {
         return Err(Code::NotInitialized);
     }
     let mut process = process();
-    if process.device.is_some() {
-        return Ok(());
+    if let Some(device) = &process.device {
+        return device.exists();
     }
     let settings = Settings::from_environment().map_err(|wrong| {
         eprintln!("metes dry device: {wrong}");
         Code::InvalidValue
     })?;
-    process.device = Some(made(settings)?);
-    Ok(())
+    let device = made(settings)?;
+    let exists = device.exists();
+    process.device = Some(device);
+    exists
 }
 
 fn made(settings: Settings) -> Answer<Device> {
@@ -447,7 +457,7 @@ pub fn all_calls() -> Vec<(&'static str, u64)> {
 /// Something of the device that needs no context.
 ///
 /// # Errors
-/// [`Code::NotInitialized`] before `cuInit`, the fault of the context, or what `action` says.
+/// [`Code::NotInitialized`] before `cuInit`, [`Code::NoDevice`] if there is none, the fault of the context, or what `action` says.
 pub fn with_device<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T> {
     if is_forked() {
         return Err(Code::NotInitialized);
@@ -455,6 +465,7 @@ pub fn with_device<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T
     let (answer, calls) = {
         let mut process = process();
         let device = process.device.as_mut().ok_or(Code::NotInitialized)?;
+        device.exists()?;
         if let Some(fault) = device.fault {
             return Err(fault);
         }

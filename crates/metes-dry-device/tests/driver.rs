@@ -514,3 +514,16 @@ fn a_fork_cannot_use_the_device() {
     }
     assert_ne!(block(1), 0);
 }
+
+#[test]
+fn there_may_be_no_device() {
+    let rig = Rig::new(1);
+    rig.library.open(0, true).unwrap();
+    let mut count = 0;
+    // SAFETY: a pointer of ours.
+    unsafe {
+        let none = CUresult::CUDA_ERROR_NO_DEVICE;
+        assert_eq!(sys::cuInit(0), none);
+        assert_eq!(sys::cuDeviceGetCount(&mut count), none);
+    }
+}
