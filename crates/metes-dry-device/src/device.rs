@@ -23,6 +23,8 @@ use crate::streams::{CaptureMode, StreamId, Streams, Work};
 pub const CONTEXT: usize = 0x6d65_0000_0000_0010;
 /// Memory of a device that the environment says nothing about.
 const DEFAULT_BYTES: u64 = 24 << 30;
+/// More than any address space could map.
+const MOST_BYTES: u64 = 1 << 48;
 const DEFAULT_CAPABILITY: (i32, i32) = (9, 0);
 
 /// What a device is.
@@ -48,12 +50,14 @@ impl Settings {
     fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
         let bytes = match variable("METES_DEVICE_BYTES") {
             None => DEFAULT_BYTES,
-            Some(text) => bytes_of(&text).ok_or_else(|| {
-                format!(
-                    "METES_DEVICE_BYTES is {text:?}: give a number of bytes, as 25769803776, or \
-                     with a unit, as 24GiB"
-                )
-            })?,
+            Some(text) => bytes_of(&text)
+                .filter(|bytes| *bytes <= MOST_BYTES)
+                .ok_or_else(|| {
+                    format!(
+                        "METES_DEVICE_BYTES is {text:?}: give a number of bytes, as 25769803776, \
+                         or with a unit, as 24GiB, up to 262144GiB"
+                    )
+                })?,
         };
         let kept = match variable("METES_DEVICE_CONTENT").as_deref() {
             None | Some("keep") => true,
@@ -427,8 +431,11 @@ fn made(settings: Settings) -> Answer<Device> {
 /// Puts a new device in the place of the one that is, as if the process had just begun.
 ///
 /// # Errors
-/// [`Code::OutOfMemory`] if the host has no memory for it.
+/// [`Code::InvalidValue`] beyond 256 TiB, [`Code::OutOfMemory`] if the host has no memory for it.
 pub fn replace(settings: Option<Settings>) -> Answer {
+    if settings.is_some_and(|settings| settings.bytes > MOST_BYTES) {
+        return Err(Code::InvalidValue);
+    }
     let device = settings.map(made).transpose()?;
     let mut process = process();
     process.device = device;
@@ -540,6 +547,7 @@ mod tests {
             ("METES_DEVICE_BYTES", "24GB"),
             ("METES_DEVICE_BYTES", "-1"),
             ("METES_DEVICE_BYTES", "99999999999 GiB"),
+            ("METES_DEVICE_BYTES", "262145GiB"),
             ("METES_DEVICE_CONTENT", "some"),
             ("METES_DEVICE_CAPABILITY", "9"),
             ("METES_DEVICE_CAPABILITY", "9.x"),
