@@ -104,7 +104,10 @@ def main() -> None:
     try:
         import torch
     except ImportError as error:
-        document = {"outcome": "failed", "error": f"torch cannot be imported: {error}"}
+        said = f"torch cannot be imported: {error}"
+        if "undefined symbol" in said:
+            said += "; the dry device lacks this function: install a version of torch that it knows"
+        document = {"outcome": "failed", "error": said}
     else:
         # Its scratch memory is not known, and its kernels are not there. The framework's own
         # take their place.

@@ -188,6 +188,8 @@ def run(
     ``snapshot`` is where the framework's memory snapshot with the whole history goes; ``output``
     where the script's standard output goes, if not to this one.
     """
+    if capability and not re.fullmatch(r"[1-9]\d?\.\d", capability):
+        raise MetesError(f"{capability!r} is no compute capability: give it as 9.0 or 8.6")
     if script[0] != "-m" and not Path(script[0]).is_file():
         raise MetesError(f"there is no script {script[0]}: check the path")
     with tempfile.TemporaryDirectory(prefix="metes-dry-") as place:
@@ -243,17 +245,18 @@ def _report(script: list[str], memory: int, document: dict) -> Report:
 
 
 def smallest(
-    script: list[str], low: int, high: int, step: int, *, capability=None, output=None, progress=None
+    script: list[str], high: int, step: int, *, capability=None, output=None, progress=None
 ) -> tuple[int, Report]:
-    """The smallest device, in steps above ``low``, on which the script comes to its end.
+    """The smallest device, to within ``step``, on which the script comes to its end.
 
-    Halves the range from ``low`` (taken not to suffice) to ``high``. Allocators are not strictly
-    monotone: what is found fits, and a step less does not.
+    Halves the range from what is live at the peak, which no allocator gets below, to ``high``.
+    Allocators are not strictly monotone: what is found fits, and a step less does not.
     """
     report = run(script, high, capability=capability, output=output)
     if not report.fits:
         raise MetesError(f"{script[0]} does not fit into {_size(high)} either: {report.error}")
-    below, above = low, high
+    below = max((report.peak_live or 0) - 1, 0) // step * step
+    above = high
     while above - below > step:
         middle = below + (above - below) // (2 * step) * step or below + step
         tried = run(script, middle, capability=capability, output=output)
@@ -371,7 +374,7 @@ def _smallest(options, script: list[str], memory: int, output) -> int:
     if options.trace or options.snapshot:
         raise MetesError("--smallest runs the script many times: leave out --trace and --snapshot")
     found, report = smallest(
-        script, 0, memory, step, capability=options.capability, output=output, progress=progress
+        script, memory, step, capability=options.capability, output=output, progress=progress
     )
     if options.json:
         print(json.dumps(asdict(report) | {"smallest": found, "step": step}))

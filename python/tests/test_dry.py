@@ -82,6 +82,7 @@ def test_a_framework_for_another_cuda(monkeypatch, tmp_path):
         (["--memory", "1GiB", "--reserve", "1GiB", "--", "x.py"], ["--reserve"]),
         (["--memory", "1GiB", "--smallest", "0", "--", "x.py"], ["--smallest"]),
         (["--memory", "1GiB", "--smallest", "1GiB", "--trace", "t", "--", "x.py"], ["--trace"]),
+        (["--memory", "1GiB", "--capability", "9", "--", "x.py"], ["'9'", "8.6"]),
         (["--memory", "1GiB"], ["script"]),
     ],
 )

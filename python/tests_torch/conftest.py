@@ -28,12 +28,13 @@ class Dry:
 
     def run(self, *arguments, **variables):
         """The exit status, the document if there is one, and what was said."""
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT / "python")]))
         done = subprocess.run(
             [sys.executable, "-m", "metes.dry", "--json", *map(str, arguments)],
             capture_output=True,
             text=True,
             check=False,
-            env=os.environ | {"PYTHONPATH": str(ROOT / "python")} | variables,
+            env=os.environ | {"PYTHONPATH": path} | variables,
             cwd=self.place,
         )
         document = json.loads(done.stdout) if done.stdout else None

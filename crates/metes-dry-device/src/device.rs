@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning | without it |
 //! | --- | --- | --- |
-//! | `METES_DEVICE_BYTES` | physical memory, bytes; KiB, MiB, GiB may follow | 24 GiB |
+//! | `METES_DEVICE_BYTES` | physical memory, bytes; KiB, MiB, GiB may follow; 0: no device | 24 GiB |
 //! | `METES_DEVICE_CONTENT` | `keep` what is written, or `none`: all reads give zeros | `keep` |
 //! | `METES_DEVICE_CAPABILITY` | compute capability, as `8.0` | `9.0` |
 //!
@@ -12,8 +12,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::error::{Answer, Code};
 use crate::memory::Memory;
@@ -23,6 +23,8 @@ use crate::streams::{CaptureMode, StreamId, Streams, Work};
 pub const CONTEXT: usize = 0x6d65_0000_0000_0010;
 /// Memory of a device that the environment says nothing about.
 const DEFAULT_BYTES: u64 = 24 << 30;
+/// More than any address space could map.
+const MOST_BYTES: u64 = 1 << 48;
 const DEFAULT_CAPABILITY: (i32, i32) = (9, 0);
 
 /// What a device is.
@@ -48,12 +50,14 @@ impl Settings {
     fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
         let bytes = match variable("METES_DEVICE_BYTES") {
             None => DEFAULT_BYTES,
-            Some(text) => bytes_of(&text).ok_or_else(|| {
-                format!(
-                    "METES_DEVICE_BYTES is {text:?}: give a number of bytes, as 25769803776, or \
-                     with a unit, as 24GiB"
-                )
-            })?,
+            Some(text) => bytes_of(&text)
+                .filter(|bytes| *bytes <= MOST_BYTES)
+                .ok_or_else(|| {
+                    format!(
+                        "METES_DEVICE_BYTES is {text:?}: give a number of bytes, as 25769803776, \
+                         or with a unit, as 24GiB, up to 262144GiB"
+                    )
+                })?,
         };
         let kept = match variable("METES_DEVICE_CONTENT").as_deref() {
             None | Some("keep") => true,
@@ -260,6 +264,14 @@ impl Device {
         })
     }
 
+    /// A device without memory stands for none at all.
+    fn exists(&self) -> Answer {
+        match self.settings.bytes {
+            0 => Err(Code::NoDevice),
+            _ => Ok(()),
+        }
+    }
+
     /// Puts work into a stream. A fault of work that is done now or later ends the context.
     ///
     /// # Errors
@@ -362,24 +374,54 @@ pub fn exchange_capture_mode(mode: CaptureMode) -> CaptureMode {
     MODE.try_with(|cell| cell.replace(mode)).unwrap_or_default()
 }
 
+/// Whether this process is a fork of the one that made the device, which it cannot use: neither
+/// can a real one be used there.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Asked before the lock is taken, which another thread may have held at the fork.
+fn is_forked() -> bool {
+    FORKED.load(Ordering::Acquire)
+}
+
+extern "C" fn notice_fork() {
+    FORKED.store(true, Ordering::Release);
+}
+
+/// Has forks noticed, once.
+fn watch_forks() {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        // SAFETY: the function only stores a word, which is allowed in a child. If there is no
+        // memory for the registration, forks stay unnoticed.
+        unsafe { libc::pthread_atfork(None, None, Some(notice_fork)) };
+    });
+}
+
 /// Makes the device as the environment describes it, unless there is one.
 ///
 /// # Errors
-/// [`Code::InvalidValue`] if the environment is wrong, which is also said on stderr.
+/// [`Code::NotInitialized`] in a fork of a process that has one, [`Code::InvalidValue`] if the environment is wrong, which is also said on stderr.
 pub fn initialize() -> Answer {
+    if is_forked() {
+        return Err(Code::NotInitialized);
+    }
     let mut process = process();
-    if process.device.is_some() {
-        return Ok(());
+    if let Some(device) = &process.device {
+        return device.exists();
     }
     let settings = Settings::from_environment().map_err(|wrong| {
         eprintln!("metes dry device: {wrong}");
         Code::InvalidValue
     })?;
-    process.device = Some(made(settings)?);
-    Ok(())
+    let device = made(settings)?;
+    let exists = device.exists();
+    process.device = Some(device);
+    exists
 }
 
 fn made(settings: Settings) -> Answer<Device> {
+    watch_forks();
+    FORKED.store(false, Ordering::Release);
     Device::new(settings).map_err(|error| {
         eprintln!("metes dry device: no file in memory for its content: {error}");
         Code::OutOfMemory
@@ -389,8 +431,11 @@ fn made(settings: Settings) -> Answer<Device> {
 /// Puts a new device in the place of the one that is, as if the process had just begun.
 ///
 /// # Errors
-/// [`Code::OutOfMemory`] if the host has no memory for it.
+/// [`Code::InvalidValue`] beyond 256 TiB, [`Code::OutOfMemory`] if the host has no memory for it.
 pub fn replace(settings: Option<Settings>) -> Answer {
+    if settings.is_some_and(|settings| settings.bytes > MOST_BYTES) {
+        return Err(Code::InvalidValue);
+    }
     let device = settings.map(made).transpose()?;
     let mut process = process();
     process.device = device;
@@ -400,7 +445,9 @@ pub fn replace(settings: Option<Settings>) -> Answer {
 
 /// Counts a call.
 pub fn count(name: &'static str) {
-    *process().calls.entry(name).or_default() += 1;
+    if !is_forked() {
+        *process().calls.entry(name).or_default() += 1;
+    }
 }
 
 /// Calls of that name so far.
@@ -417,11 +464,15 @@ pub fn all_calls() -> Vec<(&'static str, u64)> {
 /// Something of the device that needs no context.
 ///
 /// # Errors
-/// [`Code::NotInitialized`] before `cuInit`, the fault of the context, or what `action` says.
+/// [`Code::NotInitialized`] before `cuInit`, [`Code::NoDevice`] if there is none, the fault of the context, or what `action` says.
 pub fn with_device<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T> {
+    if is_forked() {
+        return Err(Code::NotInitialized);
+    }
     let (answer, calls) = {
         let mut process = process();
         let device = process.device.as_mut().ok_or(Code::NotInitialized)?;
+        device.exists()?;
         if let Some(fault) = device.fault {
             return Err(fault);
         }
@@ -496,6 +547,7 @@ mod tests {
             ("METES_DEVICE_BYTES", "24GB"),
             ("METES_DEVICE_BYTES", "-1"),
             ("METES_DEVICE_BYTES", "99999999999 GiB"),
+            ("METES_DEVICE_BYTES", "262145GiB"),
             ("METES_DEVICE_CONTENT", "some"),
             ("METES_DEVICE_CAPABILITY", "9"),
             ("METES_DEVICE_CAPABILITY", "9.x"),

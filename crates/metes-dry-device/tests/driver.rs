@@ -495,3 +495,35 @@ fn host_access_faults() {
         assert_eq!(libc::WTERMSIG(status), libc::SIGSEGV);
     }
 }
+
+#[test]
+fn a_fork_cannot_use_the_device() {
+    let _rig = Rig::new(4);
+    // SAFETY: the child only calls the library and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let mut memory = 0;
+            let gone = CUresult::CUDA_ERROR_NOT_INITIALIZED;
+            let refused = sys::cuInit(0) == gone && sys::cuMemAlloc_v2(&mut memory, 1) == gone;
+            libc::_exit(i32::from(!refused));
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
+    }
+    assert_ne!(block(1), 0);
+}
+
+#[test]
+fn there_may_be_no_device() {
+    let rig = Rig::new(1);
+    rig.library.open(0, true).unwrap();
+    let mut count = 0;
+    // SAFETY: a pointer of ours.
+    unsafe {
+        let none = CUresult::CUDA_ERROR_NO_DEVICE;
+        assert_eq!(sys::cuInit(0), none);
+        assert_eq!(sys::cuDeviceGetCount(&mut count), none);
+    }
+}

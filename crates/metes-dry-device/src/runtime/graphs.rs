@@ -130,6 +130,15 @@ entry_points! {
         put(count, 1)
     }
 
+    /// `cudaGraphDebugDotPrint`: there is nothing to print.
+    fn cudaGraphDebugDotPrint(
+        _graph: *mut c_void,
+        _path: *const std::ffi::c_char,
+        _flags: c_uint,
+    ) {
+        Err(Code::NotSupported)
+    }
+
     /// `cudaGraphNodeGetDependencies`: not modelled.
     fn cudaGraphNodeGetDependencies(
         _node: *mut c_void,

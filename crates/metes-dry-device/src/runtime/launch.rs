@@ -90,6 +90,12 @@ pub extern "C" fn __cudaRegisterFatBinaryEnd(_module: *mut *mut c_void) {}
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaUnregisterFatBinary(_module: *mut *mut c_void) {}
 
+/// Makes the module ready: 1, it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaInitModule(_module: *mut *mut c_void) -> c_char {
+    1
+}
+
 /// A kernel of a module.
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaRegisterFunction(
