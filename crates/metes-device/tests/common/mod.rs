@@ -103,7 +103,10 @@ impl<L: Lookup, I: Lists<L>> Subject for HybridHeap<L, I> {
 
 /// Operations that a heap is put through: as many as are asked for of a release build.
 pub(crate) fn operations() -> u64 {
-    if cfg!(debug_assertions) {
+    if cfg!(miri) {
+        // A thousand times slower than the machine.
+        400
+    } else if cfg!(debug_assertions) {
         100_000
     } else {
         10_000_000
@@ -170,7 +173,9 @@ pub(crate) fn exercise<S: Subject>(
                 stale[random.below(100) as usize] = (place, address);
             }
         }
-        if operation % (operations / 20) == 0 {
+        // Linear, which Miri takes long for.
+        let checks = if cfg!(miri) { 2 } else { 20 };
+        if operation % (operations / checks) == 0 {
             assert_eq!(heap.used(), live.len());
             heap.check();
         }
