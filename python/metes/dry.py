@@ -4,7 +4,7 @@
 
 runs the script, with the unmodified framework of this Python, on the dry device: a library that
 takes the place of the CUDA driver, its runtime and its libraries. Kernels do nothing; memory is
-exact: what the framework asks for, what its allocator makes of that, and when the device has no
+counted: what the framework asks for, what its allocator makes of that, and when the device has no
 more. See docs/dry-device.md.
 
 Invariant: the script runs in a process of its own, whose environment alone is changed; a verdict

@@ -23,7 +23,7 @@ pub(crate) enum DeviceAction {
 /// Run a training or serving script on a device that is not there, and say whether it fits
 ///
 /// The script runs with the unmodified framework of a Python, on a library that takes the place of
-/// CUDA: kernels do nothing, memory is exact. What such a run cannot know is said with its result.
+/// CUDA: kernels do nothing, memory is counted. What such a run cannot know is said with its result.
 /// With --json the script's output goes to stderr. Exit status 1 if it does not fit.
 #[derive(Args)]
 #[command(after_help = "Example: metes device fit --memory 24GiB -- train.py --steps 10")]
