@@ -82,6 +82,16 @@ def run(arguments: list[str]) -> None:
     runpy.run_path(arguments[0], run_name="__main__")
 
 
+def record(torch) -> None:
+    """Has the framework keep a history from here on."""
+    try:
+        torch.cuda.memory._record_memory_history(context=None, max_entries=sys.maxsize)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"this allocator keeps no history, so there is neither trace nor snapshot: {error}"
+        ) from error
+
+
 def ended(script) -> dict:
     """How ``script`` ends."""
     try:
@@ -113,9 +123,13 @@ def main() -> None:
         # take their place.
         torch.backends.cudnn.enabled = False
         torch.backends.cuda.enable_cudnn_sdp(False)
-        if snapshot:
-            torch.cuda.memory._record_memory_history(context=None, max_entries=sys.maxsize)
-        document = ended(lambda: run(arguments)) | {"torch": torch.__version__}
+
+        def script():
+            if snapshot:
+                record(torch)
+            run(arguments)
+
+        document = ended(script) | {"torch": torch.__version__}
         document["statistics"] = statistics(torch) if torch.cuda.is_initialized() else {}
         if snapshot and document["statistics"]:
             torch.cuda.memory._dump_snapshot(snapshot)

@@ -4,7 +4,7 @@
 
 runs the script, with the unmodified framework of this Python, on the dry device: a library that
 takes the place of the CUDA driver, its runtime and its libraries. Kernels do nothing; memory is
-exact: what the framework asks for, what its allocator makes of that, and when the device has no
+counted: what the framework asks for, what its allocator makes of that, and when the device has no
 more. See docs/dry-device.md.
 
 Invariant: the script runs in a process of its own, whose environment alone is changed; a verdict
@@ -231,9 +231,10 @@ def _report(script: list[str], memory: int, document: dict) -> Report:
     return Report(
         fits=document["outcome"] == "completed",
         memory=memory,
-        peak_live=figures.get("peak_requested"),
-        peak_allocated=figures.get("peak_allocated"),
-        peak_reserved=figures.get("peak_reserved"),
+        # A zero is a figure that this allocator does not keep.
+        peak_live=figures.get("peak_requested") or None,
+        peak_allocated=figures.get("peak_allocated") or None,
+        peak_reserved=figures.get("peak_reserved") or None,
         peak_device=device["peak_used"],
         refusals=figures.get("ooms", 0),
         error=document.get("error"),
@@ -349,11 +350,17 @@ def main() -> int:
             report = run(
                 script, memory, capability=options.capability, snapshot=snapshot, output=output
             )
-            made = trace(snapshot, options.trace) if options.trace else None
+            made, lost = None, None
+            try:
+                made = trace(snapshot, options.trace) if options.trace else None
+            except MetesError as error:
+                lost = error
         if options.json:
             print(json.dumps(asdict(report) | {"trace": made, "unknown": report.unknown()}))
         else:
             _print(script[0], report, made)
+        if lost:
+            raise lost
         return 0 if report.fits else 1
     except BrokenPipeError:
         # Whoever reads has seen enough; what is left to flush goes nowhere.

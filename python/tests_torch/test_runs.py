@@ -31,6 +31,21 @@ def test_a_training_run_and_its_trace(dry):
     assert any("kernels did nothing" in sentence for sentence in report["unknown"])
 
 
+def test_an_allocator_without_a_history(dry):
+    variables = {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}
+    status, report, said = dry.run("--memory", "1GiB", "--", LLAMA, "train", **variables)
+    assert status == 0, said
+    assert report["peak_live"] is None and report["peak_device"] > 0
+    wanted = ("--memory", "1GiB", "--trace", "t.trace.parquet", "--", LLAMA, "train")
+    status, report, said = dry.run(*wanted, **variables)
+    assert (status, report) == (2, None)
+    assert "keeps no history" in said.splitlines()[-1]
+    # A history that nothing is in: the verdict is there, the trace is not.
+    status, report, said = dry.run(*wanted, PYTORCH_NO_CUDA_MEMORY_CACHING="1")
+    assert status == 2 and report["fits"]
+    assert "no history" in said.splitlines()[-1]
+
+
 def test_the_same_run_allocates_the_same(dry):
     runs = [dry.run("--memory", "8GiB", "--", LLAMA, "train", "--steps", "2")[1] for _ in range(2)]
     assert runs[0] == runs[1]

@@ -2,6 +2,7 @@
 //!
 //! Invariant: every verb has one word, an example and `--json`.
 
+mod device;
 mod worst;
 
 use std::ffi::OsString;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use metes_explore::Preference;
 use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
+pub(crate) use device::{Device, DeviceAction, Fit};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{objectives, positive_size, seconds, shard};
@@ -50,6 +52,7 @@ pub(crate) enum Verb {
     Report(Report),
     Serve(Serve),
     Trace(Trace),
+    Device(Device),
     Reproduce(Reproduce),
 }
 

@@ -3,7 +3,7 @@
 //! The library takes the place of the driver (`libcuda.so.1`), the runtime, the management
 //! library and the libraries of kernels, so that programs written for a GPU run where there is
 //! none and ask for the memory that they would ask a GPU for. Nothing is computed: kernels do
-//! nothing. What is exact is memory: how much of it there is, who may touch it, in which order.
+//! nothing. What is modelled is memory: how much of it there is, who may touch it, in which order.
 //!
 //! It serves twice. As a **strict test double** of the driver's memory and stream calls it refuses
 //! whatever the documentation does not allow, and keeps contents, so that what a program copied

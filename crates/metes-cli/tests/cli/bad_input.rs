@@ -65,6 +65,50 @@ fn a_program_that_dies_leaves_its_trace() {
     assert!(place.path("out/program.trace.parquet").exists());
 }
 
+/// That a script fits is tested with a framework, in `python/tests_torch`.
+#[test]
+fn a_script_that_cannot_run_on_a_device_is_refused() {
+    let place = Place::new();
+    let fit = |arguments: &[&str]| place.metes(&[&["device", "fit"], arguments].concat());
+    let output = fit(&["--memory", "1GiB", "--python", "./no-python", "--", "x.py"]);
+    refused(&output, &["./no-python", "--python"]);
+    // A Python without the package, and one that ends on its own.
+    place.write("python", "#!/bin/sh\necho 'no such module' >&2\nexit 1\n");
+    let runnable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path("python"), runnable).expect("it is ours");
+    let output = fit(&["--memory", "1GiB", "--python", "./python", "--", "x.py"]);
+    refused(&output, &["no such module", "pip install"]);
+    place.write("python", "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\nexit 9\n");
+    let output = fit(&["--memory", "1GiB", "--python", "./python", "--", "x.py"]);
+    refused(&output, &["./python", "9"]);
+    // What it is asked is what it was given, in bytes; its verdict is ours.
+    place.write(
+        "python",
+        "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho \"$@\" > asked\nexit 1\n",
+    );
+    let output = fit(&[
+        "--memory",
+        "1GiB",
+        "--smallest",
+        "1MiB",
+        "--python",
+        "./python",
+        "--",
+        "x.py",
+        "--a",
+    ]);
+    assert_eq!(status(&output), 1, "{}", stderr(&output));
+    assert_eq!(
+        place.read("asked").trim(),
+        "-m metes.dry --memory 1073741824 --smallest 1048576 -- x.py --a"
+    );
+    refused(&fit(&["--memory", "0", "--", "x.py"]), &["--memory"]);
+    refused(
+        &fit(&["--memory", "1GiB", "--", "no-such-script.py"]),
+        &["no-such-script.py", "check the path"],
+    );
+}
+
 #[test]
 fn a_file_that_is_not_there_has_a_remedy_in_every_verb() {
     let place = recorded();

@@ -22,6 +22,7 @@ fn every_verb_has_help_with_an_example() {
         "run",
         "report",
         "trace",
+        "device",
         "reproduce",
     ];
     for verb in verbs {

@@ -1,0 +1,12 @@
+//! `metes device`.
+
+mod fit;
+
+use crate::arguments::{Device, DeviceAction};
+use crate::error::Failure;
+
+pub(crate) fn run(arguments: &Device, json: bool) -> Result<u8, Failure> {
+    match &arguments.action {
+        DeviceAction::Fit(arguments) => fit::run(arguments, json),
+    }
+}
