@@ -1,5 +1,13 @@
-//! Device heaps: workloads, and how much memory and how many instructions they take.
+//! Device heaps: workloads, and how much memory, how many instructions and how much time they
+//! take.
+//!
+//! [`bench`](bench::bench) measures everything; what is measured is any [`Measured`](measure::Measured):
+//! a heap of ours by its [name](named::named), or whatever implements [`Subject`](subject::Subject).
 
+pub mod bench;
+pub mod best_fit;
 pub mod measure;
+pub mod named;
+pub mod pages;
 pub mod subject;
 pub mod workload;

@@ -112,6 +112,28 @@ fn exchange(
     Workload::new(name, requests)
 }
 
+/// `blocks` blocks of up to 64 granules, then `count` times one of them is exchanged: how the
+/// time of an operation depends on how many blocks are live. The exchanges begin at request
+/// `blocks`.
+pub fn live(blocks: u32, count: usize, seed: u64) -> Workload {
+    let mut random = Random::new(seed);
+    let mut size = || random.between(1, 64) * ROUND;
+    let mut requests: Vec<Request> = (0..blocks)
+        .map(|slot| Request::Allocate {
+            slot,
+            bytes: size(),
+        })
+        .collect();
+    let mut random = Random::new(!seed);
+    for _ in 0..count {
+        let slot = random.below(u64::from(blocks)) as u32;
+        requests.push(Request::Free { slot });
+        let bytes = random.between(1, 64) * ROUND;
+        requests.push(Request::Allocate { slot, bytes });
+    }
+    Workload::new(format!("live-{blocks}"), requests)
+}
+
 /// What serving a language model asks for: continuous batching with keys and values of
 /// 128 KiB a token (8 billion parameters, grouped queries, 16 bits).
 ///
@@ -240,6 +262,7 @@ mod tests {
             log_uniform(10, 1000, 1),
             serving(1000, true, 1),
             serving(1000, false, 1),
+            live(100, 1000, 1),
         ] {
             let mut held = vec![0; workload.slots];
             let mut peak = 0;
