@@ -6,6 +6,7 @@
 //! - [`texture`] decodes a still image by wavelets;
 //! - [`easyport`] and [`vtc`] are the experiments on them;
 //! - [`against_tlsf`] counts TLSF's and compact-fit's instructions on recorded programs;
+//! - [`device`] measures device heaps: arenas, instructions, time, pages;
 //! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
 //! - [`partition`] explores compact-fit's size classes on recorded programs;
 //! - [`slides`] has the complexity tables of compact-fit's slides beside our declarations;
@@ -32,5 +33,5 @@ mod statistics;
 pub mod texture;
 pub mod vtc;
 
-pub use page::{figure, page};
+pub use page::{figure, page, page_of};
 pub use report::{Figure, Plot, Report, Series};

@@ -302,7 +302,7 @@ fn assumptions(effort: Effort) -> Vec<String> {
             .to_owned(),
         format!(
             "instructions: the call and its return included, by single-stepping; about {} calls a \
-             workload, half in the smallest arena and half in three quarters of the peak, where \
+             workload, half in the smallest arena and half in half the peak, where \
              some are refused",
             effort.counted
         ),
@@ -412,7 +412,7 @@ fn count(
             most: effort.counted.div_ceil(2),
         };
         let tight = heap.smallest_arena(workload);
-        for bytes in [tight, Some(workload.peak / 4 * 3)].into_iter().flatten() {
+        for bytes in [tight, Some(workload.peak / 2)].into_iter().flatten() {
             if let Some(counted) = heap.instructions(stepper, workload, bytes, which) {
                 on_workloads.join(counted);
             }

@@ -9,5 +9,6 @@ pub mod best_fit;
 pub mod measure;
 pub mod named;
 pub mod pages;
+pub mod show;
 pub mod subject;
 pub mod workload;

@@ -10,9 +10,15 @@ mod picture;
 use crate::report::{Figure, Report};
 use picture::picture;
 
-/// The page of a report.
+/// The page of an experiment's report.
 #[must_use]
 pub fn page(report: &Report) -> String {
+    page_of(report, &format!("metes reproduce {}", report.experiment))
+}
+
+/// The page of a report that `command` made.
+#[must_use]
+pub fn page_of(report: &Report, command: &str) -> String {
     let style = concat!(
         include_str!("../../../../ui/report.css"),
         include_str!("../../../../ui/experiment.css")
@@ -25,14 +31,15 @@ pub fn page(report: &Report) -> String {
             1,
         )
         .replace("METES_TITLE", &escaped(report.experiment))
-        .replacen("<!--METES_BODY-->", &body(report), 1)
+        .replacen("<!--METES_BODY-->", &body(report, command), 1)
 }
 
-fn body(report: &Report) -> String {
+fn body(report: &Report, command: &str) -> String {
     let mut text = format!(
-        "<section class=\"verdict\"><p class=\"eyebrow\"><code>metes reproduce {name}</code></p>\
-         <h1>{name}</h1></section>\n",
-        name = escaped(report.experiment)
+        "<section class=\"verdict\"><p class=\"eyebrow\"><code>{}</code></p>\
+         <h1>{}</h1></section>\n",
+        escaped(command),
+        escaped(report.experiment)
     );
     for what in &report.contradicted {
         text += &format!(

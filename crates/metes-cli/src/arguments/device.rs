@@ -7,9 +7,11 @@ use clap::{Args, Subcommand};
 
 use crate::quantity::positive_size;
 
-/// Find out what a program needs of a device's memory
+/// Measure heaps for a device's memory, and find out what a program needs of it
 #[derive(Args)]
-#[command(after_help = "Example: metes device fit --memory 24GiB -- train.py")]
+#[command(after_help = "Examples:
+  metes device bench --quick
+  metes device fit --memory 24GiB -- train.py")]
 pub(crate) struct Device {
     #[command(subcommand)]
     pub(crate) action: DeviceAction,
@@ -17,6 +19,7 @@ pub(crate) struct Device {
 
 #[derive(Subcommand)]
 pub(crate) enum DeviceAction {
+    Bench(DeviceBench),
     Fit(Fit),
 }
 
@@ -52,4 +55,33 @@ pub(crate) struct Fit {
     /// The script and its arguments, or -m and a module
     #[arg(last = true, required = true, value_name = "SCRIPT")]
     pub(crate) script: Vec<OsString>,
+}
+
+/// Measure device heaps: arenas, instructions, refusals, time, pages
+///
+/// Generated workloads (the benchmark of Segregated-fit and TLSF on a host for device memory,
+/// sizes by doublings, a served language model) and recorded ones. Heaps: tlsf with probes
+/// (0, 1, 2, 3, 4, 8) and store (handle, table, hash); segregated-fit, the paper's, with
+/// store; hybrid with smallest and largest slot; sparse with page and addresses (times the
+/// peak); best-fit, over trees, to compare with. No device is needed. Exit status 1 if a
+/// heap's time is said to be constant and grows.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes device bench --quick
+  metes device bench --heap tlsf --heap sparse:page=64KiB --trace llama.trace.parquet
+  metes device bench -o device.html")]
+pub(crate) struct DeviceBench {
+    /// A heap, with its parameters; times are compared with the first [default: tlsf by each
+    /// store and without probes, segregated-fit, hybrid, sparse, best-fit]
+    #[arg(long = "heap", value_name = "NAME")]
+    pub(crate) heaps: Vec<String>,
+    /// A trace file to measure on, too
+    #[arg(long = "trace", value_name = "FILE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Only so much as takes seconds: fewer seeds, requests and counted calls
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Also write figures and pictures as a page that opens from disk
+    #[arg(short, long, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
 //! `metes device`.
 
+mod bench;
 mod fit;
 
 use crate::arguments::{Device, DeviceAction};
@@ -7,6 +8,7 @@ use crate::error::Failure;
 
 pub(crate) fn run(arguments: &Device, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
+        DeviceAction::Bench(arguments) => bench::run(arguments, json),
         DeviceAction::Fit(arguments) => fit::run(arguments, json),
     }
 }
