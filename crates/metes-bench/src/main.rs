@@ -6,6 +6,7 @@
 //! compared within one run.
 
 mod arena;
+mod device;
 mod gate;
 mod instructions;
 mod listing;
@@ -40,6 +41,8 @@ use workload::Workload;
 pub(crate) enum Error {
     #[error("no heap is named '{name}'; known are {known}")]
     UnknownHeap { name: String, known: String },
+    #[error("{0}")]
+    Device(String),
     #[error("no workload is named '{name}'; known are mix, emb, lifo, equal")]
     UnknownWorkload { name: String },
     #[error("{}, line {line}: {why}; expected op,block,size[,align[,thread]]", path.display())]
@@ -171,6 +174,16 @@ enum Command {
         #[arg(long)]
         library: Option<PathBuf>,
     },
+    /// Device heaps: arenas, instructions, refusals, times, host memory. `--heap` takes the
+    /// names of `metes device bench` and of the peers offset-allocator and range-alloc.
+    Device {
+        /// A trace file to measure on, too (repeatable).
+        #[arg(long = "trace", value_name = "FILE")]
+        traces: Vec<PathBuf>,
+        /// Only so much as takes seconds.
+        #[arg(long)]
+        quick: bool,
+    },
     /// Does one bad thing, with whatever malloc there is.
     #[command(hide = true)]
     Misuse {
@@ -194,8 +207,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode, Error> {
-    let peers = peers::named(&arguments.heaps)?;
     let json = arguments.json;
+    let peers = match arguments.command {
+        // Has heaps of its own.
+        Command::Device { .. } => Vec::new(),
+        _ => peers::named(&arguments.heaps)?,
+    };
     match arguments.command {
         Command::Instructions {
             workloads,
@@ -238,6 +255,9 @@ fn run(arguments: Arguments) -> Result<ExitCode, Error> {
             setup_only,
         ),
         Command::Security { library } => security_command(json, library),
+        Command::Device { traces, quick } => {
+            device::command(json, &arguments.heaps, &traces, quick)
+        }
         Command::Misuse { number, size } => match misuse::PROGRAMS.get(number) {
             Some(program) => misuse::run(program, size),
             None => Err(Error::UnknownProgram {

@@ -39,7 +39,7 @@ fn origin(peer: &Peer) -> String {
 }
 
 /// Version of a package in the lock file.
-fn locked(package: &str) -> Option<&'static str> {
+pub(crate) fn locked(package: &str) -> Option<&'static str> {
     let entry = format!("name = \"{package}\"\nversion = \"");
     let start = LOCK.find(&entry)? + entry.len();
     LOCK[start..].split('"').next()
