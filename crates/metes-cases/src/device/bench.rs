@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::measure::{Calls, Instructions, Measured, Which, clock};
+use super::named::BEST_FIT;
 use super::workload::{Workload, live, log_uniform, serving, uniform};
 
 /// How much is measured.
@@ -128,6 +129,32 @@ pub struct ByFree {
     pub refuse: u64,
 }
 
+/// A figure over another's, seed by seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// Mean of the ratios.
+    pub mean: f64,
+    /// Of that mean, were the seeds drawn anew; none of one seed.
+    pub standard_error: Option<f64>,
+}
+
+impl Compared {
+    /// `None` of no values, or of different numbers of them.
+    fn of(values: &[f64], others: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        if values.is_empty() || values.len() != others.len() {
+            return None;
+        }
+        let ratios: Vec<f64> = values.iter().zip(others).map(|(a, b)| a / b).collect();
+        let mean = ratios.iter().sum::<f64>() / count;
+        let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+        Some(Compared {
+            mean,
+            standard_error: (ratios.len() > 1).then(|| (squares / (count - 1.0) / count).sqrt()),
+        })
+    }
+}
+
 /// Moves of pages under a cap.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MoveFigures {
@@ -200,6 +227,12 @@ pub struct HeapFigures {
     pub arena_ratio: BTreeMap<String, Option<f64>>,
     /// The same of the worst seed.
     pub arena_ratio_worst: BTreeMap<String, Option<f64>>,
+    /// The same of every seed; empty where one is none.
+    #[serde(skip)]
+    pub arena_ratios: BTreeMap<String, Vec<f64>>,
+    /// Its arenas over those of best fit, seed by seed; empty where that is not measured.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arena_over_best_fit: BTreeMap<String, Compared>,
     /// What pages do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<MoveFigures>,
@@ -267,6 +300,7 @@ pub fn bench(
             of_memory(&**heap, &workloads, taken)
         })
         .collect();
+    compare(&mut figures);
     let mut assumptions = assumptions(effort);
     match Stepper::new() {
         Err(error) => assumptions.push(format!("no instructions were counted: {error}")),
@@ -330,6 +364,7 @@ fn shown(seeds: &Seeds) -> WorkloadFigures {
 fn of_memory(heap: &dyn Measured, workloads: &[Seeds], taken: Option<fn() -> u64>) -> HeapFigures {
     let mut arena_ratio = BTreeMap::new();
     let mut arena_ratio_worst = BTreeMap::new();
+    let mut arena_ratios = BTreeMap::new();
     let mut moves = Vec::new();
     for seeds in workloads {
         let ratio = |workload: &Workload| {
@@ -341,9 +376,11 @@ fn of_memory(heap: &dyn Measured, workloads: &[Seeds], taken: Option<fn() -> u64
         let mean = ratios
             .as_ref()
             .map(|all| all.iter().sum::<f64>() / all.len() as f64);
-        let worst = ratios.map(|all| all.into_iter().fold(0.0, f64::max));
+        let all = ratios.as_deref().unwrap_or_default();
+        let worst = all.iter().copied().reduce(f64::max);
         arena_ratio.insert(name.clone(), mean);
         arena_ratio_worst.insert(name.clone(), worst);
+        arena_ratios.insert(name.clone(), all.to_vec());
         moves.extend(of_pages(heap, &seeds[0]));
     }
     let benchmark = &workloads[0][0];
@@ -359,10 +396,27 @@ fn of_memory(heap: &dyn Measured, workloads: &[Seeds], taken: Option<fn() -> u64
         by_free: Vec::new(),
         arena_ratio,
         arena_ratio_worst,
+        arena_ratios,
+        arena_over_best_fit: BTreeMap::new(),
         moves,
         time: None,
         provisioned: provisioned(heap, benchmark),
         host_bytes_per_block: host.map(|bytes| bytes as f64 / benchmark.blocks as f64),
+    }
+}
+
+/// Puts every heap beside best fit, where that is measured.
+fn compare(figures: &mut [HeapFigures]) {
+    let best = figures.iter().find(|heap| heap.heap == BEST_FIT);
+    let Some(best) = best.map(|heap| heap.arena_ratios.clone()) else {
+        return;
+    };
+    for heap in figures.iter_mut().filter(|heap| heap.heap != BEST_FIT) {
+        for (workload, ratios) in &heap.arena_ratios {
+            if let Some(compared) = Compared::of(ratios, &best[workload]) {
+                heap.arena_over_best_fit.insert(workload.clone(), compared);
+            }
+        }
     }
 }
 
@@ -602,6 +656,15 @@ mod tests {
     use super::super::named::named;
     use super::*;
 
+    #[test]
+    fn means_are_compared_seed_by_seed() {
+        let found = Compared::of(&[2.0, 6.0], &[2.0, 3.0]).unwrap();
+        assert_eq!((found.mean, found.standard_error), (1.5, Some(0.5)));
+        let one = Compared::of(&[3.0], &[2.0]).unwrap();
+        assert_eq!((one.mean, one.standard_error), (1.5, None));
+        assert_eq!(Compared::of(&[1.0], &[]), None);
+    }
+
     const TRIAL: Effort = Effort {
         seeds: 2,
         exchanges: 300,
@@ -638,6 +701,9 @@ mod tests {
         assert_eq!(tlsf.by_live.len(), 2);
         let counts = tlsf.instructions.unwrap();
         assert!(counts.refuse.counted > 0 && counts.allocate.counted > counts.refuse.counted);
+        let compared = tlsf.arena_over_best_fit["uniform-100"];
+        assert!((0.9..1.1).contains(&compared.mean) && compared.standard_error.is_some());
+        assert!(bench.heaps[4].arena_over_best_fit.is_empty());
         let ratio = |heap: usize| bench.heaps[heap].arena_ratio["uniform-100"];
         assert!(
             ratio(3) < ratio(0) && ratio(0) < ratio(1),

@@ -25,10 +25,13 @@ pub const DEFAULT: [&str; 8] = [
     "segregated-fit",
     "hybrid",
     "sparse",
-    "best-fit",
+    BEST_FIT,
 ];
 
-const NAMES: [&str; 5] = ["tlsf", "segregated-fit", "hybrid", "sparse", "best-fit"];
+/// The heap that others are compared with.
+pub const BEST_FIT: &str = "best-fit";
+
+const NAMES: [&str; 5] = ["tlsf", "segregated-fit", "hybrid", "sparse", BEST_FIT];
 const STORES: [&str; 3] = ["handle", "table", "hash"];
 const PROBES: [&str; 6] = ["0", "1", "2", "3", "4", "8"];
 
@@ -126,10 +129,10 @@ pub fn named(text: &str) -> Result<Box<dyn Measured>, NameError> {
         }
         "hybrid" => hybrid(name, said),
         "sparse" => sparse(name, said),
-        "best-fit" => {
+        BEST_FIT => {
             said.finish()?;
             Ok(Box::new(Candidate {
-                name: "best-fit".to_owned(),
+                name: BEST_FIT.to_owned(),
                 store: "trees",
                 constant: false,
                 counted: false,

@@ -2,7 +2,7 @@
 //!
 //! Invariant: shows what [`Bench`] holds, and computes nothing but its presentation.
 
-use super::bench::{Bench, CallFigures, HeapFigures, Latency};
+use super::bench::{Bench, CallFigures, HeapFigures, Latency, WorkloadFigures};
 use crate::page::figure;
 use crate::report::{Figure, Plot, Report, Series};
 
@@ -28,6 +28,7 @@ pub fn tables(bench: &Bench) -> Vec<Grid> {
     let all = [
         workloads(bench),
         memory(bench),
+        over_best_fit(bench),
         instructions(bench),
         by_live(bench),
         by_free(bench),
@@ -94,6 +95,37 @@ fn memory(bench: &Bench) -> Grid {
     head.extend(names);
     grid(
         "Smallest arena (of pages: smallest cap) / peak live bytes: mean of the seeds (worst)",
+        &head,
+        rows,
+    )
+}
+
+fn over_best_fit(bench: &Bench) -> Grid {
+    let rows = bench.heaps.iter();
+    let rows = rows.filter(|heap| !heap.arena_over_best_fit.is_empty());
+    let rows = rows.map(|heap| {
+        let cell = |workload: &WorkloadFigures| {
+            or_none(
+                heap.arena_over_best_fit
+                    .get(&workload.workload)
+                    .map(|compared| match compared.standard_error {
+                        Some(error) => {
+                            let percent = 100.0 * (compared.mean - 1.0);
+                            format!("{percent:+.2} ± {:.2}", 100.0 * error)
+                        }
+                        None => format!("{:+.2}", 100.0 * (compared.mean - 1.0)),
+                    }),
+            )
+        };
+        let mut row = vec![heap.heap.clone()];
+        row.extend(bench.workloads.iter().map(cell));
+        row
+    });
+    let rows = rows.collect();
+    let mut head = vec!["heap"];
+    head.extend(bench.workloads.iter().map(|row| row.workload.as_str()));
+    grid(
+        "Smallest arena over that of best fit, in percent: mean of the seeds ± standard error",
         &head,
         rows,
     )
