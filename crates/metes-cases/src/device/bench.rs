@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::measure::{Calls, Instructions, Measured, Which, clock};
 use super::named::BEST_FIT;
-use super::workload::{Workload, live, log_uniform, serving, uniform};
+use super::workload::{Request, Workload, live, log_uniform, serving, uniform};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -551,7 +551,6 @@ fn time(
 }
 
 fn time_figures(workload: &Workload, times: &[u32], clock: u32) -> TimeFigures {
-    use super::workload::Request;
     let of = |allocations: bool| -> Vec<f64> {
         let both = workload.requests.iter().zip(times);
         both.filter(|(request, _)| matches!(request, Request::Allocate { .. }) == allocations)
@@ -611,50 +610,68 @@ fn contradictions(heaps: &[Box<dyn Measured>], figures: &[HeapFigures]) -> Vec<S
                 figures.heap, first.refuse, first.free_blocks, last.refuse, last.free_blocks
             ));
         }
-        let Some(most) = figures.instructions_max else {
-            continue;
-        };
-        let Some(last) = figures.by_live.last() else {
-            continue;
-        };
-        // The longest path need not be met with many blocks, but no longer one may be.
-        let below = figures.by_live.iter().rev().skip(1);
-        let longest = below.fold(
-            figures.instructions.map_or(
-                Most {
-                    allocate: 0,
-                    free: 0,
-                },
-                |on| Most {
-                    allocate: on.allocate.most.max(on.refuse.most),
-                    free: on.free.most,
-                },
-            ),
-            |most, row| Most {
-                allocate: most.allocate.max(row.allocate),
-                free: most.free.max(row.free),
-            },
-        );
-        if last.allocate * 10 > longest.allocate * 11 || last.free * 10 > longest.free * 11 {
-            found.push(format!(
-                "{}: with {} live blocks calls take up to {} / {} instructions, elsewhere {} / {}",
-                figures.heap,
-                last.live_blocks,
-                last.allocate,
-                last.free,
-                longest.allocate,
-                longest.free
-            ));
+        if let Some(longer) = longer_with_more_live(figures) {
+            found.push(longer);
         }
-        debug_assert!(most.allocate >= last.allocate, "the most is of all");
     }
     found
+}
+
+/// Says so when calls with the most live blocks take longer by more than a tenth than with fewer.
+/// The longest path need not be met with many blocks, but no longer one may be.
+fn longer_with_more_live(figures: &HeapFigures) -> Option<String> {
+    let (last, fewer) = figures.by_live.split_last()?;
+    let Counts {
+        allocate,
+        refuse,
+        free,
+    } = figures.instructions?;
+    let allocate = allocate.most.max(refuse.most);
+    let allocate = fewer
+        .iter()
+        .fold(allocate, |most, row| most.max(row.allocate));
+    let free = fewer.iter().fold(free.most, |most, row| most.max(row.free));
+    (last.allocate * 10 > allocate * 11 || last.free * 10 > free * 11).then(|| {
+        format!(
+            "{}: with {} live blocks calls take up to {} / {} instructions, elsewhere {allocate} / \
+             {free}",
+            figures.heap, last.live_blocks, last.allocate, last.free
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::named::named;
     use super::*;
+
+    #[test]
+    fn calls_that_grow_with_live_blocks_are_found() {
+        let calls = CallFigures {
+            counted: 1,
+            mean: Some(100.0),
+            most: 100,
+        };
+        let row = |live_blocks, allocate| ByLive {
+            live_blocks,
+            allocate,
+            free: 90,
+        };
+        let heaps = vec![named("best-fit").unwrap()];
+        let workload = vec![vec![uniform(5, 20, 1)]];
+        let mut figures = of_memory(&*heaps[0], &workload, None);
+        figures.instructions = Some(Counts {
+            allocate: calls,
+            refuse: calls,
+            free: calls,
+        });
+        figures.by_live = vec![row(10, 80), row(100, 110)];
+        assert_eq!(longer_with_more_live(&figures), None);
+        figures.by_live = vec![row(10, 80), row(100, 111)];
+        assert!(longer_with_more_live(&figures).is_some());
+        figures.by_live = vec![row(10, 111), row(100, 111)];
+        assert_eq!(longer_with_more_live(&figures), None);
+    }
 
     #[test]
     fn means_are_compared_seed_by_seed() {
