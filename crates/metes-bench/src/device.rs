@@ -26,10 +26,8 @@ use crate::report::{Cell, Table};
 use crate::versions::locked;
 
 /// What is measured unless heaps are named; ours first, to which times are related.
-const DEFAULT: [&str; 8] = [
+const DEFAULT: [&str; 6] = [
     "tlsf",
-    "tlsf:store=table",
-    "tlsf:store=hash",
     "segregated-fit",
     "hybrid",
     "best-fit",

@@ -51,7 +51,7 @@ pub const CAPS: [u64; 3] = [102, 108, 115];
 /// Free blocks that refuse.
 pub const FREE_BLOCKS: [usize; 4] = [100, 1000, 10_000, 50_000];
 /// Moments that pictures over time have.
-const MOMENTS: usize = 60;
+const MOMENTS: usize = 50;
 
 /// A workload as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -263,6 +263,8 @@ pub struct Bench {
 
 /// A workload of every seed.
 type Seeds = Vec<Workload>;
+/// The smallest arenas of the first seed of every workload.
+type Arenas = Vec<Option<u64>>;
 
 /// Generated workloads, and recorded ones behind them.
 fn workloads(effort: Effort, recorded: Vec<Workload>) -> Vec<Seeds> {
@@ -293,29 +295,31 @@ pub fn bench(
 ) -> Bench {
     tell("generating workloads");
     let workloads = workloads(effort, recorded);
-    let mut figures: Vec<HeapFigures> = heaps
+    let (mut figures, arenas): (Vec<HeapFigures>, Vec<Arenas>) = heaps
         .iter()
         .map(|heap| {
             tell(&format!("{}: memory", heap.name()));
             of_memory(&**heap, &workloads, taken)
         })
-        .collect();
+        .unzip();
     compare(&mut figures);
     let mut assumptions = assumptions(effort);
     match Stepper::new() {
         Err(error) => assumptions.push(format!("no instructions were counted: {error}")),
         Ok(mut stepper) => {
-            for (heap, figures) in heaps.iter().zip(&mut figures) {
+            for ((heap, arenas), figures) in heaps.iter().zip(&arenas).zip(&mut figures) {
                 if heap.counted() {
                     tell(&format!("{}: instructions", heap.name()));
-                    count(&**heap, &mut stepper, &workloads, effort, figures);
+                    count(&**heap, &mut stepper, (&workloads, arenas), effort, figures);
                 }
             }
         }
     }
     tell("times");
     let clock = clock();
-    time(heaps, &workloads[0][0], effort.replays, clock, &mut figures);
+    let arenas: Vec<Option<u64>> = arenas.iter().map(|arenas| arenas[0]).collect();
+    let benchmark = (&workloads[0][0], &arenas[..]);
+    time(heaps, benchmark, effort.replays, clock, &mut figures);
     Bench {
         contradicted: contradictions(heaps, &figures),
         workloads: workloads.iter().map(|seeds| shown(seeds)).collect(),
@@ -367,11 +371,15 @@ fn of_memory(heap: &dyn Measured, workloads: &[Seeds], taken: Option<fn() -> u64
     let mut arena_ratios = BTreeMap::new();
     let mut moves = Vec::new();
     for seeds in workloads {
-        let ratio = |workload: &Workload| {
-            let bytes = heap.smallest_arena(workload)?;
-            Some(bytes as f64 / workload.peak as f64)
+        let arenas: Vec<Option<u64>> = seeds
+            .par_iter()
+            .map(|workload| heap.smallest_arena(workload))
+            .collect();
+        first.push(arenas[0]);
+        let ratio = |(bytes, workload): (Option<u64>, &Workload)| {
+            Some(bytes? as f64 / workload.peak as f64)
         };
-        let ratios: Option<Vec<f64>> = seeds.par_iter().map(ratio).collect();
+        let ratios: Option<Vec<f64>> = arenas.into_iter().zip(seeds).map(ratio).collect();
         let name = &seeds[0].name;
         let mean = ratios
             .as_ref()
@@ -385,9 +393,9 @@ fn of_memory(heap: &dyn Measured, workloads: &[Seeds], taken: Option<fn() -> u64
     }
     let benchmark = &workloads[0][0];
     let host = taken
-        .zip(heap.smallest_arena(benchmark))
+        .zip(first[0])
         .and_then(|(taken, bytes)| heap.host_bytes(benchmark, bytes, taken));
-    HeapFigures {
+    let figures = HeapFigures {
         heap: heap.name().to_owned(),
         store: heap.store().to_owned(),
         instructions_max: None,
@@ -402,7 +410,8 @@ fn of_memory(heap: &dyn Measured, workloads: &[Seeds], taken: Option<fn() -> u64
         time: None,
         provisioned: provisioned(heap, benchmark),
         host_bytes_per_block: host.map(|bytes| bytes as f64 / benchmark.blocks as f64),
-    }
+    };
+    (figures, first)
 }
 
 /// Puts every heap beside best fit, where that is measured.
@@ -454,18 +463,17 @@ fn provisioned(heap: &dyn Measured, workload: &Workload) -> Option<ProvisionedFi
 fn count(
     heap: &dyn Measured,
     stepper: &mut Stepper,
-    workloads: &[Seeds],
+    (workloads, arenas): (&[Seeds], &Arenas),
     effort: Effort,
     figures: &mut HeapFigures,
 ) {
     let mut on_workloads = Instructions::default();
-    for seeds in workloads {
+    for (seeds, &tight) in workloads.iter().zip(arenas) {
         let workload = &seeds[0];
         let which = Which {
             from: 0,
             most: effort.counted.div_ceil(2),
         };
-        let tight = heap.smallest_arena(workload);
         for bytes in [tight, Some(workload.peak / 2)].into_iter().flatten() {
             if let Some(counted) = heap.instructions(stepper, workload, bytes, which) {
                 on_workloads.join(counted);
@@ -513,18 +521,14 @@ fn count(
 
 fn time(
     heaps: &[Box<dyn Measured>],
-    workload: &Workload,
+    (workload, arenas): (&Workload, &[Option<u64>]),
     replays: usize,
     clock: u32,
     figures: &mut [HeapFigures],
 ) {
-    let arenas: Vec<Option<u64>> = heaps
-        .iter()
-        .map(|heap| heap.smallest_arena(workload))
-        .collect();
     let mut least: Vec<Option<Vec<u32>>> = vec![None; heaps.len()];
     for _ in 0..replays {
-        for ((heap, arena), least) in heaps.iter().zip(&arenas).zip(&mut least) {
+        for ((heap, arena), least) in heaps.iter().zip(arenas).zip(&mut least) {
             let times = arena.and_then(|bytes| heap.times(workload, bytes));
             match (least.as_mut(), times) {
                 (Some(least), Some(times)) => least
@@ -659,7 +663,7 @@ mod tests {
         };
         let heaps = vec![named("best-fit").unwrap()];
         let workload = vec![vec![uniform(5, 20, 1)]];
-        let mut figures = of_memory(&*heaps[0], &workload, None);
+        let (mut figures, _) = of_memory(&*heaps[0], &workload, None);
         figures.instructions = Some(Counts {
             allocate: calls,
             refuse: calls,
