@@ -322,7 +322,7 @@ pub fn bench(
     time(heaps, benchmark, effort.replays, clock, &mut figures);
     Bench {
         contradicted: contradictions(heaps, &figures),
-        workloads: workloads.iter().map(|seeds| shown(seeds)).collect(),
+        workloads: workloads.iter().map(shown).collect(),
         heaps: figures,
         clock: f64::from(clock) * 1e-9,
         assumptions,
@@ -365,7 +365,12 @@ fn shown(seeds: &Seeds) -> WorkloadFigures {
     }
 }
 
-fn of_memory(heap: &dyn Measured, workloads: &[Seeds], taken: Option<fn() -> u64>) -> HeapFigures {
+fn of_memory(
+    heap: &dyn Measured,
+    workloads: &[Seeds],
+    taken: Option<fn() -> u64>,
+) -> (HeapFigures, Arenas) {
+    let mut first = Vec::new();
     let mut arena_ratio = BTreeMap::new();
     let mut arena_ratio_worst = BTreeMap::new();
     let mut arena_ratios = BTreeMap::new();
