@@ -25,10 +25,10 @@ from pathlib import Path
 
 from ._command import MetesError, command
 from ._elf import needed
+from ._library import find
 
-#: The library, and where to look for it before all other places.
+#: The library.
 LIBRARY = "libmetes_dry_device.so"
-PATH_VARIABLE = "METES_LIBRARY_PATH"
 #: Libraries that the dry device stands for, by the beginnings of their names.
 STOOD_FOR = re.compile(
     r"lib(cuda|cudart|cublas|cublasLt|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparseLt"
@@ -116,19 +116,7 @@ def _size(number: int | None) -> str:
 
 def library() -> Path:
     """The dry device, from the directories that METES_LIBRARY_PATH names or beside ``metes``."""
-    places = [Path(place) for place in os.environ.get(PATH_VARIABLE, "").split(os.pathsep) if place]
-    beside = Path(command()).resolve().parent
-    places += [beside, beside / "../lib/metes", beside / "deps"]
-    source = Path(__file__).resolve().parents[2] / "target"
-    places += [source / "release", source / "debug"]
-    for place in places:
-        if (place / LIBRARY).is_file():
-            return (place / LIBRARY).resolve()
-    searched = ", ".join(str(place) for place in places)
-    raise MetesError(
-        f"library {LIBRARY} is in none of {searched}: build it with `cargo build --release -p "
-        f"metes-dry-device`, or name its directory in {PATH_VARIABLE}"
-    )
+    return find(LIBRARY, "metes-dry-device")
 
 
 def stood_for() -> list[str]:
