@@ -40,7 +40,9 @@ struct Making {
 fn place(device: i32) -> Result<(usize, &'static AtomicPtr<Heap>), Failure> {
     let number = usize::try_from(device).ok().filter(|number| *number < MOST);
     let number = number.ok_or_else(|| {
-        Failure::invalid(format!("there is no device {device}: they are numbered from 0 to 63"))
+        Failure::invalid(format!(
+            "there is no device {device}: they are numbered from 0 to 63"
+        ))
     })?;
     Ok((number, &HEAPS[number]))
 }

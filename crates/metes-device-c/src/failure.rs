@@ -9,10 +9,10 @@ use core::fmt::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 
 use metes_device::backend::{self, timeline};
+use metes_device::heap::Refusal;
 use metes_device::sparse::SparseRefusal;
 use metes_device::stream_pages::NoHeap;
 use metes_device::streams::StreamError;
-use metes_device::heap::Refusal;
 
 /// `metes_device_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@
 use core::ffi::c_void;
 use std::sync::{Mutex, MutexGuard};
 
-use metes_device::backend::{self, Backend};
 use metes_device::backend::cuda::Cuda;
 #[cfg(target_os = "linux")]
 use metes_device::backend::guarded::Guarded;
 use metes_device::backend::offsets::Offsets;
+use metes_device::backend::{self, Backend};
 
 use crate::failure::{Failure, Status, guarded, status};
 use crate::follow::Done;
@@ -60,7 +60,10 @@ impl Heap {
     }
 
     /// A heap over a backend of the host.
-    fn on_host<B: Backend + Send + 'static>(backend: B, options: &Options) -> Result<Self, Failure> {
+    fn on_host<B: Backend + Send + 'static>(
+        backend: B,
+        options: &Options,
+    ) -> Result<Self, Failure> {
         let plug = Plug::new(backend, options, |_, streams| Ok(Done::new(streams)))?;
         Ok(Heap::new(Box::new(plug)))
     }

@@ -4,7 +4,7 @@
 
 use metes_device::backend::Backend;
 use metes_device::backend::timeline::Stream;
-use metes_device::sparse::{Pages, Plan};
+use metes_device::sparse::{Pages, Plan, SparseRefusal};
 use metes_device::stream_pages::SparseStreamHeap;
 use metes_device::streams::{Crossing, Streams};
 
@@ -58,7 +58,7 @@ impl Count {
     }
 }
 
-/// Counts of blocks of some sizes: `metes_device_blocks_count`.
+/// Counts of blocks of some sizes: `metes_device_block_counts`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Blocks {
@@ -275,17 +275,21 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
 
     /// Who has the memory, in words.
     fn explain(&self, bytes: u64, stream: u64, failure: &Failure) -> Failure {
-        let Statistics {
-            all, cap, page, ..
-        } = self.statistics;
+        let Statistics { all, cap, page, .. } = self.statistics;
         let Pages { live, idle, .. } = self.heap.pages();
         let device = self.heap.backend().capacity().map_or_else(
             |error| error.to_string(),
-            |capacity| format!("{} of {} are free", size(capacity.free), size(capacity.total)),
+            |capacity| {
+                format!(
+                    "{} of {} are free",
+                    size(capacity.free),
+                    size(capacity.total)
+                )
+            },
         );
         let mut text = format!(
             "Tried to allocate {} for stream {stream:#x}. Of a cap of {}, {} are under {} blocks \
-             in use ({} requested), {} lie idle; of the device {device}. Held by",
+             in use ({} requested), {} lie idle; of the device {device}. Held by:",
             size(bytes),
             size(cap),
             size(live * page),
@@ -355,7 +359,8 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
                     return Err(failure);
                 }
                 self.statistics.refusals += 1;
-                self.history.note(Event::now(Action::Refusal, 0, bytes, stream));
+                self.history
+                    .note(Event::now(Action::Refusal, 0, bytes, stream));
                 return Err(self.explain(bytes, stream, &failure));
             }
         };
@@ -366,7 +371,8 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
             stream,
         });
         self.count(bytes, Count::add);
-        self.history.note(Event::now(Action::Allocate, address, bytes, stream));
+        self.history
+            .note(Event::now(Action::Allocate, address, bytes, stream));
         Ok(address)
     }
 
@@ -382,7 +388,8 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
         self.table.remove(address);
         self.count(bytes, Count::remove);
         self.count_pages();
-        self.history.note(Event::now(Action::Free, address, bytes, entry.stream));
+        self.history
+            .note(Event::now(Action::Free, address, bytes, entry.stream));
         freed
     }
 
@@ -428,7 +435,20 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
     }
 
     fn limit(&mut self, cap: u64) -> Result<(), Failure> {
-        self.heap.limit(cap - cap % self.statistics.page)?;
+        let limited = self.heap.limit(cap - cap % self.statistics.page);
+        limited.map_err(|refusal| match refusal {
+            SparseRefusal::Pages {
+                free: needed,
+                cap: most,
+                ..
+            } => Failure::invalid(format!(
+                "a cap of {} was asked for: blocks in use need {}, and the heap was made for {}",
+                size(cap),
+                size(needed * self.statistics.page),
+                size(most * self.statistics.page),
+            )),
+            other => other.into(),
+        })?;
         self.statistics.cap = self.heap.plan().cap;
         self.count_pages();
         Ok(())
@@ -477,7 +497,12 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
     }
 
     fn requested(&self, address: u64) -> Result<u64, Failure> {
-        let none = || Failure::new(Status::BadFree, format!("no block in use begins at {address:#x}"));
+        let none = || {
+            Failure::new(
+                Status::BadFree,
+                format!("no block in use begins at {address:#x}"),
+            )
+        };
         let entry = self.table.get(address).ok_or_else(none)?;
         let span = self.heap.span(entry.handle);
         span.map(|span| span.requested).map_err(|_| none())

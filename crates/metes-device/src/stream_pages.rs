@@ -170,8 +170,7 @@ impl<B: Backend, T: Timeline> SparseStreamHeap<B, T> {
     /// fewer; others as [`trim`](Self::trim).
     pub fn limit(&mut self, cap: u64) -> Result<(), SparseRefusal> {
         let places = &mut self.places;
-        self.pages
-            .limit(cap, &mut |wait| Ok(places.settle(wait)?))
+        self.pages.limit(cap, &mut |wait| Ok(places.settle(wait)?))
     }
 
     /// Gives all memory back to the device, and waits for work that was freed under; blocks in
