@@ -26,6 +26,7 @@ from pathlib import Path
 from ._command import MetesError, command
 from ._elf import needed
 from ._library import find
+from ._size import UNITS, size
 
 #: The library.
 LIBRARY = "libmetes_dry_device.so"
@@ -38,7 +39,6 @@ STOOD_FOR = re.compile(
 ALWAYS = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: The runtime whose structures the dry device has.
 RUNTIME = "libcudart.so.13"
-UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 #: Entry points that launch kernels.
 LAUNCHES = re.compile(r"_*(cuda|cu)Launch.*Kernel")
 #: Functions of libraries whose real counterparts take scratch memory of their own.
@@ -94,14 +94,6 @@ class Report:
         if scratch:
             sentences.append(f"the program called {', '.join(scratch)}, where scratch memory is large")
         return sentences
-
-
-def size(text: str) -> int:
-    """Bytes of a size such as ``24GiB``."""
-    match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]*)\s*", text)
-    if not match or match[2] not in UNITS:
-        raise MetesError(f"{text!r} is no size: give bytes, or a unit, as 24GiB or 24576MiB")
-    return int(match[1]) * UNITS[match[2]]
 
 
 def _size(number: int | None) -> str:

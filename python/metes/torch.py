@@ -27,29 +27,25 @@ import torch
 
 from . import _device
 from ._command import MetesError
+from ._size import size
 
 __all__ = ["enable", "enabled", "heap", "holders", "pool", "sleep", "wake"]
 
 #: The cap, if the program gives none.
 CAP_VARIABLE = "METES_DEVICE_CAP"
-UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 #: What the framework keeps no longer than we do: the allocator, and callbacks.
 _kept = []
 
 
-def _size(value) -> int:
-    """Bytes, given as a number or as ``24GiB``."""
+def _bytes(value) -> int:
+    """Bytes of a size that may not be given."""
     if value is None:
         return 0
-    if isinstance(value, int) and value > 0:
-        return value
-    text = str(value).strip()
-    number = text.rstrip("BiKMG")
-    unit = text[len(number) :]
-    if not number.strip().isdigit() or unit not in UNITS or int(number) == 0:
-        raise MetesError(f"{value!r} is no size: give bytes, or a unit, as 24GiB or 24576MiB")
-    return int(number) * UNITS[unit]
+    wanted = size(value)
+    if not wanted:
+        raise MetesError("a size of 0 was given: leave it out, or give more")
+    return wanted
 
 
 def enabled() -> bool:
@@ -58,11 +54,11 @@ def enabled() -> bool:
 
 
 def _options(memory, addresses, page, blocks, streams) -> _device.Options:
-    cap = _size(memory if memory is not None else os.environ.get(CAP_VARIABLE) or None)
+    cap = _bytes(memory if memory is not None else os.environ.get(CAP_VARIABLE) or None)
     return _device.Options(
         cap=cap,
-        addresses=_size(addresses),
-        page=_size(page),
+        addresses=_bytes(addresses),
+        page=_bytes(page),
         blocks=blocks or 0,
         streams=streams or 0,
     )
@@ -241,11 +237,11 @@ def _segments(number: int, known: _device.Heap) -> list[dict]:
         while block and block.address < end:
             gap(block.address)
             # What lies behind the requested bytes needs no page.
-            size = min(block.size, end - block.address)
-            parts.append(_part(block.address, size, block.requested, "active_allocated"))
-            active += size
+            length = min(block.size, end - block.address)
+            parts.append(_part(block.address, length, block.requested, "active_allocated"))
+            active += length
             requested += block.requested
-            at = block.address + size
+            at = block.address + length
             block = next(blocks, None)
         gap(end)
         segments.append(
