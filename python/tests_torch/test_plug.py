@@ -132,8 +132,11 @@ for segment in segments:
         at += block["size"]
     assert at == segment["address"] + segment["total_size"]
 assert "segments: " in viewer.segsum(snapshot)
-assert "OOM" in viewer.trace(snapshot)
-assert viewer.segments(snapshot) and viewer.memory(snapshot)
+assert "OutOfMemoryError" in viewer.trace(snapshot)
+# Its own last step would download a program.
+for view in (viewer.segments, viewer.memory):
+    lines = view(snapshot, format_flamegraph=lambda lines: lines)
+    assert sum(int(line.split()[-1]) for line in lines.splitlines()) == torch.cuda.memory_reserved()
 assert "<html" in viewer.trace_plot(snapshot) and "<html" in viewer.segment_plot(snapshot)
 torch.cuda.memory._dump_snapshot("snapshot.pickle")
 torch.cuda.memory._record_memory_history(enabled=None)
@@ -278,3 +281,30 @@ def test_no_script(dry):
     status, _, said = dry.run("--memory", "1GiB", "--", "-m", "metes.torch", "no-such.py")
     assert status == 2
     assert "ended itself with 2" in said and "check the path" in said
+
+
+def test_a_graph_is_refused_with_a_reason(dry):
+    run(
+        dry,
+        """
+x = torch.ones(1 << 20, device="cuda")
+out = torch.empty_like(x)
+graph = torch.cuda.CUDAGraph()
+try:
+    with torch.cuda.graph(graph):
+        x * 2
+except RuntimeError as error:
+    assert "being captured into a graph" in str(error), error
+    assert not isinstance(error, torch.OutOfMemoryError)
+else:
+    raise AssertionError
+# What allocates nothing is captured.
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    torch.mul(x, 2, out=out)
+graph.replay()
+del x, out
+torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
+metes.torch.heap().check()
+""",
+    )

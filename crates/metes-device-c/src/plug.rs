@@ -355,6 +355,9 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
             Ok(block) => block,
             Err(error) => {
                 let failure = Failure::from(error);
+                if failure.status == Status::Capturing {
+                    return Err(capturing(stream, failure.status));
+                }
                 if failure.status != Status::OutOfMemory {
                     return Err(failure);
                 }
@@ -627,6 +630,18 @@ fn plan(backend: &impl Backend, options: &Options) -> Result<Plan, Failure> {
             moves => moves,
         },
     })
+}
+
+/// Why nothing is allocated for a stream whose work has no time.
+fn capturing(stream: u64, status: Status) -> Failure {
+    Failure::new(
+        status,
+        format!(
+            "stream {stream:#x}, or one whose memory is needed, is being captured into a graph, \
+             which would use the block whenever it runs, whoever has it then: allocate before the \
+             capture, or let another allocator have the graph's memory"
+        ),
+    )
 }
 
 /// A size for people.
