@@ -4,11 +4,14 @@ Invariant: structures have the fields of the header in their order; a call that 
 """
 
 import ctypes
+import importlib.util
+import os
 from ctypes import c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
+from pathlib import Path
 
 from ._command import MetesError
-from ._library import find
+from ._library import PATH_VARIABLE, find
 
 LIBRARY = "libmetes_device_c.so"
 #: Statuses that callers tell apart.
@@ -176,8 +179,12 @@ def library() -> ctypes.CDLL:
 
 
 @cache
-def path():
-    """Where the library is."""
+def path() -> Path:
+    """Where the library is: of an installed package its extension module, which exports the
+    functions."""
+    own = importlib.util.find_spec("metes._native")
+    if own and not os.environ.get(PATH_VARIABLE):
+        return Path(own.origin)
     return find(LIBRARY, "metes-device-c")
 
 

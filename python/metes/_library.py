@@ -10,13 +10,11 @@ PATH_VARIABLE = "METES_LIBRARY_PATH"
 
 
 def find(name: str, crate: str) -> Path:
-    """A library: in METES_LIBRARY_PATH, in the package, beside ``metes``, or built here."""
+    """A library: in METES_LIBRARY_PATH, beside ``metes``, or built here."""
     places = [Path(place) for place in os.environ.get(PATH_VARIABLE, "").split(os.pathsep) if place]
-    package = Path(__file__).resolve().parent
-    places += [package / "lib"]
     beside = Path(command()).resolve().parent
     places += [beside, beside / "../lib/metes", beside / "deps"]
-    source = package.parents[1] / "target"
+    source = Path(__file__).resolve().parents[2] / "target"
     places += [source / "release", source / "debug"]
     for place in places:
         if (place / name).is_file():
