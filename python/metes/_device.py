@@ -149,6 +149,7 @@ _OTHERS = {
     "metes_device_last_error": (c_char_p, ()),
     "metes_devices_configure": (c_int, (c_void_p,)),
     "metes_devices_on_out_of_memory": (c_int, (RECLAIM, c_void_p)),
+    "metes_devices_record": (c_int, (c_size_t,)),
     "metes_devices_known": (c_void_p, (c_int,)),
     "metes_devices_heap": (c_void_p, (c_int,)),
     "metes_torch_prepare": (c_bool, ()),
@@ -216,6 +217,11 @@ def on_out_of_memory(reclaim):
     callback = _reclaimer(reclaim)
     check(library().metes_devices_on_out_of_memory(callback, None))
     return callback
+
+
+def record(most: int) -> None:
+    """Has the heaps of all devices keep the last so many events from now on; 0: none."""
+    check(library().metes_devices_record(min(most, (1 << 63) - 1)))
 
 
 class Heap:

@@ -315,8 +315,7 @@ def _snapshot(wanted=None) -> dict:
 def _record(wanted=None, *arguments, **_) -> None:
     """``torch._C._cuda_record_memory_history``: without stacks."""
     most = arguments[2] if len(arguments) > 2 else sys.maxsize
-    for number in range(torch.cuda.device_count()):
-        heap(number).record(most if wanted else 0)
+    _device.record(most if wanted else 0)
 
 
 def _record_legacy(wanted, *arguments, **_) -> None:

@@ -226,6 +226,9 @@ metes_device_status metes_devices_configure(const metes_device_options *options)
 /* As metes_device_on_out_of_memory, for the heaps of all devices. */
 metes_device_status metes_devices_on_out_of_memory(metes_device_reclaim reclaim, void *context);
 
+/* As metes_device_record, for the heaps of all devices. */
+metes_device_status metes_devices_record(size_t most);
+
 /* The heap of a device: NULL if there is none; the other makes it, NULL with the reason. */
 const metes_device_heap *metes_devices_known(int device);
 const metes_device_heap *metes_devices_heap(int device);

@@ -27,12 +27,15 @@ static HEAPS: [AtomicPtr<Heap>; MOST] = [const { AtomicPtr::new(ptr::null_mut())
 static PLAN: Mutex<Making> = Mutex::new(Making {
     options: None,
     reclaimer: None,
+    events: 0,
     fractions: [None; MOST],
 });
 
 struct Making {
     options: Option<Options>,
     reclaimer: Option<Reclaimer>,
+    /// Events that heaps keep.
+    events: usize,
     /// Of a device's whole memory.
     fractions: [Option<f64>; MOST],
 }
@@ -91,6 +94,7 @@ pub(crate) fn heap(device: i32) -> Result<&'static Heap, Failure> {
     }
     let heap = Box::leak(Box::new(Heap::cuda(number as u32, &options)?));
     heap.on_out_of_memory(making.reclaimer);
+    heap.record(making.events)?;
     place.store(heap, Ordering::Release);
     Ok(heap)
 }
@@ -149,6 +153,19 @@ pub unsafe extern "C" fn metes_devices_on_out_of_memory(
         making.reclaimer = reclaim.map(|call| Reclaimer { call, context });
         for heap in all() {
             heap.on_out_of_memory(making.reclaimer);
+        }
+        Ok(())
+    })
+}
+
+/// See `metes_device.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_devices_record(most: usize) -> Status {
+    status(|| {
+        let mut making = PLAN.lock().unwrap_or_else(PoisonError::into_inner);
+        making.events = most;
+        for heap in all() {
+            heap.record(most)?;
         }
         Ok(())
     })

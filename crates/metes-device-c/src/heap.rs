@@ -116,6 +116,14 @@ impl Heap {
         }
     }
 
+    /// Keeps so many events from now on.
+    pub(crate) fn record(&self, most: usize) -> Result<(), Failure> {
+        self.with(|heap| {
+            heap.history().keep(most);
+            Ok(())
+        })
+    }
+
     /// Has the callback asked when memory is lacking.
     pub(crate) fn on_out_of_memory(&self, reclaimer: Option<Reclaimer>) {
         if let Ok(mut own) = self.reclaimer.lock() {
@@ -588,12 +596,10 @@ pub unsafe extern "C" fn metes_device_mapped(
 /// `heap` is null or a heap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_device_record(heap: *const Heap, most: usize) -> Status {
-    let work = |heap: &mut dyn Device| {
-        heap.history().keep(most);
-        Ok(())
-    };
-    // SAFETY: the caller's contract.
-    unsafe { with(heap, work) }
+    status(|| {
+        // SAFETY: the caller's contract.
+        unsafe { known(heap) }?.record(most)
+    })
 }
 
 /// See `metes_device.h`.

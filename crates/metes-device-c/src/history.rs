@@ -1,7 +1,7 @@
 //! What happened to blocks: the last so many allocations, frees and refusals.
 //!
-//! Invariant: nothing is kept, and no time is asked for, until it is wanted; the room is taken
-//! when it is.
+//! Invariant: nothing is kept, and no time is asked for, until it is wanted; room for a million
+//! events at most is taken when it is, and more as they come.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};

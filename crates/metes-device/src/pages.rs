@@ -290,6 +290,10 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
     /// Changes the cap, up to the one that the pages were made with; idle pages beyond it are
     /// given back.
     pub(crate) fn limit(&mut self, cap: u64, settle: Settle<'_, W>) -> Result<(), SparseRefusal> {
+        if self.asleep {
+            // What the blocks will need is not known before they have it.
+            return Err(SparseRefusal::Asleep);
+        }
         let most = self.spare.capacity() as u64;
         let wanted = cap >> self.page_shift;
         let needed = self.created - self.spare.len() as u64 - self.counts.idle;

@@ -167,7 +167,7 @@ impl<B: Backend, T: Timeline> SparseStreamHeap<B, T> {
     ///
     /// # Errors
     /// [`SparseRefusal::Pages`] if live blocks lie on more pages, or the heap was made with
-    /// fewer; others as [`trim`](Self::trim).
+    /// fewer; [`SparseRefusal::Asleep`]; others as [`trim`](Self::trim).
     pub fn limit(&mut self, cap: u64) -> Result<(), SparseRefusal> {
         let places = &mut self.places;
         self.pages.limit(cap, &mut |wait| Ok(places.settle(wait)?))

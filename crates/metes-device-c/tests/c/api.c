@@ -79,6 +79,7 @@ static void pages(metes_device_heap *heap) {
     EXPECT(statistics.asleep && statistics.reserved.current == 0);
     uint64_t none = 9;
     EXPECT(metes_device_allocate(heap, 1, 1, 0, &none) == METES_DEVICE_ASLEEP && none == 0);
+    EXPECT(metes_device_limit(heap, 8 * MIB) == METES_DEVICE_ASLEEP);
     EXPECT(metes_device_wake(heap) == METES_DEVICE_OK);
     EXPECT(metes_device_limit(heap, 2 * MIB) == METES_DEVICE_INVALID && says("blocks in use need"));
     EXPECT(metes_device_limit(heap, 8 * MIB) == METES_DEVICE_OK);
@@ -226,6 +227,10 @@ int main(void) {
 
     /* Devices by number. */
     EXPECT(metes_devices_known(0) == NULL && metes_devices_heap(-1) == NULL && says("-1"));
+    EXPECT(metes_devices_configure(&options) == METES_DEVICE_OK);
+    EXPECT(metes_devices_configure(NULL) == METES_DEVICE_OK);
+    EXPECT(metes_devices_on_out_of_memory(NULL, NULL) == METES_DEVICE_OK);
+    EXPECT(metes_devices_record(0) == METES_DEVICE_OK);
     EXPECT(metes_rmm_allocate(0, NULL, NULL) == NULL);
     EXPECT(metes_cupy_malloc(NULL, 0, 0) == NULL);
     EXPECT(metes_torch_malloc(0, 0, NULL) == NULL);
