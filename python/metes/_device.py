@@ -115,6 +115,12 @@ class Event(ctypes.Structure):
     ]
 
 
+class Pool(ctypes.Structure):
+    """``metes_torch_pool``."""
+
+    _fields_ = [(name, c_uint64) for name in ("first", "second")]
+
+
 RECLAIM = ctypes.CFUNCTYPE(c_bool, c_void_p, c_uint64)
 
 #: Functions that return a status, and their arguments after the heap.
@@ -158,6 +164,9 @@ _OTHERS = {
     "metes_torch_free": (None, (c_void_p, c_size_t, c_int, c_void_p)),
     "metes_torch_record_stream": (None, (c_void_p, c_void_p)),
     "metes_torch_reset": (None, ()),
+    "metes_torch_begin_pool": (None, (c_int, Pool, c_void_p)),
+    "metes_torch_end_pool": (None, (c_int, Pool)),
+    "metes_torch_release_pool": (None, (c_int, Pool)),
     "metes_torch_memory_fraction": (None, (c_double, c_int)),
     "metes_rmm_allocate": (c_void_p, (c_size_t, c_void_p, c_void_p)),
     "metes_rmm_deallocate": (None, (c_void_p, c_size_t, c_void_p, c_void_p)),

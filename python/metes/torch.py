@@ -80,7 +80,7 @@ def enable(
     ``memory`` is the most that a device's heap uses: bytes or a text as ``24GiB``. Without it
     METES_DEVICE_CAP says so, or else what of the device is free at its first use. ``addresses``
     are twice as many if not given, a ``page`` has 2 MiB or what the device needs; ``blocks`` in
-    use are at most 262144, ``streams`` 64. ``on_out_of_memory(bytes)`` is called before a request
+    use are at most 262144, ``streams`` 63. ``on_out_of_memory(bytes)`` is called before a request
     is refused, and says whether it freed something.
 
     Raises MetesError after the first use of a device: the framework cannot change then.
@@ -105,6 +105,9 @@ def enable(
     hooks.set_record_stream_fn(_address(library.metes_torch_record_stream))
     hooks.set_reset_fn(_address(library.metes_torch_reset))
     hooks.set_memory_fraction_fn(_address(library.metes_torch_memory_fraction))
+    hooks.set_begin_allocate_to_pool(_address(library.metes_torch_begin_pool))
+    hooks.set_end_allocate_to_pool_fn(_address(library.metes_torch_end_pool))
+    hooks.set_release_pool(_address(library.metes_torch_release_pool))
     if on_out_of_memory:
         _kept.append(_device.on_out_of_memory(on_out_of_memory))
     try:

@@ -283,28 +283,90 @@ def test_no_script(dry):
     assert "ended itself with 2" in said and "check the path" in said
 
 
-def test_a_graph_is_refused_with_a_reason(dry):
+def test_graphs_keep_their_memory(dry):
     run(
         dry,
         """
-x = torch.ones(1 << 20, device="cuda")
-out = torch.empty_like(x)
+MIB = 1 << 20
+heap = metes.torch.heap()
+x = torch.ones(10 * MIB, dtype=torch.uint8, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    first = x + 1
+    inner = first.data_ptr()
+    out = first * 2
+    # Memory of the graph is used again in the graph.
+    del first
+    again = x + 3
+    assert again.data_ptr() == inner
+    del again
+live = torch.cuda.memory_allocated()
+assert live == 20 * MIB
+# And by nobody else.
+others = [torch.empty(10 * MIB, dtype=torch.uint8, device="cuda") for _ in range(40)]
+assert inner not in {tensor.data_ptr() for tensor in others}
+try:
+    heap.free(inner)
+except metes.torch.MetesError as error:
+    assert "no block in use" in str(error)
+else:
+    raise AssertionError
+del others
+torch.cuda.empty_cache()
+heap.check()
+graph.replay()
+# A second graph in the same pool.
+second = torch.cuda.CUDAGraph()
+with torch.cuda.graph(second, pool=graph.pool()):
+    more = x * 5
+assert more.data_ptr() == inner
+before = torch.cuda.memory_reserved()
+graph.reset()
+assert torch.cuda.memory_reserved() == before
+del more
+second.reset()
+heap.check()
+torch.cuda.empty_cache()
+assert torch.cuda.memory_reserved() < before
+# A tensor of a graph may live longer than the graph.
+out.zero_()
+del out
+torch.cuda.synchronize()
+torch.cuda.empty_cache()
+assert torch.cuda.memory_allocated() == 10 * MIB
+heap.check()
+assert heap.statistics().bad_frees == 1
+""",
+    )
+
+
+def test_a_lack_of_memory_in_a_capture(dry):
+    run(
+        dry,
+        """
+x = torch.ones(200 << 20, dtype=torch.uint8, device="cuda")
 graph = torch.cuda.CUDAGraph()
 try:
     with torch.cuda.graph(graph):
-        x * 2
-except RuntimeError as error:
-    assert "being captured into a graph" in str(error), error
-    assert not isinstance(error, torch.OutOfMemoryError)
+        first, second = x + 1, x + 2
+except torch.OutOfMemoryError as error:
+    assert "graphs: 200.00 MiB in 1 blocks" in str(error), error
 else:
     raise AssertionError
-# What allocates nothing is captured.
-graph = torch.cuda.CUDAGraph()
-with torch.cuda.graph(graph):
-    torch.mul(x, 2, out=out)
-graph.replay()
-del x, out
-torch.empty(300 << 20, dtype=torch.uint8, device="cuda")
+del x, graph
+metes.torch.heap().check()
+""",
+    )
+
+
+def test_graphed_callables(dry):
+    run(
+        dry,
+        """
+layer = torch.nn.Linear(256, 256, device="cuda")
+graphed = torch.cuda.make_graphed_callables(layer, (torch.ones(8, 256, device="cuda", requires_grad=True),))
+for _ in range(3):
+    graphed(torch.ones(8, 256, device="cuda", requires_grad=True)).sum().backward()
 metes.torch.heap().check()
 """,
     )

@@ -53,7 +53,7 @@ typedef struct metes_device_options {
     uint64_t granule;   /* blocks are multiples of this power of two [512] */
     uint64_t moves;     /* most pages that one request may move [any number] */
     uint64_t blocks;    /* most blocks in use [262144] */
-    uint32_t streams;   /* most streams at a time, up to 64 [64] */
+    uint32_t streams;   /* most streams at a time, up to 63 [63] */
     uint32_t batch;     /* streams are marked after so many frees [32] */
     uint32_t wait;      /* 0: memory that another stream still uses is handed over by ordering
                            the streams; else the host waits */
@@ -100,7 +100,8 @@ typedef struct metes_device_block {
     uint64_t stream;
 } metes_device_block;
 
-/* Blocks in use of a stream; UINT64_MAX: of streams that left. */
+/* Blocks in use of a stream; UINT64_MAX: of streams that left;
+ * UINT64_MAX - 1: of graphs. */
 typedef struct metes_device_holder {
     uint64_t stream;
     uint64_t bytes; /* requested */
@@ -246,6 +247,16 @@ void metes_torch_free(void *block, size_t size, int device, void *stream);
 void metes_torch_record_stream(void *block, void *stream); /* set_record_stream_fn */
 void metes_torch_reset(void);                              /* set_reset_fn: empties the cache */
 void metes_torch_memory_fraction(double fraction, int device); /* set_memory_fraction_fn */
+
+/* Pools of graphs: set_begin_allocate_to_pool, set_end_allocate_to_pool_fn and set_release_pool.
+ * What a captured stream allocates between the first two is its pool's, and stays it when it is
+ * freed, until the pool was released as often as it was begun. `filter` is not used. */
+typedef struct metes_torch_pool {
+    uint64_t first, second;
+} metes_torch_pool;
+void metes_torch_begin_pool(int device, metes_torch_pool pool, void *filter);
+void metes_torch_end_pool(int device, metes_torch_pool pool);
+void metes_torch_release_pool(int device, metes_torch_pool pool);
 
 /* RMM: functions for its callback_memory_resource; `device` is the number of the device. NULL is
  * a failure. */

@@ -1,5 +1,9 @@
 //! Streams by the names that the device has for them.
 //!
+//! Beside those of the device there is one stream more, that of graphs: it has the blocks that
+//! work uses which was captured, and which are kept from all other streams by their pool, until
+//! the device was waited for.
+//!
 //! Invariant: a name is followed under one [`Stream`] until it is left.
 
 use metes_device::backend::cuda::{self, CUstream};
@@ -22,6 +26,96 @@ impl Follow for cuda::Streams {
         // SAFETY: whoever calls the C functions promises a stream of the device that is not
         // destroyed before it was left.
         unsafe { self.join(raw as CUstream) }
+    }
+}
+
+/// What the stream of graphs is called.
+pub(crate) const GRAPHS: u64 = u64::MAX - 1;
+
+/// A timeline, and the stream of graphs behind its own. What is freed for that one has been
+/// waited for.
+#[derive(Debug)]
+pub(crate) struct WithGraphs<T> {
+    own: T,
+    last: Ticket,
+}
+
+impl<T: Follow> WithGraphs<T> {
+    pub(crate) fn new(own: T) -> Self {
+        WithGraphs { own, last: 0 }
+    }
+
+    fn graphs(&self) -> Stream {
+        Stream::new(self.own.streams() as u32, 0)
+    }
+}
+
+impl<T: Follow> Follow for WithGraphs<T> {
+    fn follow(&mut self, raw: u64) -> Result<Stream, Error> {
+        match raw {
+            GRAPHS => Ok(self.graphs()),
+            raw => self.own.follow(raw),
+        }
+    }
+}
+
+impl<T: Follow> Timeline for WithGraphs<T> {
+    fn streams(&self) -> usize {
+        self.own.streams() + 1
+    }
+
+    fn mark(&mut self, stream: Stream, ticket: Ticket) -> Result<(), Error> {
+        if stream != self.graphs() {
+            return self.own.mark(stream, ticket);
+        }
+        if ticket <= self.last {
+            return Err(Error::Order {
+                stream,
+                ticket,
+                last: self.last,
+            });
+        }
+        self.last = ticket;
+        Ok(())
+    }
+
+    fn completed(&mut self, stream: Stream) -> Result<Ticket, Error> {
+        if stream != self.graphs() {
+            return self.own.completed(stream);
+        }
+        Ok(self.last)
+    }
+
+    fn wait(&mut self, stream: Stream, ticket: Ticket) -> Result<(), Error> {
+        if stream != self.graphs() {
+            return self.own.wait(stream, ticket);
+        }
+        Ok(())
+    }
+
+    /// A graph runs behind whatever was waited for before it was captured, not behind a stream.
+    fn order(&mut self, waiter: Stream, stream: Stream, ticket: Ticket) -> Result<(), Error> {
+        if stream == self.graphs() {
+            return Ok(());
+        }
+        if waiter == self.graphs() {
+            return self.own.wait(stream, ticket);
+        }
+        self.own.order(waiter, stream, ticket)
+    }
+
+    fn capturing(&mut self, stream: Stream) -> Result<bool, Error> {
+        if stream == self.graphs() {
+            return Ok(false);
+        }
+        self.own.capturing(stream)
+    }
+
+    fn leave(&mut self, stream: Stream) -> Result<(), Error> {
+        if stream == self.graphs() {
+            return Err(Error::NoStream(stream));
+        }
+        self.own.leave(stream)
     }
 }
 

@@ -53,8 +53,9 @@ impl Heap {
     /// A heap over the memory of a CUDA device.
     pub(crate) fn cuda(ordinal: u32, options: &Options) -> Result<Self, Failure> {
         let backend = Cuda::open(ordinal)?;
-        let plug = Plug::new(backend, options, |backend, streams| {
-            Ok(backend.streams(streams)?)
+        let timeline = |backend: &Cuda, streams| Ok(backend.streams(streams)?);
+        let plug = Plug::new(backend, options, timeline, |backend| {
+            Ok(backend.synchronize()?)
         })?;
         Ok(Heap::new(Box::new(plug)))
     }
@@ -64,7 +65,12 @@ impl Heap {
         backend: B,
         options: &Options,
     ) -> Result<Self, Failure> {
-        let plug = Plug::new(backend, options, |_, streams| Ok(Done::new(streams)))?;
+        let plug = Plug::new(
+            backend,
+            options,
+            |_, streams| Ok(Done::new(streams)),
+            |_| Ok(()),
+        )?;
         Ok(Heap::new(Box::new(plug)))
     }
 

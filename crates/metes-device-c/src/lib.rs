@@ -10,6 +10,7 @@ pub mod devices;
 mod exception;
 pub mod failure;
 mod follow;
+mod graphs;
 pub mod heap;
 pub mod history;
 pub mod others;

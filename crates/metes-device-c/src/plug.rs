@@ -3,15 +3,16 @@
 //! Invariant: the table has exactly the blocks in use of the heap; the counts are theirs.
 
 use metes_device::backend::Backend;
-use metes_device::backend::timeline::Stream;
+use metes_device::backend::timeline::{Stream, Timeline};
 use metes_device::sparse::{Pages, Plan, SparseRefusal};
 use metes_device::stream_pages::SparseStreamHeap;
 use metes_device::streams::{Crossing, Streams};
 
 use crate::failure::{Failure, Status};
-use crate::follow::{Follow, PER_THREAD};
+use crate::follow::{Follow, GRAPHS, PER_THREAD, WithGraphs};
+use crate::graphs::{Graphs, Id};
 use crate::history::{Action, Event, History};
-use crate::table::{Entry, Table};
+use crate::table::{Entry, Graph, Table};
 
 /// `metes_device_options`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -130,6 +131,9 @@ pub struct Range {
     bytes: u64,
 }
 
+/// Streams that a heap tells apart; one more is that of graphs.
+const MOST: usize = 63;
+
 /// Blocks of up to so many bytes are small: where PyTorch, whose statistics have both, draws
 /// the line.
 const SMALL: u64 = 1 << 20;
@@ -156,12 +160,15 @@ pub(crate) trait Device: Send {
     fn blocks(&self, visit: &mut dyn FnMut(Block));
     fn mapped(&self, visit: &mut dyn FnMut(Range));
     fn history(&mut self) -> &mut History;
+    fn begin_graph(&mut self, pool: Id) -> Result<(), Failure>;
+    fn end_graph(&mut self, pool: Id);
+    fn release_graph(&mut self, pool: Id) -> Result<(), Failure>;
     fn check(&self) -> Result<(), Failure>;
 }
 
 /// See the module.
 pub(crate) struct Plug<B: Backend, T: Follow> {
-    heap: SparseStreamHeap<B, T>,
+    heap: SparseStreamHeap<B, WithGraphs<T>>,
     table: Table,
     /// The streams that the timeline follows, by their slots.
     names: Box<[Option<(u64, Stream)>]>,
@@ -169,6 +176,9 @@ pub(crate) struct Plug<B: Backend, T: Follow> {
     last: Option<(u64, Stream)>,
     statistics: Statistics,
     history: History,
+    graphs: Graphs,
+    /// Waits for all work of the device.
+    synchronize: fn(&B) -> Result<(), Failure>,
 }
 
 impl<B: Backend + Send, T: Follow> Plug<B, T> {
@@ -177,13 +187,19 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
         backend: B,
         options: &Options,
         timeline: impl FnOnce(&B, usize) -> Result<T, Failure>,
+        synchronize: fn(&B) -> Result<(), Failure>,
     ) -> Result<Self, Failure> {
         let plan = plan(&backend, options)?;
         let streams = match options.streams {
-            0 => 64,
+            0 => MOST,
+            streams if streams as usize > MOST => {
+                return Err(Failure::invalid(format!(
+                    "{streams} streams were asked for: ask for {MOST} at most"
+                )));
+            }
             streams => streams as usize,
         };
-        let timeline = timeline(&backend, streams)?;
+        let timeline = WithGraphs::new(timeline(&backend, streams)?);
         let crossing = match options.wait {
             0 => Crossing::Order,
             _ => Crossing::Wait,
@@ -196,7 +212,7 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
         Ok(Plug {
             heap,
             table: Table::new(plan.blocks),
-            names: vec![None; streams].into_boxed_slice(),
+            names: vec![None; streams + 1].into_boxed_slice(),
             last: None,
             statistics: Statistics {
                 cap: plan.cap,
@@ -206,6 +222,8 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
                 ..Statistics::default()
             },
             history: History::default(),
+            graphs: Graphs::default(),
+            synchronize,
         })
     }
 
@@ -230,7 +248,8 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
 
     /// A stream that is followed already.
     fn followed(&mut self, raw: u64) -> Result<Stream, Failure> {
-        let found = self.names.iter().flatten().find(|(name, _)| *name == raw);
+        let mut names = self.names.iter().flatten();
+        let found = names.find(|(name, _)| *name == raw && raw != GRAPHS);
         let (_, stream) = found.ok_or_else(|| {
             Failure::new(
                 Status::Stream,
@@ -246,7 +265,9 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
     }
 
     fn entry(&mut self, address: u64) -> Result<Entry, Failure> {
-        self.table.get(address).ok_or_else(|| {
+        let found = self.table.get(address);
+        let used = found.filter(|entry| entry.graph.is_none_or(|graph| !graph.kept));
+        used.ok_or_else(|| {
             self.statistics.bad_frees += 1;
             Failure::new(
                 Status::BadFree,
@@ -256,6 +277,43 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
                 ),
             )
         })
+    }
+
+    /// The pool that a request of a stream is of: one whose graph is being captured on it.
+    fn pool_for(&mut self, stream: u64) -> Result<Option<u32>, Failure> {
+        let Some(pool) = self.graphs.active() else {
+            return Ok(None);
+        };
+        let joined = self.stream(stream)?;
+        let capturing = self.heap.timeline().capturing(joined)?;
+        Ok(capturing.then_some(pool))
+    }
+
+    /// Has a kept block of a pool serve a request.
+    fn take_kept(&mut self, pool: u32, bytes: u64, align: u64) -> Option<u64> {
+        let address = self.graphs.take(pool, bytes, align)?;
+        let entry = self.table.get_mut(address)?;
+        entry.graph = Some(Graph {
+            pool,
+            kept: false,
+            requested: bytes,
+        });
+        self.count(bytes, Count::add);
+        Some(address)
+    }
+
+    /// Keeps a block for its pool.
+    fn keep(&mut self, entry: Entry, graph: Graph) {
+        let Ok(span) = self.heap.span(entry.handle) else {
+            return;
+        };
+        if let Some(entry) = self.table.get_mut(entry.address) {
+            entry.graph = Some(Graph {
+                kept: true,
+                ..graph
+            });
+        }
+        self.graphs.keep(graph.pool, span.requested, entry.address);
     }
 
     fn rounded(&self, bytes: u64) -> u64 {
@@ -306,6 +364,7 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
             } = holder;
             let name = match stream {
                 u64::MAX => "streams that left".to_owned(),
+                GRAPHS => "graphs".to_owned(),
                 stream => format!("stream {stream:#x}"),
             };
             let comma = if none { "" } else { "," };
@@ -348,7 +407,15 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
 
 impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
     fn allocate(&mut self, bytes: u64, align: u64, stream: u64) -> Result<u64, Failure> {
-        let joined = self.stream(stream)?;
+        let pool = self.pool_for(stream)?;
+        if let Some(pool) = pool
+            && let Some(address) = self.take_kept(pool, bytes, align.max(1))
+        {
+            self.history
+                .note(Event::now(Action::Allocate, address, bytes, stream));
+            return Ok(address);
+        }
+        let joined = self.stream(if pool.is_some() { GRAPHS } else { stream })?;
         let allocated = self.heap.allocate(joined, bytes, align.max(1));
         self.count_pages();
         let block = match allocated {
@@ -372,6 +439,11 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
             address,
             handle: block.place,
             stream,
+            graph: pool.map(|pool| Graph {
+                pool,
+                kept: false,
+                requested: bytes,
+            }),
         });
         self.count(bytes, Count::add);
         self.history
@@ -382,6 +454,17 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
     fn free(&mut self, address: u64) -> Result<(), Failure> {
         let entry = self.entry(address)?;
         let bytes = self.requested(address)?;
+        if let Some(graph) = entry.graph {
+            if self.graphs.keeps(graph.pool) {
+                self.keep(entry, graph);
+                self.count(bytes, Count::remove);
+                self.history
+                    .note(Event::now(Action::Free, address, bytes, entry.stream));
+                return Ok(());
+            }
+            // The graph is gone, and other work of its stream used the block since.
+            self.use_on(address, entry.stream)?;
+        }
         let freed = self.heap.free(entry.handle).map_err(Failure::from);
         if let Err(failure) = &freed
             && failure.status == Status::BadFree
@@ -507,6 +590,13 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
             )
         };
         let entry = self.table.get(address).ok_or_else(none)?;
+        if let Some(graph) = entry.graph {
+            return if graph.kept {
+                Err(none())
+            } else {
+                Ok(graph.requested)
+            };
+        }
         let span = self.heap.span(entry.handle);
         span.map(|span| span.requested).map_err(|_| none())
     }
@@ -524,13 +614,13 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
 
     fn blocks(&self, visit: &mut dyn FnMut(Block)) {
         for entry in self.table.entries() {
-            let Ok(span) = self.heap.span(entry.handle) else {
+            let Ok(requested) = self.requested(entry.address) else {
                 continue;
             };
             visit(Block {
                 address: entry.address,
-                size: self.rounded(span.requested),
-                requested: span.requested,
+                size: self.rounded(requested),
+                requested,
                 stream: entry.stream,
             });
         }
@@ -549,6 +639,31 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
         &mut self.history
     }
 
+    fn begin_graph(&mut self, pool: Id) -> Result<(), Failure> {
+        self.graphs.begin(pool)
+    }
+
+    fn end_graph(&mut self, pool: Id) {
+        self.graphs.end(pool);
+    }
+
+    fn release_graph(&mut self, pool: Id) -> Result<(), Failure> {
+        let Some(number) = self.graphs.release(pool) else {
+            return Ok(());
+        };
+        // A graph may run on a stream that never asked for memory here.
+        (self.synchronize)(self.heap.backend())?;
+        for address in self.graphs.close(number) {
+            let Some(entry) = self.table.get(address) else {
+                continue;
+            };
+            self.table.remove(address);
+            self.heap.free(entry.handle)?;
+        }
+        self.count_pages();
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), Failure> {
         let wrong = |text: &str| Failure::new(Status::Broken, text);
         self.heap
@@ -562,7 +677,8 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
                 return Err(wrong("a block is not where the table has it"));
             }
         }
-        if self.statistics.all.blocks.current != self.heap.used() as u64 {
+        let blocks = self.heap.used() - self.graphs.kept();
+        if self.statistics.all.blocks.current != blocks as u64 {
             return Err(wrong("blocks are miscounted"));
         }
         Ok(())

@@ -16,6 +16,19 @@ pub(crate) struct Entry {
     pub(crate) handle: Handle,
     /// The device's name of the stream that it was allocated for.
     pub(crate) stream: u64,
+    /// Of a block of a graph.
+    pub(crate) graph: Option<Graph>,
+}
+
+/// What is to be known of a block of a graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Graph {
+    /// The number of its pool.
+    pub(crate) pool: u32,
+    /// Freed, and kept for the pool.
+    pub(crate) kept: bool,
+    /// Bytes of the request that it serves now.
+    pub(crate) requested: u64,
 }
 
 /// See the module.
@@ -62,6 +75,12 @@ impl Table {
     /// The block at an address.
     pub(crate) fn get(&self, address: u64) -> Option<Entry> {
         self.places[self.find(address)]
+    }
+
+    /// The same, to be changed in what is known of it.
+    pub(crate) fn get_mut(&mut self, address: u64) -> Option<&mut Entry> {
+        let place = self.find(address);
+        self.places[place].as_mut()
     }
 
     /// Adds a block; the heap has no more of them than the table was made for.
@@ -136,6 +155,7 @@ mod tests {
                     address,
                     handle,
                     stream: number,
+                    graph: None,
                 });
             }
             assert_eq!(table.used(), map.len());

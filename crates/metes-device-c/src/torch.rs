@@ -104,3 +104,47 @@ pub extern "C-unwind" fn metes_torch_memory_fraction(fraction: f64, device: c_in
         throw(status, device);
     }
 }
+
+/// `c10::MempoolId_t`, a pair of numbers.
+#[repr(C)]
+pub struct PoolId {
+    first: u64,
+    second: u64,
+}
+
+impl PoolId {
+    fn id(&self) -> (u64, u64) {
+        (self.first, self.second)
+    }
+}
+
+/// See `metes_device.h`.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn metes_torch_begin_pool(device: c_int, pool: PoolId, _filter: *mut c_void) {
+    // The filter says whether a stream is of the capture; the driver is asked that.
+    if let Err(status) = guarded(|| devices::heap(device)?.with(|heap| heap.begin_graph(pool.id())))
+    {
+        throw(status, device);
+    }
+}
+
+/// See `metes_device.h`.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn metes_torch_end_pool(device: c_int, pool: PoolId) {
+    let work = || {
+        devices::heap(device)?.with(|heap| {
+            heap.end_graph(pool.id());
+            Ok(())
+        })
+    };
+    if let Err(status) = guarded(work) {
+        throw(status, device);
+    }
+}
+
+/// See `metes_device.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_torch_release_pool(device: c_int, pool: PoolId) {
+    // Called as a graph is destroyed, where nothing may be thrown.
+    let _ = guarded(|| devices::heap(device)?.with(|heap| heap.release_graph(pool.id())));
+}
