@@ -108,16 +108,15 @@ def enable(
     hooks.set_begin_allocate_to_pool(_address(library.metes_torch_begin_pool))
     hooks.set_end_allocate_to_pool_fn(_address(library.metes_torch_end_pool))
     hooks.set_release_pool(_address(library.metes_torch_release_pool))
-    if on_out_of_memory:
-        _kept.append(_device.on_out_of_memory(on_out_of_memory))
     try:
         torch.cuda.memory.change_current_allocator(own)
     except RuntimeError as error:
-        _kept.clear()
         raise MetesError(
             f"the framework does not change its allocator ({error}): call metes.torch.enable() "
             "right after importing torch"
         ) from error
+    if on_out_of_memory:
+        _kept.append(_device.on_out_of_memory(on_out_of_memory))
     _kept.append(own)
     _patch()
 
