@@ -25,10 +25,11 @@ from pathlib import Path
 
 from ._command import MetesError, command
 from ._elf import needed
+from ._library import find
+from ._size import UNITS, size
 
-#: The library, and where to look for it before all other places.
+#: The library.
 LIBRARY = "libmetes_dry_device.so"
-PATH_VARIABLE = "METES_LIBRARY_PATH"
 #: Libraries that the dry device stands for, by the beginnings of their names.
 STOOD_FOR = re.compile(
     r"lib(cuda|cudart|cublas|cublasLt|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparseLt"
@@ -38,7 +39,6 @@ STOOD_FOR = re.compile(
 ALWAYS = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: The runtime whose structures the dry device has.
 RUNTIME = "libcudart.so.13"
-UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 #: Entry points that launch kernels.
 LAUNCHES = re.compile(r"_*(cuda|cu)Launch.*Kernel")
 #: Functions of libraries whose real counterparts take scratch memory of their own.
@@ -96,14 +96,6 @@ class Report:
         return sentences
 
 
-def size(text: str) -> int:
-    """Bytes of a size such as ``24GiB``."""
-    match = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]*)\s*", text)
-    if not match or match[2] not in UNITS:
-        raise MetesError(f"{text!r} is no size: give bytes, or a unit, as 24GiB or 24576MiB")
-    return int(match[1]) * UNITS[match[2]]
-
-
 def _size(number: int | None) -> str:
     """A size for people."""
     if number is None:
@@ -116,19 +108,7 @@ def _size(number: int | None) -> str:
 
 def library() -> Path:
     """The dry device, from the directories that METES_LIBRARY_PATH names or beside ``metes``."""
-    places = [Path(place) for place in os.environ.get(PATH_VARIABLE, "").split(os.pathsep) if place]
-    beside = Path(command()).resolve().parent
-    places += [beside, beside / "../lib/metes", beside / "deps"]
-    source = Path(__file__).resolve().parents[2] / "target"
-    places += [source / "release", source / "debug"]
-    for place in places:
-        if (place / LIBRARY).is_file():
-            return (place / LIBRARY).resolve()
-    searched = ", ".join(str(place) for place in places)
-    raise MetesError(
-        f"library {LIBRARY} is in none of {searched}: build it with `cargo build --release -p "
-        f"metes-dry-device`, or name its directory in {PATH_VARIABLE}"
-    )
+    return find(LIBRARY, "metes-dry-device")
 
 
 def stood_for() -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+LLAMA = str(ROOT / "python" / "examples" / "llama.py")
 os.environ.setdefault("METES", str(ROOT / "target" / "release" / "metes"))
 
 

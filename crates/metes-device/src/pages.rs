@@ -287,6 +287,44 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
         Ok(given)
     }
 
+    /// Changes the cap, up to the one that the pages were made with; idle pages beyond it are
+    /// given back.
+    pub(crate) fn limit(&mut self, cap: u64, settle: Settle<'_, W>) -> Result<(), SparseRefusal> {
+        if self.asleep {
+            // What the blocks will need is not known before they have it.
+            return Err(SparseRefusal::Asleep);
+        }
+        let most = self.spare.capacity() as u64;
+        let wanted = cap >> self.page_shift;
+        let needed = self.created - self.spare.len() as u64 - self.counts.idle;
+        if wanted > most || wanted < needed.max(1) {
+            return Err(SparseRefusal::Pages {
+                wanted,
+                free: needed,
+                cap: most,
+            });
+        }
+        self.trim(wanted - needed, settle)?;
+        self.plan.cap = wanted << self.page_shift;
+        Ok(())
+    }
+
+    /// Calls `visit` with every range of addresses that has memory, in order. Linear in the
+    /// pages.
+    pub(crate) fn each_mapped(&self, visit: &mut dyn FnMut(Range)) {
+        let same = |page: &Page<W>, next: &Page<W>| page.memory.is_some() == next.memory.is_some();
+        let mut first = 0;
+        for run in self.pages.chunk_by(same) {
+            if run[0].memory.is_some() {
+                visit(Range {
+                    start: self.address_of(first),
+                    bytes: (run.len() as u64) << self.page_shift,
+                });
+            }
+            first += run.len() as u32;
+        }
+    }
+
     /// Gives all memory back.
     pub(crate) fn sleep(&mut self, settle: Settle<'_, W>) -> Result<(), SparseRefusal> {
         self.asleep = true;

@@ -162,6 +162,17 @@ impl<B: Backend, T: Timeline> SparseStreamHeap<B, T> {
         self.pages.trim(keep, &mut |wait| Ok(places.settle(wait)?))
     }
 
+    /// Changes the cap to `cap` bytes, a multiple of the page, up to the one that the heap was
+    /// made with; idle pages beyond it are given back.
+    ///
+    /// # Errors
+    /// [`SparseRefusal::Pages`] if live blocks lie on more pages, or the heap was made with
+    /// fewer; [`SparseRefusal::Asleep`]; others as [`trim`](Self::trim).
+    pub fn limit(&mut self, cap: u64) -> Result<(), SparseRefusal> {
+        let places = &mut self.places;
+        self.pages.limit(cap, &mut |wait| Ok(places.settle(wait)?))
+    }
+
     /// Gives all memory back to the device, and waits for work that was freed under; blocks in
     /// use keep their addresses and lose their contents, and no work may be left that uses
     /// them. While it sleeps a heap frees, and allocates nothing.
@@ -224,6 +235,12 @@ impl<B: Backend, T: Timeline> SparseStreamHeap<B, T> {
         let mut spans = Vec::new();
         self.places.each_used(&mut |span| spans.push(span));
         spans
+    }
+
+    /// Calls `visit` with every range of addresses that has memory, in order. Linear in the
+    /// pages.
+    pub fn each_mapped(&self, visit: &mut dyn FnMut(Range)) {
+        self.pages.each_mapped(visit);
     }
 
     /// Who holds the memory, as [`StreamHeap::holders`].

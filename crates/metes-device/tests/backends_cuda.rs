@@ -276,7 +276,7 @@ fn what_is_not_there_is_said() {
 }
 
 /// What a driver must have.
-const FUNCTIONS: [&str; 30] = [
+const FUNCTIONS: [&str; 31] = [
     "cuInit",
     "cuGetErrorName",
     "cuGetErrorString",
@@ -288,6 +288,7 @@ const FUNCTIONS: [&str; 30] = [
     "cuDevicePrimaryCtxRelease_v2",
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
+    "cuCtxSynchronize",
     "cuMemGetInfo_v2",
     "cuMemGetAllocationGranularity",
     "cuMemAddressReserve",

@@ -78,6 +78,17 @@ impl Cuda {
         Streams::new(Arc::clone(&self.context), streams)
     }
 
+    /// Waits for all work of the device's primary context, of streams that nobody named, too.
+    ///
+    /// # Errors
+    /// [`Error::Process`], [`Error::Device`], among others while a stream is being captured.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.context.call("cuCtxSynchronize", |driver| {
+            // SAFETY: no arguments; the context is current.
+            unsafe { (driver.cuCtxSynchronize)() }
+        })
+    }
+
     /// Copies bytes of the host to the device, after all work of the device's default stream.
     ///
     /// # Errors

@@ -29,6 +29,11 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The stream that a timeline of one's own follows in a slot, for the so-manieth time.
+    pub const fn new(slot: u32, generation: u32) -> Self {
+        Stream { slot, generation }
+    }
+
     /// Its place among the streams that the timeline follows now: less than
     /// [`Timeline::streams`], and used again after it was left.
     pub const fn slot(self) -> usize {

@@ -55,6 +55,7 @@ functions! {
     cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     cuCtxPushCurrent_v2(context: CUcontext);
     cuCtxPopCurrent_v2(context: *mut CUcontext);
+    cuCtxSynchronize();
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemGetAllocationGranularity(
         granularity: *mut usize,

@@ -1,0 +1,169 @@
+//! `metes_device.h` from C and C++, with the static and with the shared library.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Where the libraries are, built once.
+fn libraries() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").expect("cargo runs this test");
+        let built = Command::new(cargo)
+            .args([
+                "build",
+                "--release",
+                "--quiet",
+                "--package",
+                "metes-device-c",
+            ])
+            .args(["--message-format", "json"])
+            .current_dir(HERE)
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("cargo can be run");
+        assert!(built.status.success(), "the library does not build");
+        let messages = String::from_utf8(built.stdout).expect("cargo writes text");
+        let name = "/libmetes_device_c.so\"";
+        let end = messages.rfind(name).expect("cargo names the library");
+        let start = messages[..end]
+            .rfind('"')
+            .expect("a string has a beginning")
+            + 1;
+        PathBuf::from(&messages[start..end])
+    })
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> Output {
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => panic!("{command:?} cannot be run: {error} (is it installed?)"),
+    };
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn binary(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()))
+}
+
+#[track_caller]
+fn exercise(name: &str, source: &str, compiler: &[&str], link: &[String]) {
+    let binary = binary(name);
+    succeed(
+        Command::new(compiler[0])
+            .args(&compiler[1..])
+            .args([
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-Wno-use-after-free",
+                "-fno-builtin",
+            ])
+            .arg(format!("-I{HERE}/include"))
+            .arg(format!("{HERE}/tests/c/{source}"))
+            .args(["-x", "none"])
+            .args(link)
+            .arg("-o")
+            .arg(&binary),
+    );
+    let done = succeed(Command::new(&binary).env("LD_LIBRARY_PATH", libraries()));
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(said, "metes does what its header says\n");
+}
+
+fn shared() -> Vec<String> {
+    vec![
+        format!("-L{}", libraries().display()),
+        "-lmetes_device_c".into(),
+    ]
+}
+
+fn fixed() -> Vec<String> {
+    let archive = libraries()
+        .join("libmetes_device_c.a")
+        .display()
+        .to_string();
+    [&archive, "-lgcc_s", "-lpthread", "-ldl", "-lm"]
+        .map(String::from)
+        .to_vec()
+}
+
+#[test]
+fn c99_with_the_shared_library() {
+    let compiler = ["cc", "-std=c99", "-pedantic"];
+    exercise("c-shared", "api.c", &compiler, &shared());
+}
+
+#[test]
+fn c99_with_the_static_library() {
+    let compiler = ["cc", "-std=c99", "-pedantic"];
+    exercise("c-static", "api.c", &compiler, &fixed());
+}
+
+#[test]
+fn cplusplus() {
+    let compiler = ["c++", "-x", "c++", "-std=c++11"];
+    exercise("cplusplus", "api.c", &compiler, &shared());
+}
+
+#[test]
+fn the_header_stands_alone() {
+    for compiler in [
+        ["cc", "-std=c99", "-xc"],
+        ["cc", "-std=c17", "-xc"],
+        ["c++", "-std=c++17", "-xc++"],
+    ] {
+        succeed(
+            Command::new(compiler[0])
+                .args(&compiler[1..])
+                .args(
+                    ["-Wall", "-Wextra", "-Wstrict-prototypes"]
+                        .iter()
+                        .take(if compiler[0] == "cc" { 3 } else { 2 }),
+                )
+                .args(["-Werror", "-fsyntax-only"])
+                .arg(format!("{HERE}/include/metes_device.h"))
+                .stdin(Stdio::null()),
+        );
+    }
+}
+
+/// The names that the shared library exports.
+fn exported() -> Vec<String> {
+    let library = libraries().join("libmetes_device_c.so");
+    let listed = succeed(
+        Command::new("nm")
+            .args(["-D", "--defined-only"])
+            .arg(library),
+    );
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let name = |line: &str| line.split_whitespace().last().map(str::to_owned);
+    listed.lines().filter_map(name).collect()
+}
+
+#[test]
+fn header_and_library_have_the_same_functions() {
+    let header = std::fs::read_to_string(format!("{HERE}/include/metes_device.h")).unwrap();
+    let mut declared: Vec<&str> = header
+        .lines()
+        .filter(|line| !line.starts_with([' ', '/']))
+        .filter_map(|line| line.split_once('('))
+        .filter_map(|(before, _)| before.rsplit([' ', '*']).next())
+        .filter(|name| name.starts_with("metes_"))
+        .collect();
+    declared.sort_unstable();
+    let mut exported = exported();
+    exported.sort_unstable();
+    assert_eq!(exported, declared);
+}
