@@ -666,9 +666,9 @@ mod tests {
             allocate,
             free: 90,
         };
-        let heaps = vec![named("best-fit").unwrap()];
-        let workload = vec![vec![uniform(5, 20, 1)]];
-        let (mut figures, _) = of_memory(&*heaps[0], &workload, None);
+        let heap = named("best-fit").unwrap();
+        let workload = [vec![uniform(5, 20, 1)]];
+        let (mut figures, _) = of_memory(&*heap, &workload, None);
         figures.instructions = Some(Counts {
             allocate: calls,
             refuse: calls,
