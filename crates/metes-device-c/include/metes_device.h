@@ -14,8 +14,8 @@
  * be destroyed before metes_device_leave, or while blocks in use name it.
  *
  * A heap has one lock: any thread may call. After a fork the child's calls are refused. After a
- * heap was made, no call takes host memory but for lists of events and the backend's own books
- * of its pages.
+ * heap was made, no call takes host memory but for lists of events, of what graphs keep, and the
+ * backend's own books of its pages.
  */
 #ifndef METES_DEVICE_H
 #define METES_DEVICE_H

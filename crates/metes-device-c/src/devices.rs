@@ -15,8 +15,8 @@ use metes_device::backend::Backend;
 use metes_device::backend::cuda::Cuda;
 
 use crate::failure::{Failure, Status, guarded, status};
+use crate::figures::Options;
 use crate::heap::{Heap, Reclaim, Reclaimer, read};
-use crate::plug::Options;
 
 /// Devices that are told apart.
 const MOST: usize = 64;

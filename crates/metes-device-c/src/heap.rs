@@ -14,9 +14,10 @@ use metes_device::backend::offsets::Offsets;
 use metes_device::backend::{self, Backend};
 
 use crate::failure::{Failure, Status, guarded, status};
+use crate::figures::{Block, Holder, Options, Range, Statistics};
 use crate::follow::Done;
 use crate::history::Event;
-use crate::plug::{Block, Device, Holder, Options, Plug, Range, Statistics};
+use crate::plug::{Device, Plug};
 use crate::process;
 
 /// `metes_device_reclaim`.

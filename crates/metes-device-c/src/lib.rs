@@ -4,17 +4,19 @@
 //! Invariants:
 //! - no panic leaves a function, and no exception but those of [`torch`];
 //! - after a heap was made, neither it nor its table of addresses allocates anything on the
-//!   host. (The books that a backend keeps of its pages do, when pages are created.)
+//!   host. (The books that a backend keeps of its pages do, when pages are created; so do lists of
+//!   events, and of what graphs keep.)
 
 pub mod devices;
 mod exception;
 pub mod failure;
+pub mod figures;
 mod follow;
 mod graphs;
 pub mod heap;
 pub mod history;
 pub mod others;
-pub mod plug;
+mod plug;
 mod process;
 mod table;
 pub mod torch;
