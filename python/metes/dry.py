@@ -185,7 +185,7 @@ def run(
         )
         if not result.is_file():
             raise MetesError(
-                f"{script[0]} {_ending(done.returncode)} before its figures could be read; run it "
+                f"{_name(script)} {_ending(done.returncode)} before its figures could be read; run it "
                 "without whatever ends the process"
             )
         document = json.loads(result.read_text(encoding="utf-8"))
@@ -202,12 +202,12 @@ def _ending(code: int) -> str:
 def _report(script: list[str], memory: int, document: dict) -> Report:
     if document["outcome"] == "failed":
         raise MetesError(
-            f"{script[0]} failed for another reason than memory, so there is no verdict: "
+            f"{_name(script)} failed for another reason than memory, so there is no verdict: "
             f"{document['error']}"
         )
     figures, device = document.get("statistics", {}), document["device"]
     if not device:
-        raise MetesError(f"{script[0]} never used the device: have it use 'cuda'")
+        raise MetesError(f"{_name(script)} never used the device: have it use 'cuda'")
     return Report(
         fits=document["outcome"] == "completed",
         memory=memory,
@@ -235,7 +235,7 @@ def smallest(
     """
     report = run(script, high, capability=capability, output=output)
     if not report.fits:
-        raise MetesError(f"{script[0]} does not fit into {_size(high)} either: {report.error}")
+        raise MetesError(f"{_name(script)} does not fit into {_size(high)} either: {report.error}")
     below = max((report.peak_live or 0) - 1, 0) // step * step
     above = high
     while above - below > step:
@@ -295,6 +295,11 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _name(script: list[str]) -> str:
+    """What is run: the script, or of ``-m`` the module."""
+    return " ".join(script[: 2 if script[0] == "-m" else 1])
+
+
 def _print(script: str, report: Report, made: dict | None) -> None:
     verdict = "fits" if report.fits else "does not fit"
     print(f"{script} {verdict} into {_size(report.memory)} ({report.framework})")
@@ -338,7 +343,7 @@ def main() -> int:
         if options.json:
             print(json.dumps(asdict(report) | {"trace": made, "unknown": report.unknown()}))
         else:
-            _print(script[0], report, made)
+            _print(_name(script), report, made)
         if lost:
             raise lost
         return 0 if report.fits else 1
@@ -367,7 +372,7 @@ def _smallest(options, script: list[str], memory: int, output) -> int:
         print(json.dumps(asdict(report) | {"smallest": found, "step": step}))
     else:
         print(f"smallest device: {found >> 20:,} MiB, to within {_size(step)}")
-        _print(script[0], report, None)
+        _print(_name(script), report, None)
     return 0
 
 
