@@ -5,11 +5,13 @@
 
 use core::ops::Range as Numbers;
 
-use crate::backend::{self, Backend, Memory, Range};
+use crate::backend::{self, Backend, Memory, Range, timeline};
 use crate::heap::Span;
 use crate::sparse::{Pages, Plan, PlanError, SparseRefusal};
 
 const NONE: u32 = u32::MAX;
+/// Idle pages that one search passes over, at most.
+const PASSED: u64 = 16;
 
 /// What a page waits for before it may be moved, because of blocks that were freed on it.
 pub(crate) trait Waits: Copy + Default + core::fmt::Debug {
@@ -233,20 +235,33 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
         }
     }
 
-    /// Takes the page that has been idle longest from where it is.
+    /// Takes the page that has been idle longest from where it is; one that waits for a stream
+    /// under capture, which cannot be waited for, lets others go first.
     fn oldest_idle(&mut self, settle: Settle<'_, W>) -> Result<Memory, SparseRefusal> {
-        let number = self.oldest;
-        if number == NONE {
-            return Err(SparseRefusal::Pages {
-                wanted: 1,
-                free: 0,
-                cap: self.plan.cap >> self.page_shift,
-            });
+        let mut others = PASSED.min(self.counts.idle.saturating_sub(1));
+        loop {
+            let number = self.oldest;
+            if number == NONE {
+                return Err(SparseRefusal::Pages {
+                    wanted: 1,
+                    free: 0,
+                    cap: self.plan.cap >> self.page_shift,
+                });
+            }
+            match settle(self.pages[number as usize].waits) {
+                Ok(()) => {
+                    let memory = self.take_from(number)?;
+                    self.unlink(number);
+                    return Ok(memory);
+                }
+                Err(SparseRefusal::Timeline(timeline::Error::Capturing(_))) if others > 0 => {
+                    others -= 1;
+                    self.unlink(number);
+                    self.link(number);
+                }
+                Err(error) => return Err(error),
+            }
         }
-        settle(self.pages[number as usize].waits)?;
-        let memory = self.take_from(number)?;
-        self.unlink(number);
-        Ok(memory)
     }
 
     /// Takes the memory of a page that needs it no more from where it is.

@@ -581,6 +581,41 @@ fn two() -> (StreamHeap<Manual>, Stream, Stream) {
 }
 
 #[test]
+fn pages_of_a_captured_stream_are_passed_over() {
+    let mut manual = Manual::new(3);
+    let streams: Vec<_> = (0..3).map(|_| manual.join().unwrap()).collect();
+    let plan = Plan {
+        addresses: 16 * PAGE,
+        cap: 4 * PAGE,
+        page: PAGE,
+        granule: 256,
+        blocks: 16,
+        moves: u64::MAX,
+    };
+    let backend = Offsets::new(1 << 20, PAGE).unwrap();
+    let mut heap = SparseStreamHeap::new(backend, plan, manual, WAIT).unwrap();
+    // Two that are freed, and what keeps them apart.
+    let blocks: Vec<_> = [0, 2, 1, 2]
+        .map(|stream: usize| heap.allocate(streams[stream], PAGE, PAGE).unwrap())
+        .into();
+    heap.free(blocks[0].place).unwrap();
+    heap.free(blocks[2].place).unwrap();
+    heap.timeline().capture(streams[0], true).unwrap();
+    heap.allocate(streams[2], PAGE, PAGE).unwrap();
+    assert_eq!((heap.pages().moved, heap.progress().waits), (1, 1));
+    // The other page waits for the stream that is being captured.
+    assert!(matches!(
+        heap.allocate(streams[2], PAGE, PAGE),
+        Err(StreamError::Pages(SparseRefusal::Timeline(
+            timeline::Error::Capturing(_)
+        )))
+    ));
+    heap.timeline().capture(streams[0], false).unwrap();
+    heap.allocate(streams[2], PAGE, PAGE).unwrap();
+    heap.check().unwrap();
+}
+
+#[test]
 fn waits_end_as_soon_as_the_request_fits() {
     let (mut heap, first, second) = two();
     let blocks: Vec<_> = (0..16)
