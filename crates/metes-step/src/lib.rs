@@ -1,9 +1,11 @@
-//! Exact instruction counts of single calls, by single-stepping.
+//! Exact instruction counts of single calls, by single-stepping, and bounds on them, by the
+//! longest path through the code.
 //!
 //! A [`Stepper`] makes a [`Call`] with the processor stopping after every
 //! instruction. Counted are the `call`, every instruction of the function and
 //! its return. System calls count as one instruction: the kernel is not stepped.
-//! On machines other than x86-64 under Linux, [`Stepper::new`] is an error.
+//! What no call can exceed says [`longest_call`]. On machines other than x86-64 under Linux,
+//! both are errors.
 //!
 //! Invariant: a count depends on the code and its data alone, never on load,
 //! interrupts or other threads.
@@ -12,11 +14,41 @@
 mod other;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod longest;
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-pub use other::{Stepper, so_far};
+pub use other::{Stepper, longest_call, so_far};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub use longest::longest_call;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use x86_64::{Stepper, so_far};
+
+/// Why code tells no bound on its instructions. Addresses are of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unbounded {
+    /// A loop goes through this instruction.
+    #[error("a loop goes through {0:#x}: how often it is repeated depends on data")]
+    Loop(usize),
+    /// The function at this address calls itself, directly or not.
+    #[error("the function at {0:#x} calls itself")]
+    Recursion(usize),
+    /// Where this jump or call goes depends on data.
+    #[error("the jump or call at {0:#x} goes where data says")]
+    Indirect(usize),
+    /// This instruction repeats, or enters the system.
+    #[error("the instruction at {0:#x} repeats or enters the system")]
+    Instruction(usize),
+    /// There is no instruction here.
+    #[error("what stands at {0:#x} is no instruction")]
+    Undecoded(usize),
+    /// No path returns.
+    #[error("no path through the function at {0:#x} returns")]
+    NeverReturns(usize),
+    /// This machine's code is not read.
+    #[error("code is read on x86-64 under Linux only")]
+    Elsewhere,
+}
 
 /// A measured call: a function of up to five words that returns a word.
 #[derive(Clone, Copy, Debug)]

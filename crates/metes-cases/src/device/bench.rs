@@ -77,6 +77,15 @@ pub struct Most {
     pub free: u64,
 }
 
+/// Instructions that no call can exceed; none where the code has a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BoundFigures {
+    /// Of an allocation, served or refused.
+    pub allocate: Option<u64>,
+    /// Of a free.
+    pub free: Option<u64>,
+}
+
 /// Instructions of a kind of call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CallFigures {
@@ -216,6 +225,8 @@ pub struct HeapFigures {
     pub store: String,
     /// Most instructions of all calls that were counted, refusals included.
     pub instructions_max: Option<Most>,
+    /// The longest paths through the code: a bound over every history.
+    pub instructions_bound: Option<BoundFigures>,
     /// Instructions on the workloads.
     pub instructions: Option<Counts>,
     /// Most instructions by live blocks.
@@ -404,6 +415,10 @@ fn of_memory(
         heap: heap.name().to_owned(),
         store: heap.store().to_owned(),
         instructions_max: None,
+        instructions_bound: heap.bounds().map(|bounds| BoundFigures {
+            allocate: bounds.allocate,
+            free: bounds.free,
+        }),
         instructions: None,
         by_live: Vec::new(),
         by_free: Vec::new(),
@@ -622,8 +637,24 @@ fn contradictions(heaps: &[Box<dyn Measured>], figures: &[HeapFigures]) -> Vec<S
         if let Some(longer) = longer_with_more_live(figures) {
             found.push(longer);
         }
+        if let Some(longer) = longer_than_bound(figures) {
+            found.push(longer);
+        }
     }
     found
+}
+
+/// Says so when a call took more instructions than the longest path has: the bound is wrong.
+fn longer_than_bound(figures: &HeapFigures) -> Option<String> {
+    let (most, bound) = (figures.instructions_max?, figures.instructions_bound?);
+    let longer = bound.allocate.is_some_and(|bound| most.allocate > bound)
+        || bound.free.is_some_and(|bound| most.free > bound);
+    longer.then(|| {
+        format!(
+            "{}: calls took {} / {} instructions, more than the longest paths through the code",
+            figures.heap, most.allocate, most.free
+        )
+    })
 }
 
 /// Says so when calls with the most live blocks take longer by more than a tenth than with fewer.

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use metes_device::heap::Extent;
-use metes_step::{Call, Stepper};
+use metes_step::{Call, Stepper, longest_call};
 
 use super::subject::Subject;
 use super::workload::{ROUND, Request, Workload};
@@ -51,6 +51,11 @@ pub trait Measured: Sync {
     /// Counts the instructions of a refusal while `blocks` free blocks are one granule too
     /// small. `None` where that cannot be brought about.
     fn refusal(&self, stepper: &mut Stepper, blocks: usize) -> Option<u64>;
+    /// Instructions that no call can exceed, whatever happened before; `None` of heaps whose
+    /// code is not looked at.
+    fn bounds(&self) -> Option<Bounds> {
+        None
+    }
     /// Nanoseconds of each request in an arena of `bytes` bytes, two readings of the clock
     /// included; `None` where it does not serve them all.
     fn times(&self, workload: &Workload, bytes: u64) -> Option<Vec<u32>>;
@@ -83,6 +88,16 @@ pub struct Provisioned {
     pub used: u64,
     /// Taken from the device.
     pub provisioned: u64,
+}
+
+/// Instructions that no call can exceed: the longest path through its code, the call and the
+/// return included. `None` where that has a loop, or goes where data says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Of an allocation, served or refused.
+    pub allocate: Option<u64>,
+    /// Of a free.
+    pub free: Option<u64>,
 }
 
 /// Which requests of a workload are counted.
@@ -153,6 +168,15 @@ impl<S: Subject, F: Fn(Extent) -> Option<S> + Sync> Measured for Candidate<F> {
     fn refusal(&self, stepper: &mut Stepper, blocks: usize) -> Option<u64> {
         let heap = (self.make)(adversary(blocks))?;
         refusal(heap, stepper, blocks)
+    }
+
+    fn bounds(&self) -> Option<Bounds> {
+        // SAFETY: functions of this program, which is loaded as a whole.
+        let longest = |function| unsafe { longest_call(function) }.ok();
+        Some(Bounds {
+            allocate: longest(allocate::<S> as *const () as usize),
+            free: longest(free::<S> as *const () as usize),
+        })
     }
 
     fn times(&self, workload: &Workload, bytes: u64) -> Option<Vec<u32>> {

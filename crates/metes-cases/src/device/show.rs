@@ -147,12 +147,18 @@ fn instructions(bench: &Bench) -> Grid {
             ));
         }
         row.push(format!("{} / {}", most.allocate, most.free));
+        row.push(or_none(heap.instructions_bound.map(|bound| {
+            let [allocate, free] = [bound.allocate, bound.free]
+                .map(|most| or_none(most.map(|most| most.to_string())));
+            format!("{allocate} / {free}")
+        })));
         Some(row)
     });
     grid(
-        "Instructions on the workloads: mean / maximum (calls counted); at last the maximum of \
-         allocate and free over everything that was counted",
-        &["heap", "allocate", "refuse", "free", "maximum"],
+        "Instructions on the workloads: mean / maximum (calls counted); at last, of allocate and \
+         free, the maximum over everything that was counted and what no call can exceed, the \
+         longest path through the code (-: it has a loop)",
+        &["heap", "allocate", "refuse", "free", "maximum", "bound"],
         rows.collect(),
     )
 }
