@@ -6,12 +6,12 @@
 //!
 //! Invariant: every heap serves the same requests in the same process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use metes_cases::device::bench::{Effort, bench};
-use metes_cases::device::measure::{Candidate, Measured};
+use metes_cases::device::measure::{Bounds, Candidate, Measured};
 use metes_cases::device::named::named;
 use metes_cases::device::show::{Grid, tables};
 use metes_cases::device::subject::Subject;
@@ -22,6 +22,7 @@ use range_alloc::RangeAllocator;
 use serde_json::json;
 
 use crate::Error;
+use crate::gate::Ceiling;
 use crate::report::{Cell, Table};
 use crate::versions::locked;
 
@@ -36,6 +37,23 @@ const DEFAULT: [&str; 6] = [
 ];
 const OFFSET: &str = "offset-allocator";
 const RANGE: &str = "range-alloc";
+
+/// Heaps that the gate holds to their bounds.
+const BOUNDED: [&str; 4] = ["tlsf", "tlsf:store=table", "tlsf:probes=0", "hybrid"];
+
+/// Instructions that no call can exceed; a heap without a bound has the largest there is.
+pub(crate) fn bounds() -> BTreeMap<String, Ceiling> {
+    let bound = |name: &str| {
+        let bounds = named(name).ok().and_then(|heap| heap.bounds());
+        let most = |of: fn(Bounds) -> Option<u64>| bounds.and_then(of).unwrap_or(u64::MAX);
+        let ceiling = Ceiling {
+            allocate: most(|bounds| bounds.allocate),
+            free: most(|bounds| bounds.free),
+        };
+        (name.to_owned(), ceiling)
+    };
+    BOUNDED.into_iter().map(bound).collect()
+}
 
 /// offset-allocator, which counts in granules.
 struct Offsets {

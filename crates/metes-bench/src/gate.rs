@@ -1,7 +1,7 @@
 //! The gate: figures of our heaps must not grow unnoticed.
 //!
 //! A committed table holds, per heap, the arena ratio on every workload and the
-//! ceilings of instructions. Both are deterministic for one source and one
+//! ceilings of instructions; and of device heaps the instructions that no call can exceed. All are deterministic for one source and one
 //! compiler, so a figure above the table is a change of the heap, not noise.
 
 use std::collections::BTreeMap;
@@ -31,6 +31,9 @@ pub(crate) struct Figures {
     /// Longest calls.
     #[serde(default)]
     pub(crate) instructions: BTreeMap<String, BTreeMap<String, Ceiling>>,
+    /// Longest paths through the code of device heaps.
+    #[serde(default)]
+    pub(crate) bounds: BTreeMap<String, Ceiling>,
 }
 
 impl Figures {
@@ -38,8 +41,12 @@ impl Figures {
     pub(crate) fn new(
         arenas: &[arena::Measurement],
         instructions: &[instructions::Measurement],
+        bounds: BTreeMap<String, Ceiling>,
     ) -> Self {
-        let mut figures = Figures::default();
+        let mut figures = Figures {
+            bounds,
+            ..Figures::default()
+        };
         for measurement in arenas {
             // A heap that fails outright is worse than any ratio.
             let ratio = measurement.ratio.unwrap_or(f64::INFINITY);
@@ -114,19 +121,36 @@ impl Figures {
                     lines.push(format!("{heap} on {workload}: no instructions committed"));
                     continue;
                 };
-                for (verb, found, limit) in [
-                    ("allocate", found.allocate, limit.allocate),
-                    ("free", found.free, limit.free),
-                ] {
-                    if found > limit {
-                        lines.push(format!(
-                            "{heap} on {workload}: longest {verb} {found} instructions, above {limit}"
-                        ));
-                    }
+                for (verb, found, limit) in found.above(limit) {
+                    lines.push(format!(
+                        "{heap} on {workload}: longest {verb} {found} instructions, above {limit}"
+                    ));
                 }
             }
         }
+        for (heap, found) in &self.bounds {
+            let Some(limit) = committed.bounds.get(heap) else {
+                lines.push(format!("{heap}: no bound on instructions committed"));
+                continue;
+            };
+            for (verb, found, limit) in found.above(limit) {
+                lines.push(format!(
+                    "{heap}: the longest path of {verb} has {found} instructions, above {limit}"
+                ));
+            }
+        }
         lines
+    }
+}
+
+impl Ceiling {
+    /// What is above a limit: the operation, its figure and its limit.
+    fn above(&self, limit: &Ceiling) -> impl Iterator<Item = (&'static str, u64, u64)> {
+        let both = [
+            ("allocate", self.allocate, limit.allocate),
+            ("free", self.free, limit.free),
+        ];
+        both.into_iter().filter(|(_, found, limit)| found > limit)
     }
 }
 
@@ -140,6 +164,7 @@ mod tests {
         Figures {
             arena: BTreeMap::from([(row("h"), BTreeMap::from([(row("w"), ratio)]))]),
             instructions: BTreeMap::from([(row("h"), BTreeMap::from([(row("w"), ceiling)]))]),
+            bounds: BTreeMap::from([(row("d"), ceiling)]),
         }
     }
 
@@ -149,9 +174,9 @@ mod tests {
         assert!(figures(1.1, 90).growth(&committed).is_empty());
         assert!(figures(1.05, 80).growth(&committed).is_empty());
         assert_eq!(figures(1.1001, 90).growth(&committed).len(), 1);
-        assert_eq!(figures(1.1, 91).growth(&committed).len(), 1);
-        assert_eq!(figures(f64::INFINITY, 91).growth(&committed).len(), 2);
-        assert_eq!(figures(1.0, 1).growth(&Figures::default()).len(), 2);
+        assert_eq!(figures(1.1, 91).growth(&committed).len(), 2);
+        assert_eq!(figures(f64::INFINITY, 91).growth(&committed).len(), 3);
+        assert_eq!(figures(1.0, 1).growth(&Figures::default()).len(), 3);
     }
 
     #[test]

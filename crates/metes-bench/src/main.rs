@@ -483,7 +483,9 @@ fn gate_command(
             )?);
         }
     }
-    let figures = gate::Figures::new(&arenas, &counts);
+    let bounds = device::bounds();
+    let bounded = bounds.len();
+    let figures = gate::Figures::new(&arenas, &counts, bounds);
     if update {
         figures.write(table)?;
         println!("{} written", table.display());
@@ -494,7 +496,7 @@ fn gate_command(
         println!("{line}");
     }
     println!(
-        "{} heaps, {} arena ratios, {} pairs of ceilings: {}",
+        "{} heaps, {} arena ratios, {} pairs of ceilings, {bounded} device heaps: {}",
         peers.len(),
         arenas.len(),
         counts.len(),

@@ -191,7 +191,6 @@ pub struct ListHeap<L: Lookup, I = Classes> {
     extent: Extent,
     /// log2 of the granule.
     shift: u32,
-    used: usize,
     _records: Owned<UnitRecord>,
     _direct: Option<Owned<u32>>,
     _hashed: Option<Owned<(usize, u32)>>,
@@ -323,7 +322,6 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
             heap: ManuallyDrop::new(heap),
             extent,
             shift: granule.trailing_zeros(),
-            used: 0,
             _records: owner,
             _direct: direct,
             _hashed: hashed,
@@ -336,13 +334,12 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
     /// [`Refusal`]; the heap is unchanged, and it took no longer than a success.
     #[inline(always)]
     pub fn allocate(&mut self, bytes: u64, align: u64) -> Result<Block<L::Place>, Refusal> {
-        if bytes == 0 || self.used == self.extent.blocks || !align.is_power_of_two() {
+        if bytes == 0 || self.used() == self.extent.blocks || !align.is_power_of_two() {
             return Err(self.refusal(bytes, align));
         }
         let Some(place) = self.heap.allocate(bytes as usize, align as usize) else {
             return Err(self.refusal(bytes, align));
         };
-        self.used += 1;
         Ok(Block {
             place,
             offset: self.offset_of(place),
@@ -377,7 +374,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
         if wanted > bytes {
             return Refusal::TooLarge { wanted, bytes };
         }
-        if self.used == blocks {
+        if self.used() == blocks {
             return Refusal::Blocks(blocks);
         }
         Refusal::NoBlock {
@@ -393,9 +390,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
     /// stale. The heap is unchanged.
     #[inline(always)]
     pub fn free(&mut self, place: L::Place) -> Result<(), BadFree> {
-        self.heap.release_place(place)?;
-        self.used -= 1;
-        Ok(())
+        self.heap.release_place(place)
     }
 
     /// Where a block in use is, and what was requested. O(1).
@@ -440,8 +435,9 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
     }
 
     /// Blocks in use.
+    #[inline(always)]
     pub fn used(&self) -> usize {
-        self.used
+        self.heap.blocks()
     }
 
     /// Statistics; linear in the free blocks.
@@ -492,7 +488,7 @@ impl<L: Lookup + Debug, I: Lists<L>> OffsetHeap for ListHeap<L, I> {
     }
 
     fn used(&self) -> usize {
-        self.used
+        ListHeap::used(self)
     }
 
     #[inline]

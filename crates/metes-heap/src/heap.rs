@@ -32,6 +32,8 @@ const PAGE: usize = 4096;
 /// When `grow` returns `true`, the next `bytes` bytes behind the end of the
 /// heap's last region are the heap's.
 pub unsafe trait Source {
+    /// Whether there may ever be more.
+    const GROWS: bool = true;
     /// Memory comes in multiples of this many bytes (a multiple of the granule).
     fn increment(&self) -> usize;
     /// Adds `bytes`, a multiple of the increment, or refuses.
@@ -44,6 +46,8 @@ pub struct NoSource;
 
 // SAFETY: never returns `true`.
 unsafe impl Source for NoSource {
+    const GROWS: bool = false;
+
     fn increment(&self) -> usize {
         1
     }
@@ -195,6 +199,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         }
         if let Some(block) = self.recall(need) {
             let header = self.store.header(block).without(Header::RETAINED);
+            let block = self.store.renew(block);
             return Some(self.store.occupy(block, header, size));
         }
         if self.found_fault() {
@@ -436,7 +441,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     #[inline(always)]
     fn give_back(&mut self, block: S::Block, header: Header) {
         debug_assert!(!header.free() && !header.retained(), "freed twice");
-        let block = self.store.vacate(block);
+        self.store.vacate(block);
         if self.index.retain(&mut self.store, block, header.size) {
             self.store.set_header(block, header.with(Header::RETAINED));
         } else {
@@ -494,7 +499,11 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 } else {
                     other.flags() & Header::PREVIOUS_FREE
                 };
+            } else {
+                block = self.store.renew(block);
             }
+        } else {
+            block = self.store.renew(block);
         }
         let after = self.store.after(block, size);
         let other = self.store.verified_header(after);
@@ -511,7 +520,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
 
     fn release_buddy(&mut self, block: S::Block, header: Header) {
         let Some(base) = self.base else { return };
-        let mut block = block;
+        let mut block = self.store.renew(block);
         let mut size = header.size;
         let mut flags = header.flags() & Header::PREVIOUS_FREE;
         loop {

@@ -83,6 +83,11 @@ impl Counters {
         self.failures += 1;
     }
 
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks
+    }
+
     pub(crate) fn live(&self) -> usize {
         self.live
     }

@@ -452,7 +452,7 @@ fn bad_frees_are_detected_by_a_ledger() {
     assert_eq!(heap.release_place(place), Ok(()));
     assert_eq!(
         heap.release_place(place),
-        Err(BadFree::Foreign),
+        Err(BadFree::NotInUse),
         "double free"
     );
 }

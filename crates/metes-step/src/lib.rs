@@ -10,17 +10,17 @@
 //! Invariant: a count depends on the code and its data alone, never on load,
 //! interrupts or other threads.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod longest;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod other;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod longest;
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-pub use other::{Stepper, longest_call, so_far};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use longest::longest_call;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub use other::{Stepper, longest_call, so_far};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use x86_64::{Stepper, so_far};
 

@@ -3,8 +3,8 @@
 //!
 //! The code is read where it stands in this process. Each instruction is a node; a path ends
 //! at a return. A call adds the longest path of what it calls. Paths on which the function
-//! does not return (a call that the compiler knows not to come back, followed by `ud2`) are
-//! left out, and so is unwinding. A loop, a recursion, a repeated string instruction or a jump
+//! does not return are left out, and so is unwinding: a call that the compiler knows not to come
+//! back is followed by an instruction that traps, or by padding that does. A loop, a recursion, a repeated string instruction or a jump
 //! through a register has no bound that the code alone would tell, and is an error.
 //!
 //! Invariant: no execution that returns takes more instructions than the bound; it counts as
@@ -82,7 +82,11 @@ impl Paths {
         while let Some((address, node)) = stack.pop() {
             if let Some(node) = node {
                 // All that follows is known.
-                let after = node.successors.iter().flatten().map(|next| self.done(*next));
+                let after = node
+                    .successors
+                    .iter()
+                    .flatten()
+                    .map(|next| self.done(*next));
                 let longest = match node.returns {
                     true => Some(node.here),
                     false => after.max().flatten().map(|longest| longest + node.here),
@@ -145,7 +149,8 @@ impl Paths {
                 None => Err(Unbounded::Indirect(address)),
             },
             FlowControl::Call | FlowControl::IndirectCall => {
-                if decode(next).is_ok_and(|after| after.code() == Code::Ud2) {
+                let trap = |after: Instruction| matches!(after.code(), Code::Ud2 | Code::Int3);
+                if decode(next).is_ok_and(trap) {
                     return to(None, None);
                 }
                 let target = match instruction.flow_control() {

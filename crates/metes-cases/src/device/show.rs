@@ -148,8 +148,8 @@ fn instructions(bench: &Bench) -> Grid {
         }
         row.push(format!("{} / {}", most.allocate, most.free));
         row.push(or_none(heap.instructions_bound.map(|bound| {
-            let [allocate, free] = [bound.allocate, bound.free]
-                .map(|most| or_none(most.map(|most| most.to_string())));
+            let [allocate, free] =
+                [bound.allocate, bound.free].map(|most| or_none(most.map(|most| most.to_string())));
             format!("{allocate} / {free}")
         })));
         Some(row)

@@ -120,6 +120,10 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickAny {
         each!(self, index => index.gathers(store, need))
     }
 
+    fn relinquishes(&self) -> bool {
+        each!(self, index => Index::<S>::relinquishes(index))
+    }
+
     fn relinquish(&mut self, store: &mut S) -> Option<LedgerBlock> {
         each!(self, index => index.relinquish(store))
     }

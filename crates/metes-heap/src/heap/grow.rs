@@ -8,9 +8,21 @@ use crate::index::Index;
 use crate::store::{Geometry, Header, Store};
 
 impl<I: Index<S>, S: Store> Heap<I, S> {
-    /// Grows the heap so that `need` is served.
+    /// Takes a block for `need` out of what the index kept aside, or of more memory.
+    #[inline(always)]
+    pub(super) fn take_grown<M: Source>(
+        &mut self,
+        need: usize,
+        source: &mut M,
+    ) -> Option<(S::Block, usize)> {
+        if !M::GROWS && !self.index.relinquishes() {
+            return None;
+        }
+        self.gather_or_grow(need, source)
+    }
+
     #[cold]
-    pub(super) fn take_grown(
+    fn gather_or_grow(
         &mut self,
         need: usize,
         source: &mut impl Source,

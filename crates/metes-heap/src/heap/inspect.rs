@@ -199,6 +199,12 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Ok(())
     }
 
+    /// Blocks in use; 0 where the store does not count them. O(1).
+    #[inline(always)]
+    pub fn blocks(&self) -> usize {
+        self.counters.blocks()
+    }
+
     /// Requested bytes of the blocks in use; 0 where the store does not keep them. O(1).
     pub fn live(&self) -> usize {
         self.counters.live()

@@ -150,6 +150,10 @@ unsafe impl<S: Store> Index<S> for AnyIndex<S::Block> {
         each!(self, index => index.gathers(store, need))
     }
 
+    fn relinquishes(&self) -> bool {
+        each!(self, index => Index::<S>::relinquishes(index))
+    }
+
     fn relinquish(&mut self, store: &mut S) -> Option<S::Block> {
         each!(self, index => index.relinquish(store))
     }

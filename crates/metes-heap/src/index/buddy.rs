@@ -11,7 +11,7 @@
 //! free buddies exist; bit `c` of the bitmap is set exactly when list `c` is
 //! not empty.
 
-use super::{Index, first_is_sound, link_after, unlink, walk_list, whole_list_is_sound};
+use super::{Index, first_is_sound, walk_list, whole_list_is_sound};
 use crate::store::{Geometry, Store};
 
 /// The index; `LOWEST` picks the lowest address of all blocks that serve
@@ -79,14 +79,14 @@ unsafe impl<S: Store, const LOWEST: bool> Index<S> for Buddy<LOWEST> {
                 before = next;
             }
         }
-        link_after(store, before, block);
+        store.link_after(before, block);
         self.bits |= 1 << class;
         store.touch(1, 1);
     }
 
     #[inline(always)]
     fn remove(&mut self, store: &mut S, block: S::Block, size: usize) {
-        let (before, next) = unlink(store, block);
+        let (before, next) = store.unlink(block);
         if next == before {
             // Both are the head: the list is empty.
             self.bits &= !size;

@@ -11,7 +11,7 @@
 //! empty, and bit `w` of the top word exactly when word `w` is not zero. With one
 //! class a power of two (`l` = 0) the top word stands alone.
 
-use super::{Index, Limits, step_is_sound, take_is_sound, unlink, walk_list};
+use super::{Index, Limits, step_is_sound, take_is_sound, walk_list};
 use crate::store::{Geometry, Store};
 
 /// Words of the bitmap, one a power of two, as many as the top word has bits.
@@ -262,19 +262,14 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         let class = self.class(store, size);
         let head = store.head(class);
-        let next = store.verified_next(head);
-        store.set_next(block, next);
-        store.set_previous(block, head);
-        store.set_previous(next, block);
-        store.set_next(head, block);
-        if next == head {
+        if store.link_after(head, block) == head {
             self.set(store, class);
         }
     }
 
     #[inline(always)]
     fn remove(&mut self, store: &mut S, block: S::Block, _size: usize) {
-        let (before, next) = unlink(store, block);
+        let (before, next) = store.unlink(block);
         if next == before {
             // Both are the head: the list is empty.
             self.clear(store, store.head_number(before));

@@ -257,6 +257,11 @@ where
     }
 
     #[inline(always)]
+    fn relinquishes(&self) -> bool {
+        self.inner.relinquishes()
+    }
+
+    #[inline(always)]
     fn relinquish(&mut self, store: &mut S) -> Option<S::Block> {
         self.inner.relinquish(store)
     }

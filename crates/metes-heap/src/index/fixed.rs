@@ -15,9 +15,7 @@
 //! the ends of regions leave), list `i` blocks of at least size `i` and less than
 //! the next; the wilderness is in no list.
 
-use super::{
-    Index, Limits, apart_is_sound, first_is_sound, link_after, step_is_sound, unlink, walk_list,
-};
+use super::{Index, Limits, apart_is_sound, first_is_sound, step_is_sound, walk_list};
 use crate::store::{Geometry, Store};
 
 /// Most sizes in a table.
@@ -159,7 +157,7 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
             return;
         }
         let head = store.head(self.list(size));
-        link_after(store, head, block);
+        store.link_after(head, block);
     }
 
     #[inline(always)]
@@ -169,7 +167,7 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
             self.wilderness = None;
             store.touch(0, 1);
         } else {
-            unlink(store, block);
+            store.unlink(block);
         }
     }
 
@@ -195,7 +193,7 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
                 return None;
             }
             let size = store.header(block).size;
-            unlink(store, block);
+            store.unlink(block);
             return Some((block, size));
         }
         store.touch(1, 0);

@@ -9,9 +9,7 @@
 //! bytes (larger than `2^c` only what the end of a region left over); the
 //! wilderness is in no list.
 
-use super::{
-    Index, Limits, apart_is_sound, first_is_sound, link_after, step_is_sound, unlink, walk_list,
-};
+use super::{Index, Limits, apart_is_sound, first_is_sound, step_is_sound, walk_list};
 use crate::store::{Geometry, Store};
 
 /// The index; `B` is the store's block.
@@ -63,7 +61,7 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
             return;
         }
         let head = store.head(size.ilog2() as usize);
-        link_after(store, head, block);
+        store.link_after(head, block);
     }
 
     #[inline(always)]
@@ -71,7 +69,7 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
         if self.wilderness == Some(block) {
             self.wilderness = None;
         } else {
-            unlink(store, block);
+            store.unlink(block);
         }
     }
 
@@ -97,7 +95,7 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
                 return None;
             }
             let size = store.header(block).size;
-            unlink(store, block);
+            store.unlink(block);
             return Some((block, size));
         }
         let block = self.wilderness?;

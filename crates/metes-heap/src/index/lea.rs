@@ -16,10 +16,7 @@
 use super::classes::class_floor;
 use super::links::{Links, Ring};
 use super::list::Order;
-use super::{
-    Index, apart_is_sound, link_after, step_is_sound, take_is_sound, unlink, walk_list,
-    whole_list_is_sound,
-};
+use super::{Index, apart_is_sound, step_is_sound, take_is_sound, walk_list, whole_list_is_sound};
 use crate::store::{Geometry, Store};
 
 /// Lists of one exact size: blocks of fewer granules than this.
@@ -92,7 +89,7 @@ impl<B: Copy + Eq> Lea<B> {
     /// Takes a block out of its list.
     #[inline(always)]
     fn take_out<S: Store<Block = B>>(&mut self, store: &mut S, block: B) {
-        let (before, next) = unlink(store, block);
+        let (before, next) = store.unlink(block);
         if next == before {
             // Both are the head: the list is empty.
             let list = store.head_number(before);
@@ -137,7 +134,7 @@ unsafe impl<S: Store> Index<S> for Lea<S::Block> {
                 before = store.previous(before);
             }
         }
-        link_after(store, before, block);
+        store.link_after(before, block);
     }
 
     #[inline(always)]
@@ -245,6 +242,11 @@ unsafe impl<S: Store> Index<S> for Lea<S::Block> {
         }
         store.touch(1, 0);
         self.kept != 0
+    }
+
+    #[inline(always)]
+    fn relinquishes(&self) -> bool {
+        true
     }
 
     #[inline(always)]

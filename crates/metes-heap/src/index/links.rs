@@ -17,7 +17,7 @@
 //! none of them; in FIFO order the backward link of the head is the last block.
 
 use super::list::Order;
-use super::{link_after, unlink, walk_list, whole_list_is_sound};
+use super::{walk_list, whole_list_is_sound};
 use crate::store::Store;
 
 /// In which directions the blocks of a list are linked.
@@ -77,7 +77,9 @@ impl<B: Copy + Eq> Ring<B> {
             }
         };
         match self.links_in::<S>() {
-            Links::Double => link_after(store, before, block),
+            Links::Double => {
+                store.link_after(before, block);
+            }
             Links::Single => {
                 // What enters at the back is followed by the head: no need to read it.
                 let next = match self.order {
@@ -99,7 +101,7 @@ impl<B: Copy + Eq> Ring<B> {
     #[inline(always)]
     pub(crate) fn take_out<S: Store<Block = B>>(&self, store: &mut S, before: B, block: B) -> B {
         match self.links_in::<S>() {
-            Links::Double => unlink(store, block).1,
+            Links::Double => store.unlink(block).1,
             Links::Single => {
                 let next = store.next(block);
                 store.set_next(before, next);

@@ -136,6 +136,12 @@ pub unsafe trait Index<S: Store> {
         false
     }
 
+    /// Whether the index ever gives a block up that it keeps aside.
+    #[inline(always)]
+    fn relinquishes(&self) -> bool {
+        false
+    }
+
     /// Gives up a block kept aside, so that it is merged; `None` when none is kept
     /// or the index never gives one up.
     #[inline(always)]
@@ -216,26 +222,4 @@ pub(crate) fn whole_list_is_sound<S: Store>(store: &S, number: usize) -> bool {
             return true;
         }
     }
-}
-
-/// Links `block` directly behind `before`, which may be a head, and whose forward link
-/// was verified.
-#[inline(always)]
-pub(crate) fn link_after<S: Store>(store: &mut S, before: S::Block, block: S::Block) {
-    let next = store.verified_next(before);
-    store.set_next(block, next);
-    store.set_previous(block, before);
-    // `next` may be the head, whose links take the write: no branch is needed.
-    store.set_previous(next, block);
-    store.set_next(before, block);
-}
-
-/// Unlinks a block whose links were verified; returns what came before and after it.
-#[inline(always)]
-pub(crate) fn unlink<S: Store>(store: &mut S, block: S::Block) -> (S::Block, S::Block) {
-    let next = store.verified_next(block);
-    let before = store.verified_previous(block);
-    store.set_previous(next, before);
-    store.set_next(before, next);
-    (before, next)
 }

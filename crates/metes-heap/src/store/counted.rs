@@ -258,9 +258,14 @@ impl<S: Store> Store for Counted<S> {
     }
 
     #[inline(always)]
-    fn vacate(&mut self, block: S::Block) -> S::Block {
+    fn vacate(&mut self, block: S::Block) {
         self.write(self.step());
-        self.store.vacate(block)
+        self.store.vacate(block);
+    }
+
+    #[inline(always)]
+    fn renew(&mut self, block: S::Block) -> S::Block {
+        self.store.renew(block)
     }
 
     fn place_offset(&self, place: S::Place) -> usize {

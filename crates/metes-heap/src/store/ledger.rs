@@ -151,9 +151,17 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
 
     #[inline(always)]
     fn record_mut(&mut self, block: LedgerBlock) -> &mut R {
-        debug_assert!(block.index() < self.records.len());
+        Self::among(self.records, block)
+    }
+
+    /// The same among the records that the caller has at hand. What is written to one could be,
+    /// for all that the compiler knows, where the others are: it looks again for `self.records`
+    /// after each, but not for a variable's.
+    #[inline(always)]
+    fn among(records: &mut [R], block: LedgerBlock) -> &mut R {
+        debug_assert!(block.index() < records.len());
         // SAFETY: as `record`.
-        unsafe { self.records.get_unchecked_mut(block.index()) }
+        unsafe { records.get_unchecked_mut(block.index()) }
     }
 
     /// Describes a block that begins at `offset` between two others, without flags.
@@ -179,12 +187,16 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
         let spare = self.spare;
         let record = self.record_mut(block);
         record.set_header(Header::new(0, 0));
+        if record.generation() == 0 {
+            // Used up: handles of its first generations must stay stale.
+            return;
+        }
         record.set_next(spare);
         self.spare = block.0;
     }
 
     /// The generations of a record are used up: a spare one describes its block from now on,
-    /// and it is never used again, so that handles of its first generations stay stale.
+    /// and it is never used again.
     #[cold]
     fn retire(&mut self, block: LedgerBlock) -> LedgerBlock {
         let Some(fresh) = self.take_spare() else {
@@ -249,9 +261,10 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     #[inline(always)]
     fn taken(&mut self, block: LedgerBlock, size: usize) {
         if R::UNITS {
-            let after = self.record(block).after();
-            let end = self.record(LedgerBlock(after)).offset(0);
-            self.record_mut(block).set_offset(end - size);
+            let records = &mut *self.records;
+            let after = Self::among(records, block).after();
+            let end = Self::among(records, LedgerBlock(after)).offset(0);
+            Self::among(records, block).set_offset(end - size);
         }
     }
 
@@ -408,19 +421,22 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     #[inline(always)]
     fn carve(&mut self, block: LedgerBlock, size: usize) -> Option<LedgerBlock> {
         let second = self.take_spare()?;
-        let offset = self.payload(block) - self.geometry().header;
-        let after = self.record(block).after();
-        self.record_mut(block).set_after(second.0);
-        self.record_mut(LedgerBlock(after)).set_before(second.0);
-        self.describe(second, offset + size, after, block.0);
+        let shift = self.shift();
+        let records = &mut *self.records;
+        let first = Self::among(records, block);
+        let (offset, after) = (first.offset(shift), first.after());
+        first.set_after(second.0);
+        Self::among(records, LedgerBlock(after)).set_before(second.0);
+        Self::among(records, second).describe(offset + size, after, block.0, shift);
         Some(second)
     }
 
     #[inline(always)]
     fn join(&mut self, first: LedgerBlock, second: LedgerBlock) {
-        let after = self.record(second).after();
-        self.record_mut(first).set_after(after);
-        self.record_mut(LedgerBlock(after)).set_before(first.0);
+        let records = &mut *self.records;
+        let after = Self::among(records, second).after();
+        Self::among(records, first).set_after(after);
+        Self::among(records, LedgerBlock(after)).set_before(first.0);
         self.give_spare(second);
     }
 
@@ -469,17 +485,49 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
         if now & 1 == 0 || generation.is_some_and(|generation| generation != now) {
             return Err(BadFree::NotInUse);
         }
-        Ok(LedgerBlock(record))
+        let block = LedgerBlock(record);
+        if L::STALE && self.lookup.offset(place) != Some(self.bytes(self.payload(block))) {
+            return Err(BadFree::Foreign);
+        }
+        Ok(block)
     }
 
     #[inline(always)]
-    fn vacate(&mut self, block: LedgerBlock) -> LedgerBlock {
+    fn vacate(&mut self, block: LedgerBlock) {
         let payload = self.bytes(self.payload(block));
         self.lookup.remove(payload);
-        match self.record_mut(block).next_generation() {
+        self.record_mut(block).next_generation();
+    }
+
+    #[inline(always)]
+    fn renew(&mut self, block: LedgerBlock) -> LedgerBlock {
+        match self.record(block).generation() {
             0 => self.retire(block),
             _ => block,
         }
+    }
+
+    #[inline(always)]
+    fn link_after(&mut self, before: LedgerBlock, block: LedgerBlock) -> LedgerBlock {
+        let records = &mut *self.records;
+        let next = Self::among(records, before).next();
+        let record = Self::among(records, block);
+        record.set_next(next);
+        record.set_previous(before.0);
+        // `next` may be the head, whose links take the write: no branch is needed.
+        Self::among(records, LedgerBlock(next)).set_previous(block.0);
+        Self::among(records, before).set_next(block.0);
+        LedgerBlock(next)
+    }
+
+    #[inline(always)]
+    fn unlink(&mut self, block: LedgerBlock) -> (LedgerBlock, LedgerBlock) {
+        let records = &mut *self.records;
+        let record = Self::among(records, block);
+        let (before, next) = (record.previous(), record.next());
+        Self::among(records, LedgerBlock(next)).set_previous(before);
+        Self::among(records, LedgerBlock(before)).set_next(next);
+        (LedgerBlock(before), LedgerBlock(next))
     }
 
     fn place_offset(&self, place: L::Place) -> usize {

@@ -450,8 +450,35 @@ pub trait Store: sealed::Sealed {
             requested: self.requested(block),
         })
     }
-    /// Takes the place back: from now on it does not resolve. What the block is from now on.
-    fn vacate(&mut self, block: Self::Block) -> Self::Block;
+    /// Takes the place back: from now on it does not resolve.
+    fn vacate(&mut self, block: Self::Block);
+    /// A vacated block that was not joined to the one before it, on its way to being given
+    /// out again: what the block is from now on.
+    #[inline(always)]
+    fn renew(&mut self, block: Self::Block) -> Self::Block {
+        block
+    }
+    /// Links a block directly behind `before`, which may be a head, and whose forward link was
+    /// verified; returns what follows the block.
+    #[inline(always)]
+    fn link_after(&mut self, before: Self::Block, block: Self::Block) -> Self::Block {
+        let next = self.verified_next(before);
+        self.set_next(block, next);
+        self.set_previous(block, before);
+        // `next` may be the head, whose links take the write: no branch is needed.
+        self.set_previous(next, block);
+        self.set_next(before, block);
+        next
+    }
+    /// Unlinks a block whose links were verified; returns what came before and after it.
+    #[inline(always)]
+    fn unlink(&mut self, block: Self::Block) -> (Self::Block, Self::Block) {
+        let next = self.verified_next(block);
+        let before = self.verified_previous(block);
+        self.set_previous(next, before);
+        self.set_next(before, next);
+        (before, next)
+    }
     /// Offset of the place inside its region.
     fn place_offset(&self, place: Self::Place) -> usize;
     /// Bytes by which the first payload byte of `block` misses the next multiple of `align`.

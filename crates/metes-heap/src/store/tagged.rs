@@ -472,9 +472,7 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     }
 
     #[inline(always)]
-    fn vacate(&mut self, block: TaggedBlock) -> TaggedBlock {
-        block
-    }
+    fn vacate(&mut self, _block: TaggedBlock) {}
 
     fn place_offset(&self, place: NonNull<u8>) -> usize {
         self.offset(TaggedBlock(place.as_ptr()))

@@ -256,9 +256,7 @@ impl Store for Hardened {
     }
 
     #[inline(always)]
-    fn vacate(&mut self, block: TaggedBlock) -> TaggedBlock {
-        block
-    }
+    fn vacate(&mut self, _block: TaggedBlock) {}
 
     fn place_offset(&self, place: NonNull<u8>) -> usize {
         let record = place.as_ptr().wrapping_sub(GEOMETRY.header);

@@ -8,6 +8,9 @@ pub trait Lookup {
     type Place: Copy + Eq + core::fmt::Debug;
     /// Whether room for places can run out, whatever region they lie in.
     const RUNS_OUT: bool;
+    /// Whether a place may lead to a record that describes another block by now, so that what
+    /// the record says is to be compared with it.
+    const STALE: bool = false;
     /// The offset that a place is, where it is one.
     fn offset(&self, place: Self::Place) -> Option<usize>;
     /// Makes the place of a block whose payload begins at `offset`. `None` when
@@ -67,6 +70,9 @@ impl Lookup for ByHandle {
 }
 
 /// Finds records by offset through a table with one entry a granule: O(1).
+///
+/// Entries are written and never cleared: an entry counts if the record that it names is in use
+/// and describes a block at just that offset.
 #[derive(Debug)]
 pub struct Direct<'a> {
     table: &'a mut [u32],
@@ -91,6 +97,7 @@ impl<'a> Direct<'a> {
 impl Lookup for Direct<'_> {
     type Place = usize;
     const RUNS_OUT: bool = false;
+    const STALE: bool = true;
 
     #[inline(always)]
     fn offset(&self, place: usize) -> Option<usize> {
@@ -105,20 +112,13 @@ impl Lookup for Direct<'_> {
 
     #[inline(always)]
     fn find(&self, place: usize) -> Option<(u32, Option<u32>)> {
-        // Blocks begin at granules: an address inside one names no block.
-        if place & ((1 << self.granule_shift) - 1) != 0 {
-            return None;
-        }
         let record = *self.table.get(place >> self.granule_shift)?;
-        (record != LedgerBlock::NONE).then_some((record, None))
+        // `NONE` is the number of no record.
+        Some((record, None))
     }
 
     #[inline(always)]
-    fn remove(&mut self, offset: usize) {
-        if let Some(entry) = self.table.get_mut(offset >> self.granule_shift) {
-            *entry = LedgerBlock::NONE;
-        }
-    }
+    fn remove(&mut self, _offset: usize) {}
 
     #[inline(always)]
     fn has_room(&self, end: usize) -> bool {

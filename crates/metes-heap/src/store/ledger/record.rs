@@ -1,7 +1,7 @@
 //! What a ledger keeps of a block: of any heap, or as densely as can be.
 //!
 //! Invariant: the record of a block in use has an odd generation, all others an even one, and
-//! a generation only ever grows; after the last one comes 0.
+//! a generation only ever grows; the first is 2, after the last one comes 0.
 
 use core::fmt::Debug;
 
@@ -200,7 +200,7 @@ impl Record {
         previous: LedgerBlock::NONE,
         after: LedgerBlock::NONE,
         before: LedgerBlock::NONE,
-        generation: 0,
+        generation: 2,
     };
 }
 
@@ -311,7 +311,7 @@ impl UnitRecord {
         before: LedgerBlock::NONE,
         next: LedgerBlock::NONE,
         previous: LedgerBlock::NONE,
-        tag: 0,
+        tag: 2 * GENERATION,
     };
 }
 
