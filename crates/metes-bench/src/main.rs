@@ -6,6 +6,7 @@
 //! compared within one run.
 
 mod arena;
+mod bounds;
 mod device;
 mod gate;
 mod instructions;
@@ -109,6 +110,8 @@ enum Command {
         #[arg(long, default_value_t = 600_000)]
         budget: u64,
     },
+    /// Instructions that no call can exceed, by the longest path through the code.
+    Bounds,
     /// The longest calls of a heap, instruction by instruction.
     Path {
         /// The heap.
@@ -219,6 +222,19 @@ fn run(arguments: Arguments) -> Result<ExitCode, Error> {
             operations,
             budget,
         } => instructions_command(json, &peers, &chosen(&workloads, operations)?, budget),
+        Command::Bounds => {
+            let bounds: Vec<_> = peers.iter().map(bounds::of).collect();
+            if json {
+                println!(
+                    "{}",
+                    json!({ "heaps": versions::origins(&peers), "bounds": bounds })
+                );
+            } else {
+                print_origins(&peers);
+                print!("{}", bounds::table(&bounds).render());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Path {
             heap,
             workload,

@@ -136,7 +136,7 @@ impl Paths {
             FlowControl::ConditionalBranch => {
                 to(Some(next), Some(instruction.near_branch_target() as usize))
             }
-            FlowControl::UnconditionalBranch => {
+            FlowControl::UnconditionalBranch if instruction.is_jmp_short_or_near() => {
                 to(Some(instruction.near_branch_target() as usize), None)
             }
             FlowControl::Return => Ok(Node {
@@ -144,11 +144,15 @@ impl Paths {
                 successors: [None, None],
                 returns: true,
             }),
-            FlowControl::IndirectBranch => match through_table(&instruction) {
-                Some(target) => to(Some(target), None),
-                None => Err(Unbounded::Indirect(address)),
-            },
-            FlowControl::Call | FlowControl::IndirectCall => {
+            FlowControl::IndirectBranch if instruction.is_jmp_near_indirect() => {
+                match through_table(&instruction) {
+                    Some(target) => to(Some(target), None),
+                    None => Err(Unbounded::Indirect(address)),
+                }
+            }
+            FlowControl::Call | FlowControl::IndirectCall
+                if instruction.is_call_near() || instruction.is_call_near_indirect() =>
+            {
                 let trap = |after: Instruction| matches!(after.code(), Code::Ud2 | Code::Int3);
                 if decode(next).is_ok_and(trap) {
                     return to(None, None);
@@ -167,9 +171,13 @@ impl Paths {
             // `ud2` and `int3` end a path that the compiler takes for impossible.
             FlowControl::Exception => to(None, None),
             FlowControl::Interrupt if instruction.code() == Code::Int3 => to(None, None),
-            FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
-                Err(Unbounded::Instruction(address))
-            }
+            // Among calls are those of the system.
+            FlowControl::UnconditionalBranch
+            | FlowControl::IndirectBranch
+            | FlowControl::Call
+            | FlowControl::IndirectCall
+            | FlowControl::Interrupt
+            | FlowControl::XbeginXabortXend => Err(Unbounded::Instruction(address)),
         }
     }
 }
@@ -207,4 +215,91 @@ fn through_table(instruction: &Instruction) -> Option<usize> {
         let entry = instruction.memory_displacement64() as usize;
         std::ptr::with_exposed_provenance::<usize>(entry).read()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::arch::naked_asm;
+
+    use super::*;
+    use crate::{Call, Stepper};
+
+    macro_rules! code {
+        ($($name:ident($($line:literal),+ $(; $($other:ident),+)?);)*) => {
+            $(#[unsafe(naked)]
+            extern "C" fn $name() {
+                naked_asm!($($line),+ $(, $(sym $other),+)?)
+            })*
+        };
+    }
+
+    code! {
+        straight("mov eax, edi", "ret");
+        forked("test edi, edi", "jz 2f", "nop", "nop", "nop", "2:", "ret");
+        rejoined(
+            "test edi, edi", "jz 2f", "nop", "jmp 3f",
+            "2:", "nop", "nop", "nop",
+            "3:", "test esi, esi", "jz 4f", "nop", "4:", "ret"
+        );
+        calling("call {}", "nop", "call {}", "ret"; straight, forked);
+        tail("nop", "jmp {}"; straight);
+        looping("2:", "dec edi", "jnz 2b", "ret");
+        recursive("dec edi", "jz 2f", "call {}", "2:", "ret"; recursive);
+        data("jmp rdi");
+        copying("rep movsb", "ret");
+        system("syscall", "ret");
+        aborting("test edi, edi", "jz 2f", "ret", "2:", "call {}", "ud2"; looping);
+        lost("ud2");
+        losing("test edi, edi", "jz 2f", "ret", "2:", "nop", "call {}", "nop", "nop", "ret"; lost);
+    }
+
+    fn longest(function: extern "C" fn()) -> Result<u64, Unbounded> {
+        // SAFETY: the functions above.
+        unsafe { longest_call(function as *const () as usize) }
+    }
+
+    #[test]
+    fn the_longer_branch_counts_and_calls_add_theirs() {
+        assert_eq!(longest(straight), Ok(3));
+        assert_eq!(longest(forked), Ok(7));
+        assert_eq!(longest(rejoined), Ok(1 + 2 + 3 + 2 + 1 + 1));
+        assert_eq!(longest(calling), Ok(1 + 3 + 1 + 7 + 1));
+        assert_eq!(longest(tail), Ok(1 + 2 + 2));
+    }
+
+    #[test]
+    fn a_bound_is_met_by_some_call_and_exceeded_by_none() {
+        let mut stepper = Stepper::new().unwrap();
+        for function in [straight, forked, rejoined, calling, tail] {
+            let counts = (0..4).map(|bits| {
+                let call = Call {
+                    function: function as *const () as usize,
+                    arguments: [bits & 1, bits >> 1, 0, 0, 0],
+                };
+                // SAFETY: the functions above read registers only.
+                unsafe { stepper.call(call) }.1
+            });
+            assert_eq!(counts.max(), longest(function).ok());
+        }
+    }
+
+    #[test]
+    fn what_repeats_has_no_bound() {
+        let at = |function: extern "C" fn()| function as *const () as usize;
+        assert_eq!(longest(looping), Err(Unbounded::Loop(at(looping))));
+        assert_eq!(longest(recursive), Err(Unbounded::Recursion(at(recursive))));
+        assert_eq!(longest(data), Err(Unbounded::Indirect(at(data))));
+        assert_eq!(longest(copying), Err(Unbounded::Instruction(at(copying))));
+        assert_eq!(longest(system), Err(Unbounded::Instruction(at(system))));
+    }
+
+    #[test]
+    fn paths_that_do_not_return_are_left_out() {
+        assert_eq!(longest(aborting), Ok(1 + 3));
+        assert_eq!(longest(losing), Ok(1 + 3));
+        assert_eq!(
+            longest(lost),
+            Err(Unbounded::NeverReturns(lost as *const () as usize))
+        );
+    }
 }

@@ -82,6 +82,8 @@ pub struct Most {
 pub struct BoundFigures {
     /// Of an allocation, served or refused.
     pub allocate: Option<u64>,
+    /// The same at a multiple of any power of two; none of heaps that take none, too.
+    pub allocate_aligned: Option<u64>,
     /// Of a free.
     pub free: Option<u64>,
 }
@@ -417,6 +419,7 @@ fn of_memory(
         instructions_max: None,
         instructions_bound: heap.bounds().map(|bounds| BoundFigures {
             allocate: bounds.allocate,
+            allocate_aligned: bounds.allocate_aligned,
             free: bounds.free,
         }),
         instructions: None,

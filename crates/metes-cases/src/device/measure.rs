@@ -96,6 +96,8 @@ pub struct Provisioned {
 pub struct Bounds {
     /// Of an allocation, served or refused.
     pub allocate: Option<u64>,
+    /// The same at a multiple of any power of two.
+    pub allocate_aligned: Option<u64>,
     /// Of a free.
     pub free: Option<u64>,
 }
@@ -175,6 +177,8 @@ impl<S: Subject, F: Fn(Extent) -> Option<S> + Sync> Measured for Candidate<F> {
         let longest = |function| unsafe { longest_call(function) }.ok();
         Some(Bounds {
             allocate: longest(allocate::<S> as *const () as usize),
+            allocate_aligned: longest(allocate_aligned::<S> as *const () as usize)
+                .filter(|_| S::ALIGNS),
             free: longest(free::<S> as *const () as usize),
         })
     }
@@ -354,6 +358,15 @@ type Left<S> = Option<<S as Subject>::Place>;
 
 extern "C" fn allocate<S: Subject>(heap: &mut S, bytes: u64, place: &mut Left<S>) {
     *place = heap.allocate(bytes);
+}
+
+extern "C" fn allocate_aligned<S: Subject>(
+    heap: &mut S,
+    bytes: u64,
+    align: u64,
+    place: &mut Left<S>,
+) {
+    *place = heap.allocate_aligned(bytes, align);
 }
 
 extern "C" fn free<S: Subject>(heap: &mut S, place: &S::Place) {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: shows what [`Bench`] holds, and computes nothing but its presentation.
 
-use super::bench::{Bench, CallFigures, HeapFigures, Latency, WorkloadFigures};
+use super::bench::{Bench, BoundFigures, CallFigures, HeapFigures, Latency, WorkloadFigures};
 use crate::page::figure;
 use crate::report::{Figure, Plot, Report, Series};
 
@@ -147,18 +147,22 @@ fn instructions(bench: &Bench) -> Grid {
             ));
         }
         row.push(format!("{} / {}", most.allocate, most.free));
-        row.push(or_none(heap.instructions_bound.map(|bound| {
-            let [allocate, free] =
-                [bound.allocate, bound.free].map(|most| or_none(most.map(|most| most.to_string())));
-            format!("{allocate} / {free}")
-        })));
+        let bound = heap.instructions_bound;
+        let shown = |of: fn(BoundFigures) -> Option<u64>| {
+            or_none(bound.and_then(of).map(|most| most.to_string()))
+        };
+        let [allocate, free] = [shown(|bound| bound.allocate), shown(|bound| bound.free)];
+        row.push(format!("{allocate} / {free}"));
+        row.push(shown(|bound| bound.allocate_aligned));
         Some(row)
     });
     grid(
         "Instructions on the workloads: mean / maximum (calls counted); at last, of allocate and \
-         free, the maximum over everything that was counted and what no call can exceed, the \
-         longest path through the code (-: it has a loop)",
-        &["heap", "allocate", "refuse", "free", "maximum", "bound"],
+         free, the maximum over everything that was counted, and what no call can exceed, the \
+         longest path through the code (-: it has a loop); the same of an aligned allocation",
+        &[
+            "heap", "allocate", "refuse", "free", "maximum", "bound", "aligned",
+        ],
         rows.collect(),
     )
 }

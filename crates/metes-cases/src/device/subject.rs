@@ -12,8 +12,15 @@ use metes_heap::store::ledger::Lookup;
 pub trait Subject {
     /// What names a block.
     type Place: Copy;
+    /// Whether it takes alignments.
+    const ALIGNS: bool = false;
     /// A block of `bytes` bytes, or `None` at once.
     fn allocate(&mut self, bytes: u64) -> Option<Self::Place>;
+    /// The same at a multiple of `align`, a power of two, of what [`ALIGNS`](Subject::ALIGNS).
+    fn allocate_aligned(&mut self, bytes: u64, align: u64) -> Option<Self::Place> {
+        let _ = align;
+        self.allocate(bytes)
+    }
     /// Frees a block in use.
     fn free(&mut self, place: Self::Place);
     /// Where a block in use begins.
@@ -27,10 +34,16 @@ fn freed<E: Debug>(result: Result<(), E>) {
 
 impl<L: Lookup, I: Lists<L>> Subject for ListHeap<L, I> {
     type Place = L::Place;
+    const ALIGNS: bool = true;
 
     #[inline(always)]
     fn allocate(&mut self, bytes: u64) -> Option<L::Place> {
         Some(ListHeap::allocate(self, bytes, 1).ok()?.place)
+    }
+
+    #[inline(always)]
+    fn allocate_aligned(&mut self, bytes: u64, align: u64) -> Option<Self::Place> {
+        Some(ListHeap::allocate(self, bytes, align).ok()?.place)
     }
 
     #[inline(always)]
@@ -45,10 +58,16 @@ impl<L: Lookup, I: Lists<L>> Subject for ListHeap<L, I> {
 
 impl<L: Lookup, I: Lists<L>> Subject for HybridHeap<L, I> {
     type Place = HybridPlace<L::Place>;
+    const ALIGNS: bool = true;
 
     #[inline(always)]
     fn allocate(&mut self, bytes: u64) -> Option<Self::Place> {
         Some(HybridHeap::allocate(self, bytes, 1).ok()?.place)
+    }
+
+    #[inline(always)]
+    fn allocate_aligned(&mut self, bytes: u64, align: u64) -> Option<Self::Place> {
+        Some(HybridHeap::allocate(self, bytes, align).ok()?.place)
     }
 
     #[inline(always)]
