@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
+use metes_trace::whole;
 use serde::Serialize;
 
 use crate::error::Failure;
@@ -120,60 +121,15 @@ impl std::fmt::Display for Table {
     }
 }
 
-/// Writes a file whole or not at all: beside its place first, then renamed.
+/// Writes a file whole or not at all.
 pub(crate) fn write_file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
-    replace_file(path, |temporary| std::fs::write(temporary, contents))
+    whole::replace(path, |part| std::fs::write(part, contents))
         .map_err(|error| Failure::io("write", path, error))
-}
-
-/// Has `make` write a file beside `path`, and renames it to `path` when that
-/// succeeded; what was there before stays otherwise.
-pub(crate) fn replace_file<E: From<io::Error>>(
-    path: &Path,
-    make: impl FnOnce(&Path) -> Result<(), E>,
-) -> Result<(), E> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if path.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
-    }
-    let temporary = tempfile::Builder::new()
-        .prefix(".metes-")
-        .tempfile_in(directory)?
-        .into_temp_path();
-    make(&temporary)?;
-    share(&temporary)?;
-    temporary
-        .persist(path)
-        .map_err(|error| E::from(error.error))
 }
 
 /// That a file can be written there later on; what is there stays.
 pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    match path.is_dir() {
-        true => Err(io::Error::from(io::ErrorKind::IsADirectory)),
-        false => tempfile::tempfile_in(directory).map(drop),
-    }
-    .map_err(|error| Failure::io("write", path, error))
-}
-
-/// The rights that a newly made file has, instead of those of a temporary one.
-fn share(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    // SAFETY: sets and restores a number of this process; no other thread of
-    // this program makes files meanwhile.
-    let mask = unsafe {
-        let mask = libc::umask(0o022);
-        libc::umask(mask);
-        mask
-    };
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666 & !mask))
+    whole::writable(path).map_err(|error| Failure::io("write", path, error))
 }
 
 /// Makes a directory for results, and makes sure that files can be made in it.

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use metes_trace::whole;
 use serde::Serialize;
 
 use crate::outcome::Outcome;
@@ -38,17 +39,16 @@ impl OutputError {
 /// # Errors
 /// [`OutputError`]; an earlier file of that name is then intact.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), OutputError> {
-    let part = part_of(path);
-    let written = File::create(&part).and_then(|mut file| {
+    let written = whole::replace(path, |part| {
+        let mut file = File::create(part)?;
         file.write_all(content)?;
-        file.sync_all()
+        match file.sync_all() {
+            // What is no regular file keeps nothing that could be lost.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
     });
-    let done = written.and_then(|()| fs::rename(&part, path));
-    if done.is_err() {
-        // The error that counts is the first; what is left is of no use.
-        let _ = fs::remove_file(&part);
-    }
-    done.map_err(OutputError::of(path))
+    written.map_err(OutputError::of(path))
 }
 
 fn part_of(path: &Path) -> PathBuf {

@@ -4,10 +4,10 @@
 //! which the column's name says; a file is written whole or not at all.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use metes_trace::whole;
 use rust_xlsxwriter::{Format, Workbook, XlsxError};
 
 use crate::columns::{Columns, Values};
@@ -82,17 +82,7 @@ fn contents(folder: &Folder, form: Form, data: &str) -> Result<Vec<Vec<u8>>, Err
 
 /// Replaces a file whole.
 pub(crate) fn whole(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".part-{}", std::process::id()));
-    let part = path.with_file_name(name);
-    let done = File::create(&part)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| fs::rename(&part, path));
-    done.map_err(|error: io::Error| {
-        // The error that counts is the first; what is left is of no use.
-        let _ = fs::remove_file(&part);
-        Error::io("write", path)(error)
-    })
+    whole::replace(path, |part| fs::write(part, content)).map_err(Error::io("write", path))
 }
 
 /// Comma-separated values with a heading; absent values are empty.

@@ -26,6 +26,8 @@ mod pytorch;
 pub mod record;
 mod rmm;
 mod trace;
+#[cfg(feature = "files")]
+pub mod whole;
 
 pub use csv::{CsvExport, export_csv, import_csv, import_csv_file};
 pub use error::{Inconsistency, TraceError};

@@ -15,7 +15,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         need: usize,
         source: &mut M,
     ) -> Option<(S::Block, usize)> {
-        if !M::GROWS && !self.index.relinquishes() {
+        if !S::VERIFIES && !M::GROWS && !self.index.relinquishes() {
             return None;
         }
         self.gather_or_grow(need, source)

@@ -3,10 +3,10 @@
 //! Invariant: the file appears whole or not at all: it is written under another
 //! name beside its place and renamed at the end.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -22,6 +22,7 @@ use super::{GROUP_ROWS, PROVENANCE_KEY, SCHEMA_VERSION, VERSION_KEY};
 use crate::error::TraceError;
 use crate::event::{Event, Op};
 use crate::trace::Trace;
+use crate::whole;
 
 /// The schema, in the order of the columns.
 const SCHEMA: &str = "message trace {
@@ -54,28 +55,10 @@ pub fn write_parquet(trace: &Trace, path: &Path) -> std::result::Result<(), Trac
         path: path.to_owned(),
         source,
     };
-    let partial = partial_name(path).ok_or_else(|| {
-        io_error(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the path names no file",
-        ))
-    })?;
-    let written = File::create(&partial)
-        .map_err(ParquetError::from)
-        .and_then(|file| write_to(trace, file))
-        .map_err(into_io)
-        .and_then(|()| fs::rename(&partial, path));
-    written.map_err(|source| {
-        let _ = fs::remove_file(&partial);
-        io_error(source)
+    whole::replace(path, |part| {
+        write_to(trace, File::create(part)?).map_err(into_io)
     })
-}
-
-/// The name beside `path` under which the file grows.
-fn partial_name(path: &Path) -> Option<PathBuf> {
-    let mut name = path.file_name()?.to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    Some(path.with_file_name(name))
+    .map_err(io_error)
 }
 
 fn into_io(error: ParquetError) -> io::Error {
