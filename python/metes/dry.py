@@ -317,9 +317,16 @@ def _print(script: str, report: Report, made: dict | None) -> None:
         print(f"  - {sentence}")
 
 
+def _interrupted(number, _frame):
+    raise KeyboardInterrupt(number)
+
+
 def main() -> int:
     """The command; its exit status."""
     options = _arguments()
+    # As an interrupt does: the script is ended and what it left is removed.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _interrupted)
     try:
         memory = size(options.memory) - size(options.reserve)
         if memory <= 0:
@@ -347,6 +354,8 @@ def main() -> int:
         if lost:
             raise lost
         return 0 if report.fits else 1
+    except KeyboardInterrupt as interrupt:
+        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     except BrokenPipeError:
         # Whoever reads has seen enough; what is left to flush goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,11 @@
 """The dry device's launcher, without a framework: what it reads, and what it says of bad input."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +98,45 @@ def test_bad_input_is_named(arguments, words):
     assert "Traceback" not in done.stderr
     for word in words:
         assert word in done.stderr
+
+
+# What the launcher asks a framework for before the script begins, and no device.
+FRAMEWORK = """
+from types import SimpleNamespace
+backends = SimpleNamespace(
+    cudnn=SimpleNamespace(), cuda=SimpleNamespace(enable_cudnn_sdp=lambda on: None)
+)
+"""
+LAUNCH = """
+import os, sys
+from metes import dry
+dry.environment = lambda *_: dict(os.environ)
+sys.exit(dry.main())
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_ending_the_launcher_ends_the_script(tmp_path, ending):
+    (tmp_path / "torch.py").write_text(FRAMEWORK)
+    script = tmp_path / "script.py"
+    script.write_text("import os, time; print(os.getpid(), flush=True); time.sleep(600)")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", LAUNCH, "--memory", "1GiB", "--", str(script)],
+        env=os.environ | {"PYTHONPATH": paths, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell's background job, as which this may run, ignores interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    begun = int(launcher.stdout.readline())
+    launcher.send_signal(ending)
+    _, said = launcher.communicate(timeout=60)
+    assert launcher.returncode == 128 + ending
+    assert "Traceback" not in said
+    while Path(f"/proc/{begun}").exists():  # it was killed, and is about to go
+        time.sleep(0.01)
+    assert not list(scratch.iterdir())

@@ -1,14 +1,15 @@
-//! `metes device fit`: hands over to `metes.dry` of the Python package, which runs the script.
+//! `metes device fit`: becomes `metes.dry` of the Python package, which runs the script.
 //!
-//! Invariant: the exit status is that of `metes.dry`, 0, 1 or 2, and never one of a Python that
-//! could not begin.
+//! Invariant: this process is that of `metes.dry` in the end, so that signals and the exit status
+//! are its own; it does not become a Python that could not begin.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::arguments::Fit;
-use crate::error::{BAD_INPUT, DOES_NOT_HOLD, Failure};
+use crate::error::Failure;
 use crate::libraries::PATH_VARIABLE;
 
 /// Where the package lies beside a command that was built in the repository.
@@ -42,18 +43,8 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<u8, Failure> {
     if json {
         command.arg("--json");
     }
-    let status = command.arg("--").args(&arguments.script).status();
-    let status = status.map_err(|error| Failure::io("run", &arguments.python, error))?;
-    match status.code() {
-        Some(0) => Ok(0),
-        Some(1) => Ok(DOES_NOT_HOLD),
-        // It has said what is wrong.
-        Some(2) => Ok(BAD_INPUT),
-        _ => Err(Failure::input(format!(
-            "{} {status} while it ran metes.dry; what it wrote says why",
-            arguments.python.display()
-        ))),
-    }
+    let error = command.arg("--").args(&arguments.script).exec();
+    Err(Failure::io("run", &arguments.python, error))
 }
 
 /// What lets the package find this command and the library beside it, and Python the package.
