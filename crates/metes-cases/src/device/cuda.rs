@@ -352,13 +352,21 @@ pub fn reasons(bench: &CudaBench) -> Vec<String> {
 fn measured(bench: &CudaBench) -> Vec<Grid> {
     let mut grids = Vec::new();
     for exchanged in &bench.exchange {
-        let head = ["allocator", "allocate", "free", "ratio (least to most)", "memory"];
+        let head = [
+            "allocator",
+            "allocate",
+            "free",
+            "ratio (least to most)",
+            "memory",
+        ];
         let cells = |of: &ExchangeFigures| {
             let ratio = of.ratio.map_or_else(
                 || "-".to_owned(),
                 |of| format!("{:.2} ({:.2} to {:.2})", of.median, of.least, of.most),
             );
-            let memory = of.memory_ratio.map_or_else(|| "-".to_owned(), |of| format!("{of:.3}"));
+            let memory = of
+                .memory_ratio
+                .map_or_else(|| "-".to_owned(), |of| format!("{of:.3}"));
             vec![three(&of.allocate), three(&of.free), ratio, memory]
         };
         let rows = exchanged.allocators.iter();

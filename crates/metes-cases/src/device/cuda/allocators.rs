@@ -8,9 +8,7 @@
 use metes_device::backend::cuda::Cuda;
 use metes_device::backend::{self, Backend, timeline::Stream as Followed};
 use metes_device::fixed::{FixedError, FixedHeap};
-use metes_device::heap::{
-    DirectHeap, Extent, HandleHeap, ListHeap, OffsetHeap, PaperHeap, Unmade,
-};
+use metes_device::heap::{DirectHeap, Extent, HandleHeap, ListHeap, OffsetHeap, PaperHeap, Unmade};
 use metes_device::sparse::{Plan, PlanError, SparseHeap};
 use metes_device::stream_pages::{NoHeap, SparseStreamHeap};
 use metes_device::streams::{Crossing, Streams};
@@ -139,7 +137,9 @@ where
     };
     Ok(Box::new(Fixed {
         heap: FixedHeap::new(cuda, extent, heap)?,
-        slots: std::iter::repeat_with(|| None).take(workload.slots).collect(),
+        slots: std::iter::repeat_with(|| None)
+            .take(workload.slots)
+            .collect(),
     }))
 }
 
@@ -176,10 +176,7 @@ fn plan(cuda: &Cuda, workload: &Workload) -> Plan {
     }
 }
 
-fn sparse<'a>(
-    device: &'a Device,
-    workload: &Workload,
-) -> Result<Box<dyn Allocator + 'a>, NotMade> {
+fn sparse<'a>(device: &'a Device, workload: &Workload) -> Result<Box<dyn Allocator + 'a>, NotMade> {
     let cuda = Cuda::open(device.ordinal)?;
     let plan = plan(&cuda, workload);
     Ok(Box::new(Sparse {

@@ -269,7 +269,9 @@ impl Device {
         let code = unsafe { (self.base.cuCtxSetCurrent)(context) };
         self.check("cuCtxSetCurrent", code)?;
         if self.paging.is_ok()
-            && self.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)? == 0
+            && self.attribute(
+                CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+            )? == 0
         {
             self.paging = Err(lacks("virtual memory management"));
         }
@@ -347,9 +349,8 @@ impl Device {
         let mut name = [0_u8; 256];
         let length = name.len() as c_int;
         // SAFETY: a place for so many bytes.
-        let code = unsafe {
-            (self.base.cuDeviceGetName)(name.as_mut_ptr().cast(), length, self.device)
-        };
+        let code =
+            unsafe { (self.base.cuDeviceGetName)(name.as_mut_ptr().cast(), length, self.device) };
         self.check("cuDeviceGetName", code)?;
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())
@@ -370,7 +371,11 @@ impl Device {
             CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
             CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
         ];
-        Ok(format!("{}.{}", self.attribute(major)?, self.attribute(minor)?))
+        Ok(format!(
+            "{}.{}",
+            self.attribute(major)?,
+            self.attribute(minor)?
+        ))
     }
 
     /// Bytes free, and bytes in all.
@@ -549,9 +554,8 @@ impl Stream<'_> {
     /// Writes zeros, behind its work.
     pub(super) fn clear(&self, address: CUdeviceptr, bytes: u64) -> Result<(), Error> {
         // SAFETY: the driver refuses addresses without memory; ours have some.
-        let code = unsafe {
-            (self.device.base.cuMemsetD8Async)(address, 0, bytes as usize, self.raw)
-        };
+        let code =
+            unsafe { (self.device.base.cuMemsetD8Async)(address, 0, bytes as usize, self.raw) };
         self.device.check("cuMemsetD8Async", code)
     }
 }

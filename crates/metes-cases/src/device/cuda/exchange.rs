@@ -68,7 +68,10 @@ pub(super) fn exchange(
 
 fn figures(meter: &Meter, workload: &Workload, rounds: &[Round], first: &[f64]) -> ExchangeFigures {
     let all = |of: fn(&Round) -> &Vec<u64>| -> Vec<u64> {
-        rounds.iter().flat_map(|round| of(round).iter().copied()).collect()
+        rounds
+            .iter()
+            .flat_map(|round| of(round).iter().copied())
+            .collect()
     };
     let allocate = Distribution::of(all(|round| &round.allocate));
     let free = Distribution::of(all(|round| &round.free));

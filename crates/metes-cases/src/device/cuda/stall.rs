@@ -43,9 +43,7 @@ enum Operation {
     FreeAsync,
 }
 
-use Operation::{
-    Allocate, AllocateAsync, Create, Free, FreeAsync, Map, Nothing, Release, Unmap,
-};
+use Operation::{Allocate, AllocateAsync, Create, Free, FreeAsync, Map, Nothing, Release, Unmap};
 
 const OPERATIONS: [(Operation, &str, &str); 9] = [
     (Nothing, "(nothing)", "no call, to compare with"),
@@ -218,11 +216,7 @@ impl<'a> Rig<'a> {
         let to = found.as_mut_ptr().cast();
         // SAFETY: room for so many bytes, which the kernel wrote.
         let code = unsafe {
-            (self.device.base().cuMemcpyDtoH_v2)(
-                to,
-                self.words + RESULTS[0],
-                size_of_val(&found),
-            )
+            (self.device.base().cuMemcpyDtoH_v2)(to, self.words + RESULTS[0], size_of_val(&found))
         };
         self.device.check("cuMemcpyDtoH", code)?;
         let [reads, longest, ticks, nanoseconds, _] = found;
@@ -322,7 +316,8 @@ impl Subject {
         let page = rig.page.as_ref().map_err(Clone::clone)?;
         let mut handle = 0;
         // SAFETY: a place for one handle, and properties that outlive the call.
-        let code = unsafe { (paging.cuMemCreate)(&raw mut handle, page.bytes, &raw const about, 0) };
+        let code =
+            unsafe { (paging.cuMemCreate)(&raw mut handle, page.bytes, &raw const about, 0) };
         rig.device.check("cuMemCreate", code)?;
         self.handle = Some(handle);
         Ok(())
@@ -339,8 +334,7 @@ impl Subject {
         rig.device.check("cuMemMap", code)?;
         self.mapped = true;
         // SAFETY: what was mapped just now, and one description.
-        let code =
-            unsafe { (paging.cuMemSetAccess)(page.range, page.bytes, &raw const access, 1) };
+        let code = unsafe { (paging.cuMemSetAccess)(page.range, page.bytes, &raw const access, 1) };
         rig.device.check("cuMemSetAccess", code)
     }
 
