@@ -26,10 +26,12 @@ class Steps:
     """Notes when each step of an optimiser is done, and how much of the device is taken then."""
 
     def __init__(self, torch):
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
         self.torch = torch
         self.times = []
         self.taken = 0
-        torch.optim.optimizer.register_optimizer_step_post_hook(self.note)
+        register_optimizer_step_post_hook(self.note)
 
     def note(self, *_):
         """After a step."""

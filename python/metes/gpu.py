@@ -88,7 +88,7 @@ class Session:
                 env=self.environment | variables,
                 cwd=ROOT,
                 stdout=subprocess.PIPE if capture else sys.stderr,
-                stderr=subprocess.PIPE if capture else None,
+                stderr=subprocess.PIPE,
                 text=True,
                 timeout=self.seconds,
                 check=False,
@@ -99,8 +99,9 @@ class Session:
             raise Failed(
                 f"{command[0]} took longer than {self.seconds} s: allow more by --seconds"
             ) from error
+        sys.stderr.write(done.stderr)
         if done.returncode:
-            said = (done.stderr or "").strip().splitlines()
+            said = done.stderr.strip().splitlines()
             raise Failed(said[-1] if said else f"{Path(command[0]).name} ended with {done.returncode}")
         return done.stdout or ""
 
