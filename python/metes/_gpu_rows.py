@@ -44,7 +44,7 @@ def missing(document: dict) -> list[str]:
             if "not_measured" in value:
                 found.append(f"{path}{_named(value)}: {value['not_measured']}")
             for key, one in value.items():
-                look(one, f"{path}, {key}")
+                look(one, path if key in ("bench", "allocators", "runs") else f"{path}, {key}")
         elif isinstance(value, list):
             for one in value:
                 look(one, path)
@@ -247,7 +247,7 @@ def _train(part: dict | None) -> list[str]:
         f"`{part.get('script', 'python/examples/llama.py')}`: steps a second (the first step left "
         "out), time over that of PyTorch's allocator in the same round, most that the allocator "
         "held, most that was taken of the device after a step (context and libraries included).",
-        ["allocator", "steps a second", "time, ratio", "held, MiB", "device, MiB"],
+        ["allocator", "steps a second", "time, ratio", "held", "device"],
         body,
     )
 
@@ -258,7 +258,7 @@ def _totals(allocator: dict | None) -> list[float]:
 
 
 def _mib(number: int | None) -> str:
-    return f"{number / MIB:,.0f}" if number else NONE
+    return f"{number / MIB:,.0f} MiB" if number else NONE
 
 
 def _trace(part: dict | None) -> list[str]:
@@ -287,13 +287,14 @@ def _trace(part: dict | None) -> list[str]:
     lines = _table(
         "Dry run against real trace",
         f"`{part.get('script', 'python/examples/llama.py')}`: dry / real. The same from the "
-        "beginning on, and the first sizes that differ; live and held are MiB at the peak.",
+        "beginning on, and the first sizes that differ; live and held are the most at a time.",
         ["real run", "allocations", "the same", "first difference", "live", "held"],
         body,
     )
     smallest = part.get("smallest")
     if not smallest:
         return lines
+    tried = any(smallest.get(name, {}).get("measured") for name in ("at", "below"))
     body = []
     for name in ("at", "below"):
         found = smallest.get(name, {})
@@ -302,9 +303,8 @@ def _trace(part: dict | None) -> list[str]:
         body.append([_mib(found.get("limit")) if measured else NONE, verdict])
     return lines + _table(
         "Smallest device, predicted",
-        f"The dry run says {_mib(smallest['predicted'])} MiB, to within "
-        f"{_mib(smallest['step'])} MiB. Under a limit of so much, and of two steps less, the real "
-        "run:",
-        ["limit, MiB", "run"],
+        f"The dry run says {_mib(smallest['predicted'] if tried else None)}, to within "
+        f"{_mib(smallest['step'])}. Under a limit of so much, and of two steps less, the real run:",
+        ["limit", "run"],
         body,
     )
