@@ -145,7 +145,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--device", type=int, default=0, metavar="ORDINAL", help="[default: 0]")
     parser.add_argument(
         "--model",
-        metavar="NAME",
+        choices=[*MODELS, "7b"],
         help="of python/examples/llama.py [default: the largest up to 1.3b that fits]",
     )
     parser.add_argument("--quick", action="store_true", help="fewer rounds and steps")
@@ -156,11 +156,10 @@ def _arguments() -> argparse.Namespace:
         "--output", default=ROOT / "target" / "gpu", metavar="DIRECTORY", help="[default: target/gpu]"
     )
     parser.add_argument(
-        "--rehearse",
-        nargs="?",
-        const="24GiB",
-        metavar="SIZE",
-        help="on the dry device, of 24GiB or so many bytes; nothing is measured",
+        "--rehearse", action="store_true", help="on the dry device, where nothing is measured"
+    )
+    parser.add_argument(
+        "--memory", default="24GiB", metavar="SIZE", help="of the dry device [default: 24GiB]"
     )
     options = parser.parse_args()
     unknown = [part for part in options.parts if part not in PARTS]
@@ -179,9 +178,9 @@ def _session(options, scratch: Path) -> Session:
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     rehearsed = None
     if options.rehearse:
-        rehearsed = size(options.rehearse)
+        rehearsed = size(options.memory)
         if not rehearsed:
-            raise MetesError("--rehearse on a device without memory: give more")
+            raise MetesError("--memory 0 is no device to rehearse on: give more")
     elif options.device:
         # Programs then see it as the first, whatever they are.
         environment["CUDA_VISIBLE_DEVICES"] = _visible(options.device)

@@ -58,7 +58,9 @@ def test_a_rehearsal_runs_every_part_and_measures_nothing(tmp_path):
 
 def test_what_fails_is_named_and_leaves_the_rest(tmp_path):
     # The arenas of the benchmark do not fit; a driver's blocks and the framework's do for a while.
-    status, said = gpu("--rehearse", "300MiB", "--quick", "--output", tmp_path, "bench", "train")
+    status, said = gpu(
+        *("--rehearse", "--memory", "300MiB", "--quick"), "--output", tmp_path, "bench", "train"
+    )
     assert status == 1
     assert "not measured: bench, exchange, tlsf: the device has no" in said
     text = (tmp_path / "rehearsal.md").read_text()
@@ -71,8 +73,8 @@ def test_bad_input_is_said(tmp_path):
     for arguments, words in [
         (["no-part"], "no part no-part: there are tests, bench"),
         (["--device", "-1", "bench"], "from 0 on"),
-        (["--rehearse", "24GB", "bench"], "no size"),
-        (["--rehearse", "0", "bench"], "without memory"),
+        (["--rehearse", "--memory", "24GB", "bench"], "no size"),
+        (["--rehearse", "--memory", "0", "bench"], "no device to rehearse on"),
     ]:
         status, said = gpu("--output", tmp_path, *arguments)
         assert (status, words in said) == (2, True), said

@@ -35,6 +35,9 @@ pub(super) trait Allocator {
     }
 }
 
+/// An allocator that uses a device, or why there is none.
+type Made<'a> = Result<Box<dyn Allocator + 'a>, NotMade>;
+
 /// A kind of allocator.
 pub(super) struct Kind {
     /// Its name in tables.
@@ -42,7 +45,7 @@ pub(super) struct Kind {
     /// What it does, in a line.
     pub(super) about: &'static str,
     /// Makes one on the device for a workload.
-    pub(super) make: for<'a> fn(&'a Device, &Workload) -> Result<Box<dyn Allocator + 'a>, NotMade>,
+    pub(super) make: for<'a> fn(&'a Device, &Workload) -> Made<'a>,
 }
 
 /// Why an allocator was not made.
@@ -66,7 +69,7 @@ pub(super) enum NotMade {
 pub(super) const KINDS: [Kind; 8] = [
     Kind {
         name: "tlsf",
-        about: "HandleHeap over memory taken once, the smallest arena that serves",
+        about: "HandleHeap over memory taken once, the smallest arena of whole pages that serves",
         make: |device, workload| fixed(device, workload, <HandleHeap>::by_handle),
     },
     Kind {
@@ -116,7 +119,7 @@ fn fixed<'a, H>(
     device: &Device,
     workload: &Workload,
     heap: fn(Extent) -> Result<H, Unmade>,
-) -> Result<Box<dyn Allocator + 'a>, NotMade>
+) -> Made<'a>
 where
     H: OffsetHeap + Subject + 'a,
     <H as OffsetHeap>::Place: 'a,
@@ -128,10 +131,17 @@ where
         counted: false,
         make: |extent| heap(extent).ok(),
     };
-    let bytes = candidate.smallest_arena(workload).ok_or(NotMade::Arena)?;
     let cuda = Cuda::open(device.ordinal)?;
+    let page = cuda.granularity();
+    let smallest = candidate.smallest_arena(workload).ok_or(NotMade::Arena)?;
+    // A larger arena need not serve what a smaller one does.
+    let mut arenas = (smallest.div_ceil(page)..).map(|pages| pages * page);
+    let bytes = arenas
+        .find(|&bytes| candidate.completes(workload, bytes) || bytes > 8 * workload.peak)
+        .filter(|&bytes| bytes <= 8 * workload.peak)
+        .ok_or(NotMade::Arena)?;
     let extent = Extent {
-        bytes: bytes.next_multiple_of(cuda.granularity()),
+        bytes,
         granule: ROUND,
         blocks: workload.blocks + 1,
     };
@@ -176,7 +186,7 @@ fn plan(cuda: &Cuda, workload: &Workload) -> Plan {
     }
 }
 
-fn sparse<'a>(device: &'a Device, workload: &Workload) -> Result<Box<dyn Allocator + 'a>, NotMade> {
+fn sparse<'a>(device: &'a Device, workload: &Workload) -> Made<'a> {
     let cuda = Cuda::open(device.ordinal)?;
     let plan = plan(&cuda, workload);
     Ok(Box::new(Sparse {
@@ -210,10 +220,7 @@ impl Allocator for Sparse {
     }
 }
 
-fn by_streams<'a>(
-    device: &'a Device,
-    workload: &Workload,
-) -> Result<Box<dyn Allocator + 'a>, NotMade> {
+fn by_streams<'a>(device: &'a Device, workload: &Workload) -> Made<'a> {
     let cuda = Cuda::open(device.ordinal)?;
     let plan = plan(&cuda, workload);
     let timeline = cuda.streams(1)?;
@@ -289,12 +296,7 @@ impl Drop for Plain<'_> {
     }
 }
 
-fn pooled<'a>(
-    device: &'a Device,
-    workload: &Workload,
-    pool: CUmemoryPool,
-    own: bool,
-) -> Result<Box<dyn Allocator + 'a>, NotMade> {
+fn pooled<'a>(device: &'a Device, workload: &Workload, pool: CUmemoryPool, own: bool) -> Made<'a> {
     Ok(Box::new(Pooled {
         device,
         stream: device.stream()?,
