@@ -88,8 +88,11 @@ def _machine(document: dict, bench: dict) -> list[str]:
         (part["framework"] for part in parts.values() if "framework" in part), {}
     )
     device = bench.get("device", framework)
+    # Parts that were run by themselves may have been run elsewhere.
+    names = {part["framework"]["name"] for part in parts.values() if "framework" in part}
+    names |= {device["name"]} if device else set()
     said = [
-        device.get("name", "a device"),
+        " and ".join(sorted(names)) or "a device",
         f"driver {document['driver']}" if document.get("driver") else None,
         f"CUDA {device['cuda']}" if "cuda" in device else None,
         f"{device['total'] / (1 << 30):.1f} GiB" if "total" in device else None,

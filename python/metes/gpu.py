@@ -70,7 +70,6 @@ class Session:
 
     python: str
     place: Path
-    ordinal: int
     quick: bool
     model: str | None
     seconds: int
@@ -187,7 +186,6 @@ def _session(options, scratch: Path) -> Session:
     return Session(
         python=sys.executable,
         place=scratch,
-        ordinal=options.device,
         quick=options.quick,
         model=options.model,
         seconds=options.seconds,
@@ -221,7 +219,8 @@ def _measure(session: Session, parts: list[str], place: Path) -> int:
                 found |= PARTS[part](session)
             except (Failed, MetesError) as error:
                 found["not_measured"] = str(error)
-                print(f"gpu: {part}: {error}", file=sys.stderr)
+            except Exception as error:  # a part's own fault must not take the others along
+                found["not_measured"] = f"{type(error).__name__}: {error}"
             document["parts"][part] = found
             # After each part, so that what ends this command loses nothing.
             document["driver"] = _driver(session)
