@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import time
 
 from conftest import ROOT
 
@@ -122,3 +123,14 @@ def test_sequences_are_compared(tmp_path):
     assert other["first_difference"] == {"at": 2, "predicted": 4096, "real": 8192}
     shorter = compare(one, snapshot("shorter", [512, 1024, 4096]))
     assert shorter["first_difference"] == {"at": 3, "predicted": 512, "real": None}
+
+
+def test_what_takes_too_long_is_ended_with_its_children(tmp_path):
+    mark = tmp_path / "alive"
+    slow = tmp_path / "slow"
+    slow.write_text(f"#!/bin/sh\n(sleep 4; touch {mark}) &\nwait\n")
+    slow.chmod(0o755)
+    status, said = gpu("--seconds", "1", "--output", tmp_path, "bench", METES=str(slow))
+    assert status == 1 and "took longer than 1 s: allow more by --seconds" in said
+    time.sleep(5)
+    assert not mark.exists()

@@ -1,9 +1,9 @@
 //! `metes device bench --cuda`: what a real device's driver takes, and our heaps over it.
 //!
 //! Three questions that no machine without a device answers: how long allocate and free take, ours
-//! and the driver's, on the paper's benchmark ([`exchange`]); how long the driver takes to map and
-//! unmap pages ([`paging`]); and whether that stalls streams that have nothing to do with it
-//! ([`stall`]).
+//! and the driver's, on the paper's benchmark (`exchange`); how long the driver takes to map and
+//! unmap pages (`paging`); and whether that stalls streams that have nothing to do with it
+//! (`stall`).
 //!
 //! Invariant: a time was measured in this run on a device. On the strict model of the driver the
 //! same code runs, and gives the number of driver calls, which is exact there, and no time. What
