@@ -297,8 +297,14 @@ def _framework(session: Session) -> dict:
         "'free': free, 'total': total,"
         "'capability': '.'.join(map(str, torch.cuda.get_device_capability()))}))"
     )
-    with _dry_framework(session):
-        said = session.call([session.python, "-c", program], capture=True)
+    try:
+        with _dry_framework(session):
+            said = session.call([session.python, "-c", program], capture=True)
+    except Failed as error:
+        raise Failed(
+            f"{session.python} cannot use the device by torch ({error}): name a Python with a build "
+            "for CUDA 13 in PYTHON"
+        ) from error
     return json.loads(said.splitlines()[-1])
 
 
