@@ -35,6 +35,8 @@ class Model:
 
 MODELS = {
     "tiny": Model(width=128, layers=2, heads=4, shared=2, hidden=352, words=512),
+    "125m": Model(width=768, layers=12, heads=12, shared=12, hidden=2048, words=32000),
+    "350m": Model(width=1024, layers=24, heads=16, shared=16, hidden=2816, words=32000),
     "1.3b": Model(width=2048, layers=24, heads=16, shared=16, hidden=5504, words=32000),
     "7b": Model(width=4096, layers=32, heads=32, shared=32, hidden=11008, words=32000),
     "8b": Model(width=4096, layers=32, heads=32, shared=8, hidden=14336, words=128256),

@@ -60,6 +60,7 @@ pub(crate) fn value(attribute: i32, capability: (i32, i32)) -> i32 {
         97 => SHARED_OPT_IN,
         102 => 1, // virtual memory management
         106 => BLOCKS_PER_PROCESSOR,
+        115 => 1, // pools of stream-ordered blocks
         _ => 0,
     }
 }

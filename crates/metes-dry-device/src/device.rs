@@ -10,13 +10,14 @@
 //! for one call and runs no foreign code under it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::error::{Answer, Code};
 use crate::memory::Memory;
+use crate::pools;
 use crate::streams::{CaptureMode, StreamId, Streams, Work};
 
 /// The primary context's handle: no address.
@@ -239,6 +240,10 @@ pub struct Device {
     pub streams: Streams<Task>,
     /// How often the primary context was retained.
     pub retained: u64,
+    /// Pools of stream-ordered blocks that there are, by their handles.
+    pub pools: BTreeSet<usize>,
+    /// The handle that the next pool gets.
+    pub next_pool: usize,
     /// What ended the context.
     fault: Option<Code>,
 }
@@ -260,6 +265,8 @@ impl Device {
             },
             streams: Streams::default(),
             retained: 0,
+            pools: BTreeSet::from([pools::DEFAULT]),
+            next_pool: pools::DEFAULT + 0x1000,
             fault: None,
         })
     }

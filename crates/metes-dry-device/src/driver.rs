@@ -854,7 +854,10 @@ pub(crate) fn find(name: &str) -> Option<*const c_void> {
         let (stem, version) = entry.name.rsplit_once("_v").unwrap_or((entry.name, ""));
         stem == name && version.bytes().all(|byte| byte.is_ascii_digit())
     };
-    let entries = || ENTRIES.iter().chain(crate::modules::ENTRIES);
+    let entries = || {
+        let own = ENTRIES.iter().chain(crate::pools::ENTRIES);
+        own.chain(crate::modules::ENTRIES)
+    };
     entries()
         .find(|entry| entry.name == name)
         .or_else(|| entries().find(|entry| versionless(entry)))

@@ -13,7 +13,8 @@
 //! - [`memory`]: reservations, handles, mappings, plain blocks, contents;
 //! - [`streams`]: streams, events, recordings of graphs, and holds;
 //! - [`device`]: one device with both, as the environment describes it;
-//! - [`driver`], [`modules`], [`runtime`], [`management`], [`libraries`]: the C interfaces;
+//! - [`driver`], [`pools`], [`modules`], [`runtime`], [`management`], [`libraries`]: the C
+//!   interfaces;
 //! - [`control`]: what tests ask of the device beyond that, and [`library`]: how they load it.
 #![cfg(target_os = "linux")]
 #![allow(non_snake_case, reason = "names of C interfaces")]
@@ -31,5 +32,6 @@ pub mod library;
 pub mod management;
 pub mod memory;
 pub mod modules;
+pub mod pools;
 pub mod runtime;
 pub mod streams;

@@ -106,6 +106,14 @@ fn layouts_are_those_of_the_header() {
         size_of::<sys::CUmemAccessDesc>()
     );
     assert_eq!(
+        size_of::<metes_dry_device::pools::PoolProperties>(),
+        size_of::<sys::CUmemPoolProps>()
+    );
+    assert_eq!(
+        std::mem::offset_of!(metes_dry_device::pools::PoolProperties, location),
+        std::mem::offset_of!(sys::CUmemPoolProps, location)
+    );
+    assert_eq!(
         std::mem::offset_of!(driver::Properties, location),
         std::mem::offset_of!(sys::CUmemAllocationProp, location)
     );
@@ -113,6 +121,66 @@ fn layouts_are_those_of_the_header() {
         std::mem::offset_of!(driver::AccessDescription, flags),
         std::mem::offset_of!(sys::CUmemAccessDesc, flags)
     );
+}
+
+/// Blocks of pools go in the order of their stream; a pool is the device's own, or made and not
+/// destroyed.
+#[test]
+fn pools_give_blocks_in_the_order_of_streams() {
+    let rig = Rig::new(4);
+    let stream = stream();
+    // SAFETY: places of ours, structures as the header has them; the model refuses the rest.
+    unsafe {
+        let mut own = ptr::null_mut();
+        assert_eq!(sys::cuDeviceGetDefaultMemPool(&mut own, 0), OK);
+        assert_eq!(sys::cuMemPoolDestroy(own), INVALID);
+        let mut about: sys::CUmemPoolProps = std::mem::zeroed();
+        let mut pool = ptr::null_mut();
+        assert_eq!(sys::cuMemPoolCreate(&mut pool, &about), INVALID);
+        about.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        about.location = here();
+        assert_eq!(sys::cuMemPoolCreate(&mut pool, &about), OK);
+        assert_ne!(pool, own);
+        let threshold = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        let mut most = u64::MAX;
+        assert_eq!(
+            sys::cuMemPoolSetAttribute(pool, threshold, (&raw mut most).cast()),
+            OK
+        );
+
+        let (mut one, mut other) = (0, 0);
+        assert_eq!(sys::cuMemAllocAsync(&mut one, 2 * PAGE, stream), OK);
+        assert_eq!(
+            sys::cuMemAllocFromPoolAsync(&mut other, 2 * PAGE, pool, stream),
+            OK
+        );
+        let mut third = 0;
+        assert_eq!(
+            sys::cuMemAllocAsync(&mut third, 1, stream),
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY
+        );
+        // What the stream has not come to is not free.
+        rig.library.hold(stream.cast()).unwrap();
+        assert_eq!(sys::cuMemFreeAsync(one, stream), OK);
+        assert_eq!(
+            sys::cuMemAllocAsync(&mut third, PAGE, stream),
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY
+        );
+        rig.library.release(stream.cast()).unwrap();
+        assert_eq!(sys::cuMemAllocAsync(&mut third, PAGE, stream), OK);
+        assert_eq!(sys::cuMemFreeAsync(third, stream), OK);
+        assert_eq!(sys::cuMemFreeAsync(other, stream), OK);
+        assert_eq!(sys::cuMemFreeAsync(0x1234, stream), INVALID);
+        assert_eq!(sys::cuMemPoolTrimTo(pool, 0), OK);
+        assert_eq!(sys::cuMemPoolDestroy(pool), OK);
+        assert_eq!(sys::cuMemPoolDestroy(pool), INVALID);
+        assert_eq!(
+            sys::cuMemAllocFromPoolAsync(&mut other, 1, pool, stream),
+            INVALID
+        );
+        assert_eq!(sys::cuStreamDestroy_v2(stream), OK);
+    }
+    assert_eq!(rig.library.figures().unwrap().used, 0);
 }
 
 #[test]

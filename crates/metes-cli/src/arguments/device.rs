@@ -65,11 +65,15 @@ pub(crate) struct Fit {
 /// store; hybrid with smallest and largest slot; sparse with page and addresses (times the
 /// peak); best-fit, over trees, to compare with. No device is needed. Exit status 1 if a
 /// heap's time is said to be constant and grows.
+///
+/// With --cuda it measures a device instead: heaps over its memory and the driver's own calls on
+/// the same benchmark, what mapping and unmapping pages takes, and whether that stalls streams.
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes device bench --quick
   metes device bench --heap tlsf --heap sparse:page=64KiB --trace llama.trace.parquet
-  metes device bench -o device.html")]
+  metes device bench -o device.html
+  metes device bench --cuda")]
 pub(crate) struct DeviceBench {
     /// A heap, with its parameters; times are compared with the first [default: tlsf by each
     /// store and without probes, segregated-fit, hybrid, sparse, best-fit]
@@ -78,6 +82,10 @@ pub(crate) struct DeviceBench {
     /// A trace file to measure on, too
     #[arg(long = "trace", value_name = "FILE")]
     pub(crate) traces: Vec<PathBuf>,
+    /// Measure this CUDA device, by its number [default: 0]
+    #[arg(long, value_name = "ORDINAL", num_args = 0..=1, default_missing_value = "0",
+        conflicts_with_all = ["heaps", "output"])]
+    pub(crate) cuda: Option<u32>,
     /// Only so much as takes seconds: fewer seeds, requests and counted calls
     #[arg(long)]
     pub(crate) quick: bool,

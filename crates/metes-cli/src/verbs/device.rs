@@ -1,6 +1,7 @@
 //! `metes device`.
 
 mod bench;
+mod cuda;
 mod fit;
 
 use crate::arguments::{Device, DeviceAction};
@@ -8,7 +9,10 @@ use crate::error::Failure;
 
 pub(crate) fn run(arguments: &Device, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
-        DeviceAction::Bench(arguments) => bench::run(arguments, json),
+        DeviceAction::Bench(arguments) => match arguments.cuda {
+            Some(ordinal) => cuda::run(ordinal, arguments, json),
+            None => bench::run(arguments, json),
+        },
         DeviceAction::Fit(arguments) => fit::run(arguments, json),
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 const METES: &str = env!("CARGO_BIN_EXE_metes");
 
 /// The directory of the libraries, built in the profile of this test.
-fn libraries() -> &'static Path {
+pub(crate) fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let directory = Path::new(METES)
@@ -26,6 +26,8 @@ fn libraries() -> &'static Path {
             "metes-preload",
             "-p",
             "metes-access",
+            "-p",
+            "metes-dry-device",
         ]);
         if directory.ends_with("release") {
             build.arg("--release");

@@ -6,13 +6,11 @@
 use std::ffi::{c_int, c_void};
 
 use crate::device::{Task, with_context};
-use crate::driver::{self, stream_of};
+use crate::driver;
 use crate::entry::{entry_points, put};
 use crate::error::{Answer, Code};
+use crate::pools;
 use crate::runtime::{answer_of, host};
-
-/// The only pool: no address.
-const POOL: usize = 0x6d65_0000_0000_0020;
 
 /// Which way a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +86,6 @@ fn fill(destination: u64, value: c_int, size: usize) -> Task {
         pattern: [value as u8; 4],
         unit: 1,
         size: size as u64,
-    }
-}
-
-/// The pool's handle, or an error.
-fn pool(handle: *mut c_void) -> Answer {
-    match handle.addr() {
-        POOL => Ok(()),
-        _ => Err(Code::InvalidValue),
     }
 }
 
@@ -209,11 +199,8 @@ entry_points! {
         if size == 0 {
             return put(place, std::ptr::null_mut());
         }
-        let block = with_context(|device| {
-            device.streams.is_idle(stream_of(stream))?;
-            device.engine.memory.allocate(size as u64)
-        })?;
-        put(place, std::ptr::without_provenance_mut(block as usize))
+        // SAFETY: not null; a device address has the size of a pointer.
+        answer_of(unsafe { pools::cuMemAllocAsync(place.cast(), size, stream) })
     }
 
     /// `cudaFreeAsync`.
@@ -226,19 +213,19 @@ entry_points! {
 
     /// `cudaDeviceGetDefaultMemPool`.
     fn cudaDeviceGetDefaultMemPool(place: *mut *mut c_void, device: c_int) {
-        driver::device_number(device)?;
-        put(place, std::ptr::without_provenance_mut(POOL))
+        // SAFETY: the caller's pointer, on the same terms.
+        answer_of(unsafe { pools::cuDeviceGetDefaultMemPool(place, device) })
     }
 
     /// `cudaMemPoolSetAttribute`: accepted, without effect.
     fn cudaMemPoolSetAttribute(handle: *mut c_void, _attribute: c_int, _value: *mut c_void) {
-        pool(handle)
+        pools::known(handle)
     }
 
     /// `cudaMemPoolGetAttribute`: reserved and used bytes and their peaks (5 to 8) are those of
     /// the device.
     fn cudaMemPoolGetAttribute(handle: *mut c_void, attribute: c_int, value: *mut c_void) {
-        pool(handle)?;
+        pools::known(handle)?;
         let figures = with_context(|device| Ok(device.engine.memory.figures()))?;
         match attribute {
             1..=3 => put(value.cast::<c_int>(), 1),
@@ -250,12 +237,12 @@ entry_points! {
 
     /// `cudaMemPoolSetAccess`: there is no other device.
     fn cudaMemPoolSetAccess(handle: *mut c_void, _about: *const c_void, _count: usize) {
-        pool(handle)
+        pools::known(handle)
     }
 
     /// `cudaMemPoolTrimTo`: nothing is kept back.
     fn cudaMemPoolTrimTo(handle: *mut c_void, _keep: usize) {
-        pool(handle)
+        pools::known(handle)
     }
 
     /// `cudaIpcGetMemHandle`: there is no device that another process could share.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use metes_cases::device::bench::{Bench, Effort, bench};
 use metes_cases::device::named::{DEFAULT, named};
-use metes_cases::device::show::{report, tables};
+use metes_cases::device::show::{Grid, report, tables};
 use metes_cases::device::workload::{Workload, of_trace};
 use metes_cases::page_of;
 use serde_json::json;
@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &DeviceBench, json: bool) -> Result<u8, Failure> {
         traces,
         quick,
         output,
+        cuda: _,
     } = arguments;
     let names = match heaps.is_empty() {
         true => DEFAULT.map(str::to_owned).to_vec(),
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &DeviceBench, json: bool) -> Result<u8, Failure> {
 }
 
 /// The workloads of traces, which are told apart by their file names.
-fn recorded(paths: &[PathBuf]) -> Result<Vec<Workload>, Failure> {
+pub(super) fn recorded(paths: &[PathBuf]) -> Result<Vec<Workload>, Failure> {
     let mut workloads: Vec<Workload> = Vec::new();
     for path in paths {
         let file = path.file_name().unwrap_or(path.as_os_str());
@@ -98,15 +99,7 @@ fn show_json(found: &Bench, page: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn show(found: &Bench, page: Option<&Path>) -> Result<(), Failure> {
-    let mut text = String::new();
-    for grid in tables(found) {
-        let head: Vec<&str> = grid.head.iter().map(String::as_str).collect();
-        let mut table = Table::new(&head);
-        for row in grid.rows {
-            table.row(anstyle::Style::new(), row);
-        }
-        text += &format!("{BOLD}{}{BOLD:#}\n\n{table}\n", grid.title);
-    }
+    let mut text = printed(tables(found));
     for assumption in &found.assumptions {
         text += &format!("  - {assumption}\n");
     }
@@ -117,4 +110,18 @@ fn show(found: &Bench, page: Option<&Path>) -> Result<(), Failure> {
         text += &format!("\n{}\n", path.display());
     }
     output::text(&text)
+}
+
+/// Tables with their titles.
+pub(super) fn printed(grids: Vec<Grid>) -> String {
+    let mut text = String::new();
+    for grid in grids {
+        let head: Vec<&str> = grid.head.iter().map(String::as_str).collect();
+        let mut table = Table::new(&head);
+        for row in grid.rows {
+            table.row(anstyle::Style::new(), row);
+        }
+        text += &format!("{BOLD}{}{BOLD:#}\n\n{table}\n", grid.title);
+    }
+    text
 }
