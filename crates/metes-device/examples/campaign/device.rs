@@ -6,6 +6,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::rc::Rc;
 
 #[cfg(all(feature = "cuda", target_os = "linux"))]
@@ -86,6 +88,26 @@ impl Device {
     }
 }
 
+/// Where `scripts/setup` laid a lavapipe that binds sparsely, if it did and nobody chose a driver.
+pub(crate) fn newer_lavapipe() -> Option<PathBuf> {
+    if std::env::var_os("VK_DRIVER_FILES").is_some() {
+        return None;
+    }
+    let program = std::env::current_exe().ok()?;
+    let places = program.ancestors().skip(1).take(3);
+    let mut places = places.map(|around| around.join("lavapipe"));
+    places.find(|place| place.join("lvp_icd.json").is_file())
+}
+
+/// This program again, with that lavapipe: both are looked for before a program begins.
+pub(crate) fn again_on(lavapipe: &Path) -> std::io::Result<Command> {
+    let mut again = Command::new(std::env::current_exe()?);
+    again
+        .env("LD_LIBRARY_PATH", lavapipe)
+        .env("VK_DRIVER_FILES", lavapipe.join("lvp_icd.json"));
+    Ok(again)
+}
+
 pub(crate) fn said(error: impl fmt::Display) -> String {
     error.to_string()
 }
@@ -122,6 +144,12 @@ pub(crate) struct Seen {
     pub(crate) mapped_bytes: u64,
     /// Maps and unmaps so far.
     pub(crate) maps: u64,
+    /// Of what streams have surely done, by stream; none where nobody asks.
+    pub(crate) ran: Option<Rc<RefCell<Vec<u64>>>>,
+    /// By address of what is mapped, by stream: the last work that uses it.
+    uses: BTreeMap<u64, Vec<u64>>,
+    /// Memory that was taken from work that may not have run.
+    pub(crate) taken_early: Option<String>,
     /// Fails the call after so many.
     pub(crate) fails_after: Option<u64>,
     /// Calls that were made to fail.
@@ -139,6 +167,30 @@ impl Seen {
             }
         }
         true
+    }
+
+    /// Notes that work of a stream uses bytes.
+    pub(crate) fn used_by(&mut self, address: u64, bytes: u64, stream: usize, work: u64) {
+        let Some((&first, _)) = self.mapped.range(..=address).next_back() else {
+            return;
+        };
+        for (_, uses) in self.uses.range_mut(first..address + bytes) {
+            uses[stream] = uses[stream].max(work);
+        }
+    }
+
+    /// Memory is taken from where work used it.
+    fn note_unmap(&mut self, address: u64) {
+        let (Some(ran), Some(uses)) = (&self.ran, self.uses.remove(&address)) else {
+            return;
+        };
+        for (stream, (work, ran)) in uses.iter().zip(&*ran.borrow()).enumerate() {
+            if work > ran {
+                self.taken_early = Some(format!(
+                    "work {work} of stream {stream} may still use the page at {address:#x} that was unmapped"
+                ));
+            }
+        }
     }
 
     /// What is left, in words; `None` if nothing is.
@@ -274,6 +326,9 @@ impl Backend for Watched {
             let bytes = *bytes;
             seen.mapped.insert(address, address + bytes);
             seen.mapped_bytes += bytes;
+            if let Some(streams) = seen.ran.as_ref().map(|ran| ran.borrow().len()) {
+                seen.uses.insert(address, vec![0; streams]);
+            }
         }
         Ok(())
     }
@@ -285,6 +340,7 @@ impl Backend for Watched {
         seen.maps += 1;
         seen.mapped.remove(&address);
         seen.mapped_bytes -= bytes;
+        seen.note_unmap(address);
         if let Some((_, at)) = seen.memories.get_mut(&memory) {
             *at = None;
         }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt::Debug;
 
+use metes_device::backend::Backend;
 use metes_device::fixed::{FixedError, FixedHeap};
 use metes_device::heap::{
     Block, Classes, DirectHeap, Extent, HandleHeap, HashedHeap, ListHeap, Lists, OffsetHeap,
@@ -11,7 +12,6 @@ use metes_device::heap::{
 use metes_device::hybrid::{HybridHeap, HybridPlace, NoHybrid, SlotSizes};
 use metes_device::shared::{SharedHeap, SharedPlace};
 use metes_device::sparse::{Pages, Plan, PlanError, SparseHeap, SparseRefusal};
-use metes_device::backend::Backend;
 use metes_heap::store::ledger::{Direct, Handle, Lookup};
 use metes_heap::{BadFree, ByHandle, Corruption};
 
@@ -95,12 +95,11 @@ pub(crate) const HEAPS: [HeapKind; 14] = [
 
 /// Why a heap does not lie on a backend; `None` where it does.
 pub(crate) fn impossible(heap: &HeapKind, device: Device) -> Option<&'static str> {
-    (heap.paged && device == Device::OpenCl)
-        .then_some("OpenCL maps no memory to parts of a buffer")
+    (heap.paged && device == Device::OpenCl).then_some("OpenCL maps no memory to parts of a buffer")
 }
 
 /// The rules of a heap by handle, over an extent.
-fn by_handle(extent: Extent) -> Rules<Handle> {
+pub(crate) fn by_handle(extent: Extent) -> Rules<Handle> {
     Rules {
         strangers: strangers(extent, HandleHeap::<Classes>::by_handle),
         ..rules(extent, true)
@@ -218,10 +217,10 @@ impl<L: Lookup + Debug, I: Lists<L>> FreeBytes for HybridHeap<L, I> {
 /// Granules of 256 bytes serve every backend here: OpenCL and Vulkan ask for less.
 const GRANULE: u64 = 256;
 
-fn extent(device: Device, regime: Regime) -> Extent {
+pub(crate) fn extent(device: Device, backend: &Watched, regime: Regime) -> Extent {
     match (regime.small, device.is_free()) {
         (true, _) => Extent {
-            bytes: 1 << 20,
+            bytes: backend.granularity().max(1 << 20),
             granule: GRANULE,
             blocks: 3000,
         },
@@ -267,7 +266,7 @@ fn fixed<H: FreeBytes, E: Into<FixedError>>(
 ) -> Result<Tally, String> {
     regimes(work, |regime, operations, seed| {
         let backend = device.open(false)?;
-        let extent = extent(device, regime);
+        let extent = extent(device, &backend, regime);
         if backend.alignment() > extent.granule {
             return Err(format!("it aligns to {} bytes", backend.alignment()));
         }
@@ -287,12 +286,11 @@ fn fixed<H: FreeBytes, E: Into<FixedError>>(
 /// Four parts, all used by this thread: its own until that is full, then the others.
 fn shared(device: Device, work: &Work) -> Result<Tally, String> {
     const PARTS: u64 = 4;
-    let make = |extent, parts| {
-        SharedHeap::new(extent, parts, ListHeap::<ByHandle, Classes>::by_handle)
-    };
+    let make =
+        |extent, parts| SharedHeap::new(extent, parts, ListHeap::<ByHandle, Classes>::by_handle);
     regimes(work, |regime, operations, seed| {
         let backend = device.open(false)?;
-        let extent = extent(device, regime);
+        let extent = extent(device, &backend, regime);
         let heap = FixedHeap::new(backend.clone(), extent, |extent| {
             make(extent, PARTS as usize)
         })

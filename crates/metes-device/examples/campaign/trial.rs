@@ -78,16 +78,28 @@ pub(crate) struct Regime {
     /// The heap is small, so that it is nearly full most of the time.
     pub(crate) small: bool,
     /// Sizes are spread over so many doublings below `bytes >> shift`.
-    shift: u32,
-    doublings: u64,
-    powers: bool,
+    pub(crate) shift: u32,
+    pub(crate) doublings: u64,
+    pub(crate) powers: bool,
     /// Alignments of up to so many bytes, as a power of two; 0 for a page.
-    align: u32,
+    pub(crate) align: u32,
     /// Allocations of a hundred operations in phases of growth and of decline.
-    grow: u64,
-    shrink: u64,
+    pub(crate) grow: u64,
+    pub(crate) shrink: u64,
     /// The heap is filled until it refuses, and emptied, again and again.
-    drain: bool,
+    pub(crate) drain: bool,
+}
+
+impl Regime {
+    /// Of a hundred operations how many allocate.
+    pub(crate) fn grows(&self, operation: u64, draining: bool) -> u64 {
+        match (self.drain, draining, operation / 3000 % 2) {
+            (true, true, _) => 0,
+            (true, false, _) => 100,
+            (false, _, 0) => self.grow,
+            (false, ..) => self.shrink,
+        }
+    }
 }
 
 pub(crate) const REGIMES: [Regime; 5] = [
@@ -192,6 +204,8 @@ macro_rules! hold {
     };
 }
 
+pub(crate) use hold;
+
 /// Puts a heap through so many operations; `at` says which one it is at.
 ///
 /// The heap is dropped at the end, in half of the cases with blocks in use.
@@ -230,6 +244,31 @@ pub(crate) fn run<S: Subject>(
     trial.finish(leaves_blocks, operations)
 }
 
+/// Bytes and alignment of a request; a few can never be served.
+pub(crate) fn request<P>(random: &mut Random, regime: Regime, rules: &Rules<P>) -> (u64, u64) {
+    let most = rules.bytes / rules.parts >> regime.shift;
+    let bytes = match random.below(1000) {
+        0..3 => 0,
+        3..6 => rules.bytes + 1 + random.below(1 << 40),
+        6 => u64::MAX - random.below(1 << 20),
+        7..15 => 1 + random.below(rules.bytes / 2),
+        _ if regime.powers => 1 << random.below(u64::from(most.ilog2()) + 1),
+        _ => 1 + (random.below(most) >> random.below(regime.doublings)),
+    };
+    let doublings = match regime.align {
+        0 => rules.plan.map_or(16, |plan| plan.page.ilog2()),
+        doublings => doublings,
+    };
+    let align = match random.below(200) {
+        0 => 3 + random.below(1 << 20) * 4,
+        1 => 0,
+        2 => 1 << random.below(63),
+        _ if regime.powers && bytes.is_power_of_two() => bytes,
+        _ => 1 << random.below(u64::from(doublings) + 1),
+    };
+    (bytes, align)
+}
+
 struct Trial<'a, S: Subject> {
     heap: S,
     rules: Rules<S::Place>,
@@ -252,13 +291,7 @@ impl<S: Subject> Trial<'_, S> {
             40..43 if self.rules.plan.is_some() => return self.disturb(),
             _ => {}
         }
-        let grow = if self.regime.drain {
-            if self.draining { 0 } else { 100 }
-        } else if operation / 3000 % 2 == 0 {
-            self.regime.grow
-        } else {
-            self.regime.shrink
-        };
+        let grow = self.regime.grows(operation, self.draining);
         if self.random.below(100) < grow {
             self.allocate()
         } else if self.model.blocks.is_empty() {
@@ -270,34 +303,8 @@ impl<S: Subject> Trial<'_, S> {
         }
     }
 
-    /// Bytes and alignment of a request; a few can never be served.
-    fn request(&mut self) -> (u64, u64) {
-        let random = &mut self.random;
-        let most = self.rules.bytes / self.rules.parts >> self.regime.shift;
-        let bytes = match random.below(1000) {
-            0..3 => 0,
-            3..6 => self.rules.bytes + 1 + random.below(1 << 40),
-            6 => u64::MAX - random.below(1 << 20),
-            7..15 => 1 + random.below(self.rules.bytes / 2),
-            _ if self.regime.powers => 1 << random.below(u64::from(most.ilog2()) + 1),
-            _ => 1 + (random.below(most) >> random.below(self.regime.doublings)),
-        };
-        let doublings = match self.regime.align {
-            0 => self.rules.plan.map_or(16, |plan| plan.page.ilog2()),
-            doublings => doublings,
-        };
-        let align = match random.below(200) {
-            0 => 3 + random.below(1 << 20) * 4,
-            1 => 0,
-            2 => 1 << random.below(63),
-            _ if self.regime.powers && bytes.is_power_of_two() => bytes,
-            _ => 1 << random.below(u64::from(doublings) + 1),
-        };
-        (bytes, align)
-    }
-
     fn allocate(&mut self) -> Result<(), String> {
-        let (bytes, align) = self.request();
+        let (bytes, align) = request(&mut self.random, self.regime, &self.rules);
         let before = self.heap.pages();
         match self.heap.allocate(bytes, align) {
             Ok(block) => self.served(block, bytes, align)?,
@@ -367,7 +374,10 @@ impl<S: Subject> Trial<'_, S> {
                 let most = plan.cap / plan.page;
                 let left = most - self.model.live_pages;
                 hold!(*cap == most, "the cap is {most}");
-                hold!(*wanted > *free && *free <= left, "{left} have no live block");
+                hold!(
+                    *wanted > *free && *free <= left,
+                    "{left} have no live block"
+                );
                 hold!(pages(plan) > left, "{left} are enough");
                 Ok(())
             }
@@ -473,7 +483,6 @@ impl<S: Subject> Trial<'_, S> {
     /// Frees what is no block in use: freed before, inside of a block, between granules, outside
     /// of the range, or another heap's.
     fn free_badly(&mut self) -> Result<(), String> {
-        let part = self.rules.bytes / self.rules.parts;
         let mut inside = |within: fn(&mut Random, u64, u64) -> u64| {
             let count = self.model.offsets.len() as u64;
             let chosen = (count > 0).then(|| self.random.below(count))?;
@@ -516,7 +525,6 @@ impl<S: Subject> Trial<'_, S> {
         if let Some(place) = place {
             return self.must_refuse(place, what);
         }
-        debug_assert!(part > 0);
         let count = self.stale.len() as u64;
         if count == 0 {
             return Ok(());
@@ -682,43 +690,45 @@ impl<S: Subject> Trial<'_, S> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Live<P> {
-    place: P,
-    bytes: u64,
+pub(crate) struct Live<P> {
+    pub(crate) place: P,
+    pub(crate) bytes: u64,
 }
 
 /// Which blocks are live, and what lies between them.
-struct Model<P> {
+pub(crate) struct Model<P> {
     /// By offset.
-    blocks: BTreeMap<u64, Live<P>>,
+    pub(crate) blocks: BTreeMap<u64, Live<P>>,
     /// Their offsets in no order, to choose one.
-    offsets: Vec<u64>,
-    requested: u64,
-    parts: Vec<Part>,
+    pub(crate) offsets: Vec<u64>,
+    pub(crate) requested: u64,
+    pub(crate) parts: Vec<Part>,
     /// Slots in use of each slab, by its offset.
     slabs: BTreeMap<u64, u32>,
     /// Blocks that touch each page.
     pages: Vec<u32>,
-    live_pages: u64,
+    pub(crate) live_pages: u64,
 }
 
 /// What the lists of a part have: blocks, and slabs as a block each.
 #[derive(Debug, Default)]
-struct Part {
+pub(crate) struct Part {
     /// Ends by starts.
-    gaps: BTreeMap<u64, u64>,
+    pub(crate) gaps: BTreeMap<u64, u64>,
     /// How many gaps have a length.
     lengths: BTreeMap<u64, u32>,
-    listed: usize,
+    pub(crate) listed: usize,
     requested: u64,
 }
 
 impl Part {
-    fn largest_gap(&self) -> u64 {
-        self.lengths.last_key_value().map_or(0, |(&length, _)| length)
+    pub(crate) fn largest_gap(&self) -> u64 {
+        self.lengths
+            .last_key_value()
+            .map_or(0, |(&length, _)| length)
     }
 
-    fn gap_bytes(&self) -> u64 {
+    pub(crate) fn gap_bytes(&self) -> u64 {
         self.lengths
             .iter()
             .map(|(length, &count)| length * u64::from(count))
@@ -778,7 +788,7 @@ impl Part {
 }
 
 impl<P: Copy> Model<P> {
-    fn new(rules: &Rules<P>) -> Self {
+    pub(crate) fn new(rules: &Rules<P>) -> Self {
         let part = rules.bytes / rules.parts;
         let parts = (0..rules.parts).map(|number| {
             let mut one = Part::default();
@@ -798,7 +808,7 @@ impl<P: Copy> Model<P> {
     }
 
     /// Enters a block; what is wrong with it where it is.
-    fn occupy(
+    pub(crate) fn occupy(
         &mut self,
         place: P,
         offset: u64,
@@ -844,7 +854,7 @@ impl<P: Copy> Model<P> {
         Ok(())
     }
 
-    fn vacate(&mut self, offset: u64, rules: &Rules<P>) {
+    pub(crate) fn vacate(&mut self, offset: u64, rules: &Rules<P>) {
         let Some(Live { place, bytes }) = self.blocks.remove(&offset) else {
             return;
         };
@@ -873,13 +883,7 @@ impl<P: Copy> Model<P> {
         });
     }
 
-    fn touch(
-        &mut self,
-        offset: u64,
-        bytes: u64,
-        rules: &Rules<P>,
-        note: impl Fn(&mut u32) -> i64,
-    ) {
+    fn touch(&mut self, offset: u64, bytes: u64, rules: &Rules<P>, note: impl Fn(&mut u32) -> i64) {
         let Some(plan) = rules.plan else { return };
         let pages = (offset / plan.page) as usize..=((offset + bytes - 1) / plan.page) as usize;
         for count in &mut self.pages[pages] {
