@@ -106,7 +106,7 @@ pub(crate) fn by_handle(extent: Extent) -> Rules<Handle> {
     }
 }
 
-fn by_offset(extent: Extent) -> Rules<usize> {
+pub(crate) fn by_offset(extent: Extent) -> Rules<usize> {
     Rules {
         forge: |offset| Some(offset as usize),
         ..rules(extent, false)
@@ -139,7 +139,7 @@ fn hybrid_by_offset(extent: Extent) -> Rules<HybridPlace<usize>> {
 }
 
 /// What holds for every heap.
-fn rules<P>(extent: Extent, by_handle: bool) -> Rules<P> {
+pub(crate) fn rules<P>(extent: Extent, by_handle: bool) -> Rules<P> {
     Rules {
         bytes: extent.bytes,
         granule: extent.granule,

@@ -18,7 +18,7 @@ use crate::matrix::{self, Work, by_handle, regimes};
 use crate::trial::{Model, Part, REGIMES, Regime, Rules, Tally, hold, request};
 
 /// What the campaign asks of a heap that is ordered by streams.
-trait Ordered {
+pub(crate) trait Ordered {
     fn allocate(
         &mut self,
         stream: Stream,
@@ -42,11 +42,14 @@ trait Ordered {
     fn wake(&mut self) -> Result<(), SparseRefusal>;
 }
 
-struct OnMemory(FixedHeap<Watched, StreamHeap<Account>>);
+/// On one memory.
+pub(crate) type Whole = FixedHeap<Watched, StreamHeap<Account>>;
+
+struct OnMemory(Whole);
 
 struct OnPages(SparseStreamHeap<Watched, Account>);
 
-/// Both are used alike, `$heap` and `$heap_mut` say through what.
+/// They are used alike: through `$shared` and `$mutable` of `$heap`, but for `$own`.
 macro_rules! ordered {
     ($type:ty, $heap:ident => $shared:expr, $mutable:expr, { $($own:item)* }) => {
         impl Ordered for $type {
@@ -63,11 +66,6 @@ macro_rules! ordered {
             fn free(&mut self, place: Handle) -> Result<(), StreamError> {
                 let $heap = self;
                 $mutable.free(place)
-            }
-
-            fn use_on(&mut self, place: Handle, stream: Stream) -> Result<(), StreamError> {
-                let $heap = self;
-                $mutable.use_on(place, stream)
             }
 
             fn leave(&mut self, stream: Stream) -> Result<(), StreamError> {
@@ -118,7 +116,14 @@ macro_rules! ordered {
     };
 }
 
+#[cfg(test)]
+pub(crate) use ordered;
+
 ordered!(OnMemory, heap => heap.0.places(), heap.0.places_mut(), {
+    fn use_on(&mut self, place: Handle, stream: Stream) -> Result<(), StreamError> {
+        self.0.places_mut().use_on(place, stream)
+    }
+
     fn pages(&self) -> Option<Pages> {
         None
     }
@@ -137,6 +142,10 @@ ordered!(OnMemory, heap => heap.0.places(), heap.0.places_mut(), {
 });
 
 ordered!(OnPages, heap => heap.0, heap.0, {
+    fn use_on(&mut self, place: Handle, stream: Stream) -> Result<(), StreamError> {
+        self.0.use_on(place, stream)
+    }
+
     fn pages(&self) -> Option<Pages> {
         Some(self.0.pages())
     }
@@ -176,6 +185,15 @@ fn small(regime: Regime) -> Regime {
 }
 
 pub(crate) fn fixed(device: Device, work: &Work) -> Result<Tally, String> {
+    fixed_as(device, work, OnMemory)
+}
+
+/// With a heap as `wrap` makes it.
+pub(crate) fn fixed_as<H: Ordered>(
+    device: Device,
+    work: &Work,
+    wrap: fn(Whole) -> H,
+) -> Result<Tally, String> {
     regimes(work, |regime, operations, seed| {
         let backend = device.open(false)?;
         let extent = matrix::extent(device, &backend, small(regime));
@@ -184,7 +202,7 @@ pub(crate) fn fixed(device: Device, work: &Work) -> Result<Tally, String> {
             StreamHeap::new(extent, account, options(regime))
         })
         .map_err(said)?;
-        let trial = Trial::new(OnMemory(heap), by_handle(extent), &backend, regime, seed)?;
+        let trial = Trial::new(wrap(heap), by_handle(extent), &backend, regime, seed)?;
         trial.run(operations, seed & 1 == 0, work)
     })
 }
