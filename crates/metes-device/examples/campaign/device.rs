@@ -38,14 +38,6 @@ pub(crate) enum Device {
 }
 
 impl Device {
-    pub(crate) const ALL: [Device; 5] = [
-        Device::Offsets,
-        Device::Guarded,
-        Device::Cuda,
-        Device::OpenCl,
-        Device::Vulkan,
-    ];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Device::Offsets => "offsets",

@@ -159,7 +159,7 @@ fn strangers<H: OffsetHeap, E: Debug>(
     extent: Extent,
     make: fn(Extent) -> Result<H, E>,
 ) -> Vec<H::Place> {
-    let blocks = 16 * extent.blocks.max(1000);
+    let blocks = 16 * extent.blocks.max(100);
     let larger = Extent {
         bytes: blocks as u64 * 256,
         granule: 256,
@@ -216,23 +216,26 @@ impl<L: Lookup + Debug, I: Lists<L>> FreeBytes for HybridHeap<L, I> {
 
 /// Granules of 256 bytes serve every backend here: OpenCL and Vulkan ask for less.
 const GRANULE: u64 = 256;
+/// Most blocks in use of a small heap and of a large one, fewer where the making of records for
+/// them takes long.
+const BLOCKS: [usize; 2] = if cfg!(miri) { [100, 50] } else { [3000, 250] };
 
 pub(crate) fn extent(device: Device, backend: &Watched, regime: Regime) -> Extent {
     match (regime.small, device.is_free()) {
         (true, _) => Extent {
             bytes: backend.granularity().max(1 << 20),
             granule: GRANULE,
-            blocks: 3000,
+            blocks: BLOCKS[0],
         },
         (false, false) => Extent {
             bytes: 64 << 20,
             granule: GRANULE,
-            blocks: 1200,
+            blocks: BLOCKS[1],
         },
         (false, true) => Extent {
-            bytes: 1 << 34,
+            bytes: if cfg!(miri) { 1 << 24 } else { 1 << 34 },
             granule: 4096,
-            blocks: 1200,
+            blocks: BLOCKS[1],
         },
     }
 }
@@ -291,6 +294,10 @@ fn shared(device: Device, work: &Work) -> Result<Tally, String> {
     regimes(work, |regime, operations, seed| {
         let backend = device.open(false)?;
         let extent = extent(device, &backend, regime);
+        let extent = Extent {
+            blocks: extent.blocks / 2,
+            ..extent
+        };
         let heap = FixedHeap::new(backend.clone(), extent, |extent| {
             make(extent, PARTS as usize)
         })
@@ -328,8 +335,8 @@ pub(crate) fn plan(backend: &Watched, regime: Regime) -> Plan {
         cap: cap * page,
         page,
         granule: if page >= 1 << 20 { 4096 } else { GRANULE },
-        blocks: if regime.small { 3000 } else { 1200 },
-        moves: 6,
+        blocks: BLOCKS[usize::from(!regime.small)],
+        moves: 3,
     }
 }
 

@@ -7,7 +7,7 @@ use metes_device::fixed::FixedHeap;
 use metes_device::heap::{Block, Refusal, Span};
 use metes_device::sparse::{Pages, SparseRefusal};
 use metes_device::stream_pages::SparseStreamHeap;
-use metes_device::streams::{Crossing, StreamError, StreamHeap, Streams};
+use metes_device::streams::{Crossing, Progress, StreamError, StreamHeap, Streams};
 use metes_heap::store::ledger::Handle;
 use metes_heap::{BadFree, Corruption};
 
@@ -15,7 +15,7 @@ use crate::clock::{Account, STREAMS, clock};
 use crate::common::Random;
 use crate::device::{Device, Watched, said};
 use crate::matrix::{self, Work, by_handle, regimes};
-use crate::trial::{Model, Part, REGIMES, Regime, Rules, Tally, hold, request};
+use crate::trial::{Model, Part, REGIMES, Regime, Rules, Tally, hold, reason, request};
 
 /// What the campaign asks of a heap that is ordered by streams.
 pub(crate) trait Ordered {
@@ -34,6 +34,7 @@ pub(crate) trait Ordered {
     fn in_use(&self) -> Vec<Span>;
     /// Requested bytes and blocks of all streams.
     fn held(&self) -> (u64, u64);
+    fn progress(&self) -> Progress;
     fn check(&self) -> Result<(), Corruption>;
     fn start(&self) -> u64;
     fn pages(&self) -> Option<Pages>;
@@ -100,6 +101,11 @@ macro_rules! ordered {
                     .fold((0, 0), |(bytes, blocks), (_, more, others)| {
                         (bytes + more, blocks + others)
                     })
+            }
+
+            fn progress(&self) -> metes_device::streams::Progress {
+                let $heap = self;
+                $shared.progress()
             }
 
             fn check(&self) -> Result<(), Corruption> {
@@ -317,9 +323,10 @@ impl<'a, H: Ordered> Trial<'a, H> {
         match self.heap.allocate(self.streams[slot], bytes, align) {
             Ok(block) => self.served(block, bytes, align, slot)?,
             Err(refusal) => {
-                self.refused(&refusal, bytes, align, slot)
+                let reason = self
+                    .refused(&refusal, bytes, align, slot)
                     .map_err(|wrong| format!("{bytes} bytes at {align}: {refusal}; {wrong}"))?;
-                self.tally.refusals += 1;
+                self.tally.refused(reason);
                 self.draining |= self.regime.drain && self.random.below(4) == 0;
             }
         }
@@ -394,7 +401,7 @@ impl<'a, H: Ordered> Trial<'a, H> {
         bytes: u64,
         align: u64,
         slot: usize,
-    ) -> Result<(), String> {
+    ) -> Result<&'static str, String> {
         let Rules {
             bytes: all,
             granule,
@@ -404,7 +411,7 @@ impl<'a, H: Ordered> Trial<'a, H> {
         } = self.rules;
         if let StreamError::Timeline(timeline::Error::Capturing(_)) = refusal {
             hold!(self.capturing == Some(slot), "it is not captured");
-            return Ok(());
+            return Ok("captured");
         }
         let part: &Part = &self.model.parts[0];
         let due = if bytes == 0 {
@@ -424,6 +431,7 @@ impl<'a, H: Ordered> Trial<'a, H> {
         match (refusal, due) {
             (StreamError::Refused(refusal), Some(due)) => {
                 hold!(*refusal == due, "due was {due:?}");
+                Ok(reason(due))
             }
             (
                 StreamError::OutOfMemory {
@@ -461,27 +469,29 @@ impl<'a, H: Ordered> Trial<'a, H> {
                     largest <= most || self.capturing.is_some(),
                     "{largest} granules are free in one piece, at most {most} may be"
                 );
+                Ok("out of memory")
             }
             (StreamError::Pages(refusal), None) => {
                 let plan = plan.ok_or("there are no pages")?;
                 let left = plan.cap / plan.page - self.model.live_pages;
                 let failed = self.backend.seen.borrow().failures > self.tally.failures;
-                let due = match refusal {
-                    SparseRefusal::Pages { wanted, free, .. } => {
-                        wanted > free && bytes.div_ceil(plan.page) + 1 > left
-                    }
+                let (reason, due) = match refusal {
+                    SparseRefusal::Pages { wanted, free, .. } => (
+                        "pages",
+                        wanted > free && bytes.div_ceil(plan.page) + 1 > left,
+                    ),
                     // The page of a stream that is being captured cannot move.
                     SparseRefusal::Timeline(timeline::Error::Capturing(_)) => {
-                        self.capturing.is_some()
+                        ("captured pages", self.capturing.is_some())
                     }
-                    SparseRefusal::Backend(_) => failed,
-                    _ => false,
+                    SparseRefusal::Backend(_) => ("device", failed),
+                    _ => ("", false),
                 };
                 hold!(due, "{left} pages are left");
+                Ok(reason)
             }
-            (_, due) => return Err(format!("due was {due:?}")),
+            (_, due) => Err(format!("due was {due:?}")),
         }
-        Ok(())
     }
 
     fn free(&mut self) -> Result<(), String> {
@@ -714,6 +724,9 @@ impl<'a, H: Ordered> Trial<'a, H> {
             self.heap.leave(stream).map_err(said)?;
         }
         self.tally.maps = self.backend.seen.borrow().maps;
+        self.tally.moves = self.heap.pages().map_or(0, |pages| pages.moved);
+        let Progress { waits, orders, .. } = self.heap.progress();
+        (self.tally.waits, self.tally.orders) = (waits, orders);
         drop(self.heap);
         if let Some(taken) = &self.backend.seen.borrow().taken_early {
             return Err(taken.clone());

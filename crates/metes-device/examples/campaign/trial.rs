@@ -166,6 +166,8 @@ pub(crate) struct Tally {
     pub(crate) operations: u64,
     pub(crate) allocations: u64,
     pub(crate) refusals: u64,
+    /// Of them, by reason.
+    pub(crate) reasons: BTreeMap<&'static str, u64>,
     pub(crate) frees: u64,
     pub(crate) bad_frees: u64,
     pub(crate) bad_frees_found: u64,
@@ -175,6 +177,11 @@ pub(crate) struct Tally {
     pub(crate) leaks: u64,
     /// Maps and unmaps.
     pub(crate) maps: u64,
+    /// Of a heap on pages, pages that were moved.
+    pub(crate) moves: u64,
+    /// Of a heap that is ordered by streams, waits of the host and orders of the device.
+    pub(crate) waits: u64,
+    pub(crate) orders: u64,
     /// Device calls that were made to fail.
     pub(crate) failures: u64,
 }
@@ -191,7 +198,18 @@ impl Tally {
         self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
         self.leaks += other.leaks;
         self.maps += other.maps;
+        self.moves += other.moves;
+        self.waits += other.waits;
+        self.orders += other.orders;
         self.failures += other.failures;
+        for (reason, count) in &other.reasons {
+            *self.reasons.entry(reason).or_default() += count;
+        }
+    }
+
+    pub(crate) fn refused(&mut self, reason: &'static str) {
+        self.refusals += 1;
+        *self.reasons.entry(reason).or_default() += 1;
     }
 }
 
@@ -244,9 +262,20 @@ pub(crate) fn run<S: Subject>(
     trial.finish(leaves_blocks, operations)
 }
 
+/// A refusal's name in a [`Tally`].
+pub(crate) fn reason(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Empty => "empty",
+        Refusal::TooLarge { .. } => "too large",
+        Refusal::Alignment(_) => "alignment",
+        Refusal::NoBlock { .. } => "no block",
+        Refusal::Blocks(_) => "blocks",
+    }
+}
+
 /// Bytes and alignment of a request; a few can never be served.
 pub(crate) fn request<P>(random: &mut Random, regime: Regime, rules: &Rules<P>) -> (u64, u64) {
-    let most = rules.bytes / rules.parts >> regime.shift;
+    let most = (rules.bytes / rules.parts) >> regime.shift;
     let bytes = match random.below(1000) {
         0..3 => 0,
         3..6 => rules.bytes + 1 + random.below(1 << 40),
@@ -309,9 +338,10 @@ impl<S: Subject> Trial<'_, S> {
         match self.heap.allocate(bytes, align) {
             Ok(block) => self.served(block, bytes, align)?,
             Err(refusal) => {
-                self.refused(&refusal, bytes, align)
+                let reason = self
+                    .refused(&refusal, bytes, align)
                     .map_err(|wrong| format!("{bytes} bytes at {align}: {refusal}; {wrong}"))?;
-                self.tally.refusals += 1;
+                self.tally.refused(reason);
                 self.draining |= self.regime.drain && self.random.below(4) == 0;
             }
         }
@@ -364,12 +394,20 @@ impl<S: Subject> Trial<'_, S> {
         Ok(())
     }
 
-    /// Whether a refusal is due, and says what is true.
-    fn refused(&self, refusal: &SparseRefusal, bytes: u64, align: u64) -> Result<(), String> {
+    /// The reason of a refusal, if that is due and says what is true.
+    fn refused(
+        &self,
+        refusal: &SparseRefusal,
+        bytes: u64,
+        align: u64,
+    ) -> Result<&'static str, String> {
         let plan = self.rules.plan;
         let pages = |plan: Plan| bytes.div_ceil(plan.page) + 1;
         match (refusal, plan) {
-            (SparseRefusal::Place(refusal), _) => self.no_place(*refusal, bytes, align),
+            (SparseRefusal::Place(refusal), _) => {
+                self.no_place(*refusal, bytes, align)?;
+                Ok(reason(*refusal))
+            }
             (SparseRefusal::Pages { wanted, free, cap }, Some(plan)) => {
                 let most = plan.cap / plan.page;
                 let left = most - self.model.live_pages;
@@ -379,7 +417,7 @@ impl<S: Subject> Trial<'_, S> {
                     "{left} have no live block"
                 );
                 hold!(pages(plan) > left, "{left} are enough");
-                Ok(())
+                Ok("pages")
             }
             (SparseRefusal::Budget { wanted, budget }, Some(plan)) => {
                 hold!(*budget == plan.moves, "the budget is {}", plan.moves);
@@ -388,14 +426,14 @@ impl<S: Subject> Trial<'_, S> {
                     "{} would do",
                     pages(plan)
                 );
-                Ok(())
+                Ok("budget")
             }
             (SparseRefusal::Backend(_), Some(_)) => {
                 hold!(
                     self.backend.seen.borrow().failures > self.tally.failures,
                     "no call was made to fail"
                 );
-                Ok(())
+                Ok("device")
             }
             _ => Err("there is no reason".to_owned()),
         }
@@ -424,7 +462,7 @@ impl<S: Subject> Trial<'_, S> {
             let most = (self.rules.refusable)(granules);
             let mut said = false;
             for (number, part) in self.model.parts.iter().enumerate() {
-                if number as u64 * part_bytes & (align - 1) != 0 {
+                if (number as u64 * part_bytes) & (align - 1) != 0 {
                     continue;
                 }
                 if part.listed == blocks {
@@ -683,6 +721,7 @@ impl<S: Subject> Trial<'_, S> {
         }
         self.tally.operations = operations;
         self.tally.maps = self.backend.seen.borrow().maps;
+        self.tally.moves = self.heap.pages().map_or(0, |pages| pages.moved);
         drop(self.heap);
         self.backend.check_empty()?;
         Ok(self.tally)
