@@ -5,6 +5,10 @@ mod common;
 
 #[path = "../examples/campaign/clock.rs"]
 mod clock;
+#[cfg_attr(
+    not(all(feature = "cuda", feature = "vulkan")),
+    allow(dead_code, reason = "backends that are left out would use it")
+)]
 #[path = "../examples/campaign/device.rs"]
 mod device;
 #[path = "../examples/campaign/matrix.rs"]
@@ -17,7 +21,7 @@ mod trial;
 use std::cell::Cell;
 
 use clock::Account;
-use device::{Device, Watched, again_on, newer_lavapipe};
+use device::{Device, Watched};
 use matrix::{Fixed, HEAPS, HeapKind, Sparse, Work, by_handle, by_offset, impossible};
 use metes_device::backend::offsets::Offsets;
 use metes_device::backend::timeline::Stream;
@@ -32,15 +36,7 @@ use streams::{Ordered, Whole};
 use trial::{REGIMES, Regime, Rules, Subject, Tally};
 
 /// Operations of a combination.
-fn operations() -> u64 {
-    if cfg!(miri) {
-        500
-    } else if cfg!(debug_assertions) {
-        20_000
-    } else {
-        100_000
-    }
-}
+const OPERATIONS: u64 = if cfg!(miri) { 500 } else { 100_000 };
 
 /// Every heap that the backend can have.
 fn every_heap_on(device: Device) {
@@ -56,7 +52,7 @@ fn every_heap_on(device: Device) {
         }
         let at = Cell::new(0);
         let work = Work {
-            operations: operations(),
+            operations: OPERATIONS,
             seed: 1,
             at: &at,
         };
@@ -122,9 +118,9 @@ fn every_heap_on_opencl() {
 #[test]
 fn every_heap_on_vulkan() {
     if Device::Vulkan.open(true).is_err()
-        && let Some(lavapipe) = newer_lavapipe()
+        && let Some(lavapipe) = device::newer_lavapipe()
     {
-        let mut again = again_on(&lavapipe).unwrap();
+        let mut again = device::again_on(&lavapipe).unwrap();
         let arguments = ["--exact", "every_heap_on_vulkan", "--nocapture"];
         let output = again.args(arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
