@@ -15,7 +15,7 @@ use crate::clock::{Account, STREAMS, clock};
 use crate::common::Random;
 use crate::device::{Device, Watched, said};
 use crate::matrix::{self, Work, by_handle, regimes};
-use crate::trial::{Model, Part, REGIMES, Regime, Rules, Tally, hold, reason, request};
+use crate::trial::{AUDITS, Model, Part, REGIMES, Regime, Rules, Tally, hold, reason, request};
 
 /// What the campaign asks of a heap that is ordered by streams.
 pub(crate) trait Ordered {
@@ -286,7 +286,7 @@ impl<'a, H: Ordered> Trial<'a, H> {
             work.at.set(operation);
             self.step(operation)?;
             self.account()?;
-            if operation % (operations / 32).max(1) == 0 {
+            if operation % (operations / AUDITS).max(1) == 0 {
                 self.audit()?;
             }
         }

@@ -224,6 +224,9 @@ macro_rules! hold {
 
 pub(crate) use hold;
 
+/// Linear looks at everything in a trial, for which Miri takes long.
+pub(crate) const AUDITS: u64 = if cfg!(miri) { 2 } else { 32 };
+
 /// Puts a heap through so many operations; `at` says which one it is at.
 ///
 /// The heap is dropped at the end, in half of the cases with blocks in use.
@@ -255,7 +258,7 @@ pub(crate) fn run<S: Subject>(
         at.set(operation);
         trial.step(operation)?;
         trial.account()?;
-        if operation % (operations / 32).max(1) == 0 {
+        if operation % (operations / AUDITS).max(1) == 0 {
             trial.audit()?;
         }
     }
