@@ -116,7 +116,7 @@ pub(crate) fn cuda() -> Result<Cuda, String> {
     Cuda::open(0).map_err(said)
 }
 
-#[cfg(all(feature = "cuda", target_os = "linux"))]
+/// Whether CUDA's driver is to be the machine's.
 pub(crate) fn on_gpu() -> bool {
     std::env::var_os("METES_CUDA").is_some_and(|on| on == "1")
 }
@@ -226,7 +226,7 @@ impl Watched {
         }
         let capacity = self.capacity().map_err(said)?;
         // What is free of Vulkan and of a GPU is shared with the machine.
-        let shared = self.name() == "vulkan" || self.on_gpu();
+        let shared = self.name() == "vulkan" || self.name() == "cuda" && on_gpu();
         if !shared && capacity.free != self.free {
             return Err(format!(
                 "{} bytes of the backend are free, {} were",
@@ -234,13 +234,6 @@ impl Watched {
             ));
         }
         Ok(())
-    }
-
-    fn on_gpu(&self) -> bool {
-        #[cfg(all(feature = "cuda", target_os = "linux"))]
-        return self.name() == "cuda" && on_gpu();
-        #[cfg(not(all(feature = "cuda", target_os = "linux")))]
-        false
     }
 
     fn may_fail(&self, call: &'static str) -> Result<(), Error> {

@@ -3,6 +3,8 @@
 //!     cargo run --release -p metes-device --example campaign -- [--operations N] [--seed N]
 //!         [--heap NAME]… [--backend NAME]…
 //!
+//! CUDA is the model of its driver, and with METES_CUDA=1 the first GPU.
+//!
 //! Prints a line for every combination; the first thing that does not hold ends it with status 1
 //! and says with which seed it comes again.
 
