@@ -13,6 +13,8 @@ mod clock;
 mod device;
 #[path = "../examples/campaign/matrix.rs"]
 mod matrix;
+#[path = "../examples/campaign/model.rs"]
+mod model;
 #[path = "../examples/campaign/streams.rs"]
 mod streams;
 #[path = "../examples/campaign/trial.rs"]

@@ -13,6 +13,7 @@ mod clock;
 mod common;
 mod device;
 mod matrix;
+mod model;
 mod streams;
 mod trial;
 

@@ -253,7 +253,7 @@ pub(crate) fn regimes(
     let share = work.operations.div_ceil(REGIMES.len() as u64);
     for (number, regime) in REGIMES.into_iter().enumerate() {
         let seed = work.seed.wrapping_add(number as u64);
-        let done = trial::guarded(|| run(regime, share, seed));
+        let done = trial::caught(|| run(regime, share, seed));
         all.add(&done.map_err(|wrong| {
             format!(
                 "{}, operation {} of seed {seed}: {wrong}",

@@ -15,7 +15,8 @@ use crate::clock::{Account, STREAMS, clock};
 use crate::common::Random;
 use crate::device::{Device, Watched, said};
 use crate::matrix::{self, Work, by_handle, regimes};
-use crate::trial::{AUDITS, Model, Part, REGIMES, Regime, Rules, Tally, hold, reason, request};
+use crate::model::{Model, Part};
+use crate::trial::{AUDITS, REGIMES, Regime, Rules, Tally, hold, reason, request};
 
 /// What the campaign asks of a heap that is ordered by streams.
 pub(crate) trait Ordered {
