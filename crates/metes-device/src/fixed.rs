@@ -1,5 +1,6 @@
 //! A heap over one memory that a backend gives once: for devices without pages, and where the
-//! memory is ours alone.
+//! memory is ours alone. Every backend gives such memory, and every heap over a range may lie on
+//! it.
 //!
 //! Invariant: the memory is mapped to the whole range from the heap's making to its end.
 
@@ -8,6 +9,8 @@ use metes_heap::{BadFree, Corruption};
 use crate::backend::{self, Backend, Memory, Range};
 use crate::heap::{Block, Extent, OffsetHeap, Refusal, Span, Unmade};
 use crate::hybrid::NoHybrid;
+use crate::shared::NoParts;
+use crate::streams::NoStreams;
 
 /// Why a fixed heap was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,21 +21,36 @@ pub enum FixedError {
     /// The hybrid heap over the range was not made.
     #[error(transparent)]
     Hybrid(#[from] NoHybrid),
+    /// The heap that threads share was not made.
+    #[error(transparent)]
+    Shared(#[from] NoParts<Unmade>),
+    /// The heap of hybrid parts that threads share was not made.
+    #[error(transparent)]
+    SharedHybrid(#[from] NoParts<NoHybrid>),
+    /// The heap ordered by streams was not made.
+    #[error(transparent)]
+    Streams(#[from] NoStreams),
     /// The backend gave no memory.
     #[error(transparent)]
     Backend(#[from] backend::Error),
 }
 
 /// A heap over one memory of a backend; `H` places its blocks.
+///
+/// An [`OffsetHeap`] is used through this heap's own methods. Other heaps over a range are used
+/// as they are, and their blocks lie at an offset from the [`range`](Self::range)'s start: threads
+/// share a [`SharedHeap`](crate::shared::SharedHeap) through [`places`](Self::places), and a
+/// [`StreamHeap`](crate::streams::StreamHeap) with the device's timeline is reached through
+/// [`places_mut`](Self::places_mut).
 #[derive(Debug)]
-pub struct FixedHeap<B: Backend, H: OffsetHeap> {
+pub struct FixedHeap<B: Backend, H> {
     places: H,
     backend: B,
     range: Range,
     memory: Memory,
 }
 
-impl<B: Backend, H: OffsetHeap> FixedHeap<B, H> {
+impl<B: Backend, H> FixedHeap<B, H> {
     /// A heap over `extent.bytes` bytes of `backend`, a multiple of its granularity; `places`
     /// makes its records, for instance [`ListHeap::direct`](crate::heap::ListHeap::direct).
     ///
@@ -65,6 +83,33 @@ impl<B: Backend, H: OffsetHeap> FixedHeap<B, H> {
         })
     }
 
+    /// The addresses of the heap.
+    pub fn range(&self) -> Range {
+        self.range
+    }
+
+    /// The memory under it.
+    pub fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// The heap over the range.
+    pub fn places(&self) -> &H {
+        &self.places
+    }
+
+    /// The heap over the range, to be used.
+    pub fn places_mut(&mut self) -> &mut H {
+        &mut self.places
+    }
+
+    /// Whose memory it is.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+}
+
+impl<B: Backend, H: OffsetHeap> FixedHeap<B, H> {
     /// Allocates `bytes` bytes at a multiple of `align` (a power of two) from the beginning of
     /// the range. O(1).
     ///
@@ -99,26 +144,6 @@ impl<B: Backend, H: OffsetHeap> FixedHeap<B, H> {
         spans
     }
 
-    /// The addresses of the heap.
-    pub fn range(&self) -> Range {
-        self.range
-    }
-
-    /// The memory under it.
-    pub fn memory(&self) -> Memory {
-        self.memory
-    }
-
-    /// The heap over the range.
-    pub fn places(&self) -> &H {
-        &self.places
-    }
-
-    /// Whose memory it is.
-    pub fn backend(&self) -> &B {
-        &self.backend
-    }
-
     /// Verifies every invariant. Linear.
     ///
     /// # Errors
@@ -128,7 +153,7 @@ impl<B: Backend, H: OffsetHeap> FixedHeap<B, H> {
     }
 }
 
-impl<B: Backend, H: OffsetHeap> Drop for FixedHeap<B, H> {
+impl<B: Backend, H> Drop for FixedHeap<B, H> {
     /// Gives memory and addresses back. The device must have no work left that uses them.
     fn drop(&mut self) {
         // What a device does not take back now it takes back with the process.

@@ -193,6 +193,21 @@ impl<H: OffsetHeap> SharedHeap<H> {
         self.parts.iter().map(|part| part.lock().used()).sum()
     }
 
+    /// The blocks that are still in use, in no order: what was leaked, when nothing should be.
+    /// Linear.
+    pub fn in_use(&self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        for part in &self.parts {
+            part.lock().each_used(&mut |Span { offset, requested }| {
+                spans.push(Span {
+                    offset: part.start + offset,
+                    requested,
+                });
+            });
+        }
+        spans
+    }
+
     /// What the heap manages; each of its parts is for so many blocks.
     pub fn extent(&self) -> Extent {
         self.extent

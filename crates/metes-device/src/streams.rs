@@ -551,6 +551,14 @@ impl<T: Timeline> StreamHeap<T> {
         self.heap.span(place)
     }
 
+    /// The blocks that are still in use, in no order: what was leaked, when nothing should be.
+    /// Linear.
+    pub fn in_use(&self) -> Vec<Span> {
+        let mut spans = Vec::new();
+        self.each_used(&mut |span| spans.push(span));
+        spans
+    }
+
     /// What the heap manages.
     pub fn extent(&self) -> Extent {
         self.heap.extent()

@@ -7,13 +7,16 @@
 //! Every test says on what it ran.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
+#[path = "common/backends.rs"]
+mod common;
+
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 use std::process::Command;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use common::{alone, child, conforms, is_child, refused_in_a_fork, without};
 use libloading::Library;
-use metes_device::backend::conformance::{Plan, Tally, check};
 use metes_device::backend::cuda::{CUstream, Cuda, Streams};
 use metes_device::backend::timeline::{self, Stream, Timeline};
 use metes_device::backend::{Backend, Error, Memory};
@@ -33,8 +36,7 @@ struct Driver {
 
 impl Driver {
     fn new() -> Self {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = alone();
         let model = if std::env::var_os("METES_CUDA").is_some_and(|on| on == "1") {
             None
         } else {
@@ -74,25 +76,10 @@ impl Driver {
 }
 
 #[test]
-fn conforms() {
+fn answers_as_it_must() {
     let driver = Driver::new();
     let mut cuda = driver.open();
-    let mut all = Tally::default();
-    for seed in 0..20 {
-        let plan = Plan {
-            seed,
-            calls: 1000,
-            pages: 24,
-            // Other programs may use a GPU.
-            alone: driver.model.is_some(),
-        };
-        match check(&mut cuda, plan) {
-            Ok(tally) => all.add(&tally),
-            Err(failure) => panic!("{failure}"),
-        }
-        driver.check_empty();
-    }
-    for answer in [
+    let answers = [
         "reserve: no addresses",
         "create: out of memory",
         "create: granularity",
@@ -105,9 +92,10 @@ fn conforms() {
         "unreserve: mapped",
         "release: in use",
         "release: done",
-    ] {
-        assert!(all.times(answer) > 20, "{answer} hardly came: {all:?}");
-    }
+    ];
+    // Other programs may use a GPU.
+    conforms(&mut cuda, 20, 24, driver.model.is_some(), &answers);
+    driver.check_empty();
 }
 
 /// Copies cross pages of different memories; a memory keeps its bytes wherever it is mapped.
@@ -153,7 +141,7 @@ fn memory_keeps_its_bytes_where_it_is_mapped() {
 /// Runs in a process of its own: a fault may end the driver's context.
 #[test]
 fn addresses_without_memory_fault() {
-    if std::env::var_os("METES_CHILD").is_none() {
+    if !is_child() {
         child("addresses_without_memory_fault", &[]);
         return;
     }
@@ -236,14 +224,11 @@ fn impossible_requests_are_refused() {
 /// are made here and found before any other.
 #[test]
 fn what_is_not_there_is_said() {
-    if std::env::var_os("METES_CHILD").is_some() {
-        println!("{}", Cuda::open(0).unwrap_err());
-        return;
+    if is_child() {
+        return println!("{}", Cuda::open(0).unwrap_err());
     }
     let test = "what_is_not_there_is_said";
-    let broken = format!("{}/no-driver", env!("CARGO_TARGET_TMPDIR"));
-    std::fs::create_dir_all(&broken).unwrap();
-    std::fs::write(format!("{broken}/libcuda.so.1"), "no library").unwrap();
+    let broken = without("libcuda.so.1");
     let said = child(test, &[("LD_LIBRARY_PATH", &broken)]);
     assert!(said.contains("the CUDA driver (libcuda.so.1:"), "{said}");
     assert!(said.contains("install NVIDIA's driver"), "{said}");
@@ -389,26 +374,7 @@ fn any_thread_may_use_it() {
 #[test]
 fn a_fork_is_refused() {
     let driver = Driver::new();
-    let mut cuda = driver.open();
-    let memory = cuda.create(cuda.granularity()).unwrap();
-    let refused = |error| matches!(error, Error::Process { .. });
-    // SAFETY: the child only compares process identities, and leaves without unwinding.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let all = cuda.create(PAGE).is_err_and(refused)
-            && cuda.reserve(PAGE).is_err_and(refused)
-            && cuda.capacity().is_err_and(refused)
-            && cuda.release(memory).is_err_and(refused);
-        drop(cuda);
-        // SAFETY: ends this process.
-        unsafe { libc::_exit(if all { 0 } else { 1 }) };
-    }
-    let mut status = -1;
-    // SAFETY: our child, and a place for its status.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the child was not refused everything");
-    cuda.release(memory).unwrap();
-    drop(cuda);
+    drop(refused_in_a_fork(driver.open()));
     driver.check_empty();
 }
 
@@ -683,22 +649,6 @@ fn captured_streams_are_refused_and_not_disturbed() {
 fn join(streams: &mut Streams, stream: CUstream) -> Stream {
     // SAFETY: the tests destroy streams after they are left, but for those of the model.
     unsafe { streams.join(stream) }.unwrap()
-}
-
-/// Runs a test again in a process of its own, and gives what it said.
-fn child(test: &str, environment: &[(&str, &str)]) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("METES_CHILD", "1")
-        .envs(environment.iter().copied())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{errors}");
-    assert!(said.contains("1 passed"), "no such test: {test}");
-    print!("{said}");
-    said
 }
 
 /// Holds a stream's work back until it is opened, so that no clock decides.

@@ -1,25 +1,19 @@
 //! OpenCL on a real device: PoCL where there is no other.
 #![cfg(feature = "opencl")]
 
+#[path = "common/backends.rs"]
+mod common;
+
 use core::ffi::c_void;
 use core::ptr;
 use std::ffi::CString;
-use std::sync::{Mutex, MutexGuard};
 
 use cl3::types::CL_BLOCKING;
 use cl3::{command_queue, event, kernel, program};
-use metes_device::backend::conformance::{Plan, Tally, check};
+use common::{alone, child, conforms, is_child, refused_in_a_fork, without};
 use metes_device::backend::opencl::{Access, OpenCl, Queues, cl_command_queue, cl_mem};
 use metes_device::backend::timeline::{self, Timeline};
 use metes_device::backend::{Backend, Error, Memory};
-
-/// One test at a time: what is free is compared, and a process has one device.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// The first device; without one the test fails and says how to get it.
 fn open() -> OpenCl {
@@ -34,23 +28,10 @@ fn queue(opencl: &OpenCl) -> cl_command_queue {
 }
 
 #[test]
-fn conforms() {
+fn answers_as_it_must() {
     let _alone = alone();
     let mut opencl = open();
-    let mut all = Tally::default();
-    for seed in 0..40 {
-        let plan = Plan {
-            seed,
-            calls: 1000,
-            pages: 64,
-            alone: true,
-        };
-        match check(&mut opencl, plan) {
-            Ok(tally) => all.add(&tally),
-            Err(failure) => panic!("{failure}"),
-        }
-    }
-    for answer in [
+    let answers = [
         "create: done",
         "create: too large",
         "map: done",
@@ -60,9 +41,8 @@ fn conforms() {
         "unreserve: mapped",
         "release: in use",
         "release: done",
-    ] {
-        assert!(all.times(answer) > 20, "{answer} hardly came: {all:?}");
-    }
+    ];
+    conforms(&mut opencl, 40, 64, true, &answers);
 }
 
 /// Kernels write through sub-buffers at the offsets of blocks; the host reads through the whole
@@ -174,13 +154,10 @@ fn what_is_not_there_is_said() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_not_installed_is_said() {
-    if std::env::var_os("METES_CHILD").is_some() {
-        println!("{}", OpenCl::open(0).unwrap_err());
-        return;
+    if is_child() {
+        return println!("{}", OpenCl::open(0).unwrap_err());
     }
-    let broken = format!("{}/no-opencl", env!("CARGO_TARGET_TMPDIR"));
-    std::fs::create_dir_all(&broken).unwrap();
-    std::fs::write(format!("{broken}/libOpenCL.so.1"), "no library").unwrap();
+    let broken = without("libOpenCL.so.1");
     for (variable, wanted) in [
         (
             "LD_LIBRARY_PATH",
@@ -189,16 +166,8 @@ fn what_is_not_installed_is_said() {
         // Where the loader looks for drivers: here is none.
         ("OCL_ICD_VENDORS", "a device of OpenCL is not there"),
     ] {
-        let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "what_is_not_installed_is_said", "--nocapture"])
-            .env("METES_CHILD", "1")
-            .env(variable, &broken)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}");
-        assert!(said.contains(wanted), "{said}");
-        assert!(said.contains("install"), "{said}");
+        let said = child("what_is_not_installed_is_said", &[(variable, &broken)]);
+        assert!(said.contains(wanted) && said.contains("install"), "{said}");
     }
 }
 
@@ -272,30 +241,11 @@ fn queues_complete_their_tickets_in_order() {
     }
 }
 
-/// A device that was opened before a fork refuses every call in the child.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_fork_is_refused() {
     let _alone = alone();
-    let mut opencl = open();
-    let memory = opencl.create(opencl.granularity()).unwrap();
-    let refused = |error| matches!(error, Error::Process { .. });
-    // SAFETY: the child only compares process identities, and leaves without unwinding.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let all = opencl.create(4096).is_err_and(refused)
-            && opencl.reserve(4096).is_err_and(refused)
-            && opencl.capacity().is_err_and(refused)
-            && opencl.release(memory).is_err_and(refused);
-        drop(opencl);
-        // SAFETY: ends this process.
-        unsafe { libc::_exit(if all { 0 } else { 1 }) };
-    }
-    let mut status = -1;
-    // SAFETY: our child, and a place for its status.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the child was not refused everything");
-    opencl.release(memory).unwrap();
+    refused_in_a_fork(open());
 }
 
 fn fill_kernel(opencl: &OpenCl) -> *mut c_void {

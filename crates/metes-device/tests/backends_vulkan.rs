@@ -4,20 +4,16 @@
 //! on which all tests run again; and all run under Khronos's validation layer, if that is there.
 #![cfg(feature = "vulkan")]
 
+#[path = "common/backends.rs"]
+mod common;
+
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ash::vk;
-use metes_device::backend::conformance::{Plan, Tally, check};
+use common::{alone, child, conforms, is_child, refused_in_a_fork, without};
 use metes_device::backend::vulkan::{Block, Kind, Vulkan};
 use metes_device::backend::{Backend, Error, Memory};
-
-/// One test at a time: what is free is compared.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The first device, mapping whole ranges and, if it can, pages.
 fn open() -> Vec<Vulkan> {
@@ -37,24 +33,10 @@ fn open() -> Vec<Vulkan> {
 }
 
 #[test]
-fn conforms() {
+fn answers_as_it_must() {
     let _alone = alone();
     for mut vulkan in open() {
-        let mut all = Tally::default();
-        for seed in 0..20 {
-            let plan = Plan {
-                seed,
-                calls: 1000,
-                pages: 24,
-                // The budget is the whole machine's.
-                alone: false,
-            };
-            match check(&mut vulkan, plan) {
-                Ok(tally) => all.add(&tally),
-                Err(failure) => panic!("{failure}"),
-            }
-        }
-        for answer in [
+        let answers = [
             "create: done",
             "create: out of memory",
             "map: done",
@@ -63,9 +45,9 @@ fn conforms() {
             "unreserve: mapped",
             "release: in use",
             "release: done",
-        ] {
-            assert!(all.times(answer) > 20, "{answer} hardly came: {all:?}");
-        }
+        ];
+        // The budget is the whole machine's.
+        let all = conforms(&mut vulkan, 20, 24, false, &answers);
         let not_paged = all.times("map: not paged");
         assert_eq!(not_paged > 20, !vulkan.paged(), "{all:?}");
     }
@@ -245,58 +227,29 @@ fn a_programs_own_device_is_used_and_left() {
     }
 }
 
-/// A device that was opened before a fork refuses every call in the child.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_fork_is_refused() {
     let _alone = alone();
-    let mut vulkan = Vulkan::open(0, Kind::Device).unwrap();
-    let granularity = vulkan.granularity();
-    let memory = vulkan.create(granularity).unwrap();
-    let refused = |error| matches!(error, Error::Process { .. });
-    // SAFETY: the child only compares process identities, and leaves without unwinding.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let all = vulkan.create(granularity).is_err_and(refused)
-            && vulkan.reserve(granularity).is_err_and(refused)
-            && vulkan.capacity().is_err_and(refused)
-            && vulkan.release(memory).is_err_and(refused);
-        drop(vulkan);
-        // SAFETY: ends this process.
-        unsafe { libc::_exit(if all { 0 } else { 1 }) };
-    }
-    let mut status = -1;
-    // SAFETY: our child, and a place for its status.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!(status, 0, "the child was not refused everything");
-    vulkan.release(memory).unwrap();
+    refused_in_a_fork(Vulkan::open(0, Kind::Device).unwrap());
 }
 
 /// Without the loader, and without a driver.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_not_installed_is_said() {
+    // Of the test that runs all others again it is a child, too.
     if std::env::var_os("METES_CHILD_MISSES").is_some() {
-        println!("{}", Vulkan::open(0, Kind::Device).unwrap_err());
-        return;
+        return println!("{}", Vulkan::open(0, Kind::Device).unwrap_err());
     }
-    let broken = format!("{}/no-vulkan", env!("CARGO_TARGET_TMPDIR"));
-    std::fs::create_dir_all(&broken).unwrap();
-    std::fs::write(format!("{broken}/libvulkan.so.1"), "no library").unwrap();
+    let broken = without("libvulkan.so.1");
     for (variable, wanted) in [
         ("LD_LIBRARY_PATH", "Vulkan's loader ("),
         ("VK_DRIVER_FILES", "a driver for Vulkan 1.1 is not there"),
     ] {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "what_is_not_installed_is_said", "--nocapture"])
-            .env("METES_CHILD_MISSES", "1")
-            .env(variable, &broken)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}");
-        assert!(said.contains(wanted), "{said}");
-        assert!(said.contains("install"), "{said}");
+        let environment = [("METES_CHILD_MISSES", "1"), (variable, &broken)];
+        let said = child("what_is_not_installed_is_said", &environment);
+        assert!(said.contains(wanted) && said.contains("install"), "{said}");
     }
 }
 
@@ -304,7 +257,7 @@ fn what_is_not_installed_is_said() {
 /// knows what a program may call, on the system's driver and on the newer lavapipe.
 #[test]
 fn every_call_is_valid() {
-    if std::env::var_os("METES_CHILD").is_some() {
+    if is_child() {
         return;
     }
     let _alone = alone();

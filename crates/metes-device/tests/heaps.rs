@@ -1,13 +1,10 @@
-//! Every heap under random operations beside a naive model.
+//! What single heaps must do; random operations on all of them are the campaign's.
 
 mod common;
 
-use common::{Random, exercise, operations};
+use common::Random;
 use metes_device::bitmap::BitmapPool;
-use metes_device::heap::{
-    Classes, DirectHeap, Extent, HandleHeap, HashedHeap, ListHeap, PaperHeap, Refusal, Unmade,
-    refusable,
-};
+use metes_device::heap::{Classes, Extent, HandleHeap, ListHeap, Refusal, Unmade, refusable};
 use metes_device::hybrid::{HybridHeap, SlotSizes};
 use metes_heap::{BadFree, HalfFit};
 use proptest::prelude::*;
@@ -19,87 +16,12 @@ const EXTENT: Extent = Extent {
     blocks: if cfg!(miri) { 100 } else { 1500 },
 };
 
-/// Mostly small, some large, none and too much.
-fn sizes(random: &mut Random) -> u64 {
-    match random.below(1000) {
-        0 => 0,
-        1 => EXTENT.bytes + 1 + random.below(1 << 40),
-        2..20 => random.below(EXTENT.bytes / 4),
-        _ => 1 + (random.below(1 << 17) >> random.below(17)),
-    }
-}
-
 fn slots() -> SlotSizes {
     SlotSizes {
         smallest: 256,
         largest: 4096,
         slabs: if cfg!(miri) { 6 } else { 60 },
     }
-}
-
-#[test]
-fn lists_by_handle() {
-    let mut heap = HandleHeap::<Classes>::by_handle(EXTENT).unwrap();
-    exercise(
-        &mut heap,
-        EXTENT.bytes,
-        EXTENT.blocks,
-        sizes,
-        operations(),
-        1,
-    );
-}
-
-#[test]
-fn lists_by_address_in_a_table() {
-    let mut heap = DirectHeap::<Classes>::direct(EXTENT).unwrap();
-    exercise(
-        &mut heap,
-        EXTENT.bytes,
-        EXTENT.blocks,
-        sizes,
-        operations(),
-        2,
-    );
-}
-
-#[test]
-fn lists_by_address_hashed() {
-    let mut heap = HashedHeap::<Classes>::hashed(EXTENT).unwrap();
-    exercise(
-        &mut heap,
-        EXTENT.bytes,
-        EXTENT.blocks,
-        sizes,
-        operations(),
-        3,
-    );
-}
-
-#[test]
-fn the_papers_segregated_fit() {
-    let mut heap = PaperHeap::hashed(EXTENT).unwrap();
-    exercise(
-        &mut heap,
-        EXTENT.bytes,
-        EXTENT.blocks,
-        sizes,
-        operations(),
-        4,
-    );
-}
-
-#[test]
-fn hybrid_by_handle() {
-    let mut heap = HybridHeap::<_, Classes>::new(EXTENT, slots(), ListHeap::by_handle).unwrap();
-    // Slots come from slabs, of which there are as many as are asked for.
-    exercise(&mut heap, EXTENT.bytes, usize::MAX, sizes, operations(), 5);
-}
-
-#[test]
-fn hybrid_by_address() {
-    let mut heap = HybridHeap::<_, Classes>::new(EXTENT, slots(), ListHeap::direct).unwrap();
-    exercise(&mut heap, EXTENT.bytes, usize::MAX, sizes, operations(), 6);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Mutex;
 use std::thread;
 
-use common::{Random, operations};
+use common::Random;
 use metes_device::heap::{Classes, Extent, HandleHeap, ListHeap, Refusal, Unmade};
 use metes_device::shared::{NoParts, SharedHeap};
 use metes_heap::ByHandle;
@@ -23,6 +23,11 @@ fn shared(parts: usize) -> SharedHeap<HandleHeap> {
 /// Threads allocate and pass every second block on, to be freed by whoever gets it.
 #[test]
 fn blocks_are_disjoint_whoever_frees_them() {
+    let operations = if cfg!(debug_assertions) {
+        10_000
+    } else {
+        1_000_000
+    };
     let heap = shared(3);
     // A granule's owner: threads write their number where they have a block.
     let granules = (EXTENT.bytes / EXTENT.granule) as usize;
@@ -45,7 +50,7 @@ fn blocks_are_disjoint_whoever_frees_them() {
                     }
                     heap.free(place).unwrap();
                 };
-                for _ in 0..operations() / 10 {
+                for _ in 0..operations {
                     match random.below(5) {
                         0..3 => {
                             let most = 1 << random.below(17);

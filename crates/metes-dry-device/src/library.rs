@@ -20,7 +20,8 @@ pub const FILE: &str = "libmetes_dry_device.so";
 pub fn path() -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let beside = own.parent().unwrap_or(Path::new("."));
-    let places = [beside.to_owned(), beside.join("deps"), beside.join("..")];
+    let around = ["", "deps", "..", "../deps"];
+    let places = around.map(|directory| beside.join(directory));
     let found = places.iter().map(|place| place.join(FILE));
     found.clone().find(|path| path.is_file()).ok_or_else(|| {
         let places: Vec<String> = found.map(|place| place.display().to_string()).collect();

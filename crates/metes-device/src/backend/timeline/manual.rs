@@ -62,8 +62,9 @@ impl Manual {
     pub fn complete(&mut self, stream: Stream, ticket: Ticket) -> Result<(), Error> {
         let slot = self.slot(stream)?;
         marked(slot, stream, ticket)?;
-        let orders = slot.orders.clone();
-        for (behind, other, needed) in orders {
+        // The other streams are looked at between the orders, so each is copied.
+        let mut number = 0;
+        while let Some(&(behind, other, needed)) = self.slot(stream)?.orders.get(number) {
             if behind >= ticket {
                 break;
             }
@@ -77,6 +78,7 @@ impl Manual {
                     needed,
                 });
             }
+            number += 1;
         }
         let slot = self.slot(stream)?;
         slot.completed = slot.completed.max(ticket);
@@ -160,7 +162,14 @@ impl Timeline for Manual {
             return Err(Error::Capturing(waiter));
         }
         if waiter != stream && ticket > completed {
-            waiting.orders.push((waiting.last, stream, ticket));
+            let behind = waiting.last;
+            // Of several behind one ticket the greatest says it all.
+            let last = waiting.orders.iter_mut().rev();
+            let mut last = last.take_while(|order| order.0 == behind);
+            match last.find(|order| order.1 == stream) {
+                Some(order) => order.2 = order.2.max(ticket),
+                None => waiting.orders.push((behind, stream, ticket)),
+            }
         }
         Ok(())
     }
