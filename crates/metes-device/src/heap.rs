@@ -112,7 +112,7 @@ pub enum Refusal {
     NoBlock {
         /// Bytes asked for.
         wanted: u64,
-        /// Bytes requested neither now nor lost to rounding.
+        /// Bytes of the heap beyond those requested; what rounding takes is among them.
         free: u64,
     },
     /// As many blocks are in use as the heap has records for.
