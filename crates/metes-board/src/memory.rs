@@ -215,8 +215,15 @@ fn fill(file: RawFd, bytes: usize) -> Result<libc::ino_t, Error> {
     Ok(about.st_ino)
 }
 
-/// What this program was started with, words apart.
+/// What this program was started with: its name without its directory, and its arguments.
 fn command_line() -> String {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    words.collect::<Vec<_>>().join(" ")
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_default();
+    let program = std::path::Path::new(&program);
+    let mut line = program.file_name().unwrap_or_default().to_owned();
+    for word in words {
+        line.push(" ");
+        line.push(word);
+    }
+    line.to_string_lossy().into_owned()
 }

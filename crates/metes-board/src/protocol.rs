@@ -279,7 +279,7 @@ mod interleavings {
                 0
             });
             let (mut moments, mut last) = (0, 0);
-            while moments < 2000 {
+            while moments < 300 {
                 match read(&shared, layout) {
                     Ok(found) => {
                         let number = check(layout, &found);

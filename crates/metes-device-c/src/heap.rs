@@ -67,9 +67,9 @@ impl Heap {
         backend: B,
         options: &Options,
     ) -> Result<Self, Failure> {
-        let name = format!("{} of the host", backend.name());
+        let name = backend.name();
         let timeline = |_: &B, streams| Ok(Done::new(streams));
-        Heap::over(backend, options, &name, timeline, |_| Ok(()))
+        Heap::over(backend, options, name, timeline, |_| Ok(()))
     }
 
     /// A heap that may be watched under a name, or not.

@@ -477,3 +477,173 @@ fn shown(statistics: &Statistics) -> Figures {
         asleep: statistics.asleep,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use metes_board::{Board, Snapshot, find};
+    use metes_device::backend::offsets::Offsets;
+
+    use super::*;
+    use crate::follow::Done;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A heap with a board over offsets, and how a reader has it.
+    fn made(total: u64, options: &Options) -> (Box<dyn Device>, Board) {
+        let backend = Offsets::new(total, 2 * MIB).unwrap();
+        // Tests of this process run side by side, and are told apart by their names.
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        let timeline = |_: &Offsets, streams| Ok(Done::new(streams));
+        let heap = watched(backend, options, &name, timeline, |_| Ok(())).unwrap();
+        let own = |board: &Board| name.starts_with(&board.header().device);
+        let board = find().into_iter().flatten().find(own);
+        (heap, board.expect("the heap's board is found"))
+    }
+
+    /// That the board has what the heap says by its own functions.
+    #[track_caller]
+    fn agree(heap: &dyn Device, board: &Board) -> Snapshot {
+        let found = board.read().unwrap();
+        assert_eq!(found.figures, shown(&heap.statistics()));
+        let header = board.header();
+        let mut used = vec![0; found.pages.len()];
+        heap.blocks(&mut |block| {
+            let (mut at, end) = (
+                block.address - header.start,
+                block.address - header.start + block.requested,
+            );
+            while at < end {
+                let page = at / header.page;
+                let next = ((page + 1) * header.page).min(end);
+                used[page as usize] += next - at;
+                at = next;
+            }
+        });
+        let mut mapped = vec![false; found.pages.len()];
+        heap.mapped(&mut |range| {
+            let first = (range.address - header.start) / header.page;
+            for page in first..first + range.bytes / header.page {
+                mapped[page as usize] = true;
+            }
+        });
+        for (number, page) in found.pages.iter().enumerate() {
+            assert_eq!(page.used, used[number], "bytes on page {number}");
+            assert_eq!(page.mapped, mapped[number], "memory of page {number}");
+            assert!(!page.waiting || page.mapped && page.used == 0);
+        }
+        found
+    }
+
+    #[test]
+    fn the_board_has_what_the_heap_says() {
+        let options = Options {
+            cap: 64 * MIB,
+            addresses: 100 * MIB,
+            blocks: 300,
+            streams: 5,
+            ..Options::default()
+        };
+        let (mut heap, board) = made(128 * MIB, &options);
+        agree(&*heap, &board);
+        let mut state = 3_u64;
+        let mut draw = move |end: u64| {
+            // A linear congruential generator (Knuth's MMIX).
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % end
+        };
+        let mut live = Vec::new();
+        let mut waited = 0;
+        for _ in 0..20_000 {
+            match draw(100) {
+                0..50 => {
+                    let shift = 8 + draw(16);
+                    let bytes = 1 + draw(1 << shift);
+                    let address = heap.allocate(bytes, 1 << draw(13), draw(5));
+                    live.extend(address.ok());
+                }
+                50..88 if !live.is_empty() => {
+                    let place = draw(live.len() as u64) as usize;
+                    let _ = heap.free(live.swap_remove(place));
+                }
+                88..92 if !live.is_empty() => {
+                    let place = draw(live.len() as u64) as usize;
+                    let _ = heap.use_on(live[place], draw(5));
+                }
+                92 => assert!(heap.free(draw(100 * MIB) | 1).is_err()),
+                93 => drop(heap.trim(draw(20 * MIB))),
+                94 => drop(heap.limit((30 + draw(34)) * MIB)),
+                95 => {
+                    let _ = heap.leave(draw(5));
+                }
+                96 => drop(heap.sleep()),
+                97 => heap.reset_peaks(),
+                98 if draw(20) == 0 => heap.reset_totals(),
+                _ => {}
+            }
+            if draw(4) == 0 {
+                let _ = heap.wake();
+            }
+            let found = agree(&*heap, &board);
+            waited += u64::from(found.pages.iter().any(|page| page.waiting));
+        }
+        heap.check().unwrap();
+        let Statistics {
+            moved,
+            refusals,
+            bad_frees,
+            ..
+        } = heap.statistics();
+        let seen = [moved, refusals, bad_frees, waited];
+        assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+        assert!(!board.ended());
+        drop(heap);
+        assert!(board.ended());
+    }
+
+    #[test]
+    fn pages_wait_until_their_streams_are_known_to_have_come() {
+        let (mut heap, board) = made(64 * MIB, &Options::default());
+        let waiting = |board: &Board| {
+            let found = board.read().unwrap();
+            found.pages.iter().filter(|page| page.waiting).count()
+        };
+        let block = heap.allocate(2 * MIB, 2 * MIB, 5).unwrap();
+        let others: Vec<u64> = (0..31).map(|_| heap.allocate(100, 1, 5).unwrap()).collect();
+        assert_eq!(waiting(&board), 0);
+        heap.free(block).unwrap();
+        assert_eq!(waiting(&board), 1);
+        let stream = board.read().unwrap().streams[0];
+        assert_eq!((stream.name, stream.pages), (5, 1));
+        for other in others {
+            assert_eq!(waiting(&board), 1);
+            heap.free(other).unwrap();
+        }
+        // The batch is full: the stream was marked and asked, and had come that far.
+        assert_eq!(waiting(&board), 0);
+        let block = heap.allocate(2 * MIB, 2 * MIB, 5).unwrap();
+        heap.free(block).unwrap();
+        assert_eq!(waiting(&board), 1);
+        heap.leave(5).unwrap();
+        assert_eq!(waiting(&board), 0);
+    }
+
+    #[test]
+    fn who_may_look_is_asked_once() {
+        let with = |watch| {
+            wanted(&Options {
+                watch,
+                ..Options::default()
+            })
+        };
+        // A variable of this process would decide, and other tests read it.
+        if env::var_os(VARIABLE).is_none() {
+            assert_eq!(
+                [0, 1, 2].map(|watch| with(watch).unwrap()),
+                [false, true, false]
+            );
+        }
+        assert!(with(3).unwrap_err().text.contains("watch is 3"));
+    }
+}

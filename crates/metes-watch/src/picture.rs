@@ -76,7 +76,7 @@ fn lines(view: &View, screen: Screen) -> Vec<Vec<Piece>> {
             bytes(view.cap),
             bytes(count.peak)
         );
-        let room = screen.width.saturating_sub(8 + 36).clamp(4, 80);
+        let room = screen.width.saturating_sub(8 + 38).clamp(4, 80);
         let mut line = vec![plain(format!("{name:<8}"))];
         line.extend(bar(count.current, view.cap, room, style, screen));
         line.push(plain(figures));

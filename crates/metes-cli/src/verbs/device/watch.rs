@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use metes_explorer::serve::{Server, interrupted, only_here};
-use metes_watch::{CELLS, Latest, Screen, View, Watcher, page, picture, router};
+use metes_watch::{CELLS, Latest, Watcher, page, picture, router};
 use serde_json::json;
 
 use crate::arguments::Watch;
@@ -64,7 +64,6 @@ fn show(watcher: &mut Watcher, json: bool) -> Result<u8, Failure> {
         return Ok(0);
     }
     let screen = live::screen();
-    // The line at the bottom is for what comes behind.
     let view = watcher.look(screen.cells())?;
     output::text(&picture(&view, screen))?;
     Ok(0)
@@ -140,7 +139,7 @@ fn serve(
     })?;
     let url = format!("http://{}/", server.address());
     match json {
-        true => output::json(&json!({ "url": url, "heap": name(&watcher) }))?,
+        true => output::json(&json!({ "url": url, "heap": target::name(watcher.board()) }))?,
         false => {
             output::text(&format!("{url}\n"))?;
             output::note("answers until Ctrl-C");
@@ -163,13 +162,4 @@ fn serve(
     let _ = looker.join();
     served?;
     Ok(0)
-}
-
-fn name(watcher: &Watcher) -> String {
-    target::name(watcher.board())
-}
-
-/// What a live picture needs of the view.
-fn drawn(view: &View, screen: Screen) -> String {
-    picture(view, screen)
 }

@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use crossterm::terminal::{self, BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use crossterm::{cursor, execute, queue};
-use metes_watch::{Screen, Watcher};
+use metes_watch::{Screen, Watcher, picture};
 
-use super::drawn;
 use crate::error::Failure;
 use crate::{interrupt, output};
 
@@ -76,7 +75,7 @@ pub(super) fn run(watcher: &mut Watcher, every: Duration) -> Result<u8, Failure>
         if view.process.ended {
             break Some(view);
         }
-        draw(&drawn(&view, screen)).map_err(refused)?;
+        draw(&picture(&view, screen)).map_err(refused)?;
         if stop.load(Ordering::Relaxed) || left(&stop, began, every).map_err(refused)? {
             break None;
         }
@@ -84,7 +83,7 @@ pub(super) fn run(watcher: &mut Watcher, every: Duration) -> Result<u8, Failure>
     drop(taken);
     if let Some(view) = last {
         // It stays on the screen behind the end.
-        output::text(&drawn(&view, screen()))?;
+        output::text(&picture(&view, screen()))?;
     }
     Ok(0)
 }
@@ -92,6 +91,10 @@ pub(super) fn run(watcher: &mut Watcher, every: Duration) -> Result<u8, Failure>
 /// Writes a picture over the one before, at once.
 fn draw(picture: &str) -> io::Result<()> {
     let mut frame = Vec::new();
+    // The escape sequences of the frame itself are wanted where colours are not.
+    let plain = anstream::AutoStream::choice(&stdout()) == anstream::ColorChoice::Never;
+    let stripped = plain.then(|| anstream::adapter::strip_str(picture).to_string());
+    let picture = stripped.as_deref().unwrap_or(picture);
     queue!(frame, BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
     let mut lines = picture.lines().peekable();
     while let Some(line) = lines.next() {
@@ -106,7 +109,6 @@ fn draw(picture: &str) -> io::Result<()> {
         terminal::Clear(terminal::ClearType::FromCursorDown),
         EndSynchronizedUpdate
     )?;
-    // Without colours where none are wanted; what moves the cursor is kept.
     let mut out = stdout().lock();
     out.write_all(&frame)?;
     out.flush()
