@@ -148,13 +148,13 @@ function drawFigures() {
     ["Blocks", grouped(view.blocks.current), `peak ${grouped(view.blocks.peak)}`],
     ["Allocations a second", rates ? grouped(rates.allocations) : "–", rates ? `${grouped(rates.frees)} frees, ${bytes(rates.bytes)}` : "known from the second look on"],
     ["Largest free run", bytes(view.largest_free_run), "addresses, in whole pages"],
-    ["Refused", grouped(view.refusals), `${grouped(view.bad_frees)} bad frees`, view.refusals + view.bad_frees > 0],
+    ["Refused, bad frees", `${grouped(view.refusals)}, ${grouped(view.bad_frees)}`, "for lack of memory; of no block", view.refusals + view.bad_frees > 0],
   ]);
   put(at("facts"), [
     ["Allocations", grouped(view.blocks.added)], ["Frees", grouped(view.blocks.removed)],
     ["Bytes in whole granules", bytes(view.allocated.current)], ["Bytes asked for so far", bytes(view.requested.added)],
     ["Pages in use", grouped(pages.live)], ["Pages idle", grouped(pages.idle)],
-    ["of them waiting for streams", grouped(pages.waiting)], ["Pages spare", grouped(pages.spare)],
+    ["Idle pages waiting for streams", grouped(pages.waiting)], ["Pages spare", grouped(pages.spare)],
     ["Pages mapped so far", grouped(pages.mapped)], ["Pages moved so far", grouped(pages.moved)],
     ["Most moved by one request", grouped(pages.most_moved)], ["Streams", grouped(view.streams)],
     ["Marks of streams", grouped(view.marks)], ["Waits of the host", grouped(view.waits)],

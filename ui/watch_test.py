@@ -134,12 +134,12 @@ class WatchTest(unittest.TestCase):
             "Frees": view["blocks"]["removed"],
             "Pages in use": view["pages"]["live"],
             "Pages idle": view["pages"]["idle"],
-            "of them waiting for streams": view["pages"]["waiting"],
+            "Idle pages waiting for streams": view["pages"]["waiting"],
             "Pages moved so far": view["pages"]["moved"],
             "Process": view["process"]["pid"],
         }.items():
             self.assertEqual(self.figure(name, "facts"), grouped(value) if name != "Process" else str(value), name)
-        self.assertIn(f"{view['refusals']}", self.figure("Refused"))
+        self.assertEqual(self.figure("Refused, bad frees"), f"{grouped(view['refusals'])}, {grouped(view['bad_frees'])}")
 
     def cells(self):
         """What is painted, cell by cell: `fill` and whether the pixel in its middle is its colour."""

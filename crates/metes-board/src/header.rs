@@ -168,9 +168,10 @@ fn text(words: &[u64; HEADER], (first, count): (usize, usize)) -> String {
         .collect();
     let text = String::from_utf8_lossy(&bytes);
     text.chars()
-        .map(|character| match character.is_control() {
-            true => '\u{fffd}',
-            false => character,
+        .map(|character| match character {
+            character if character.is_whitespace() => ' ',
+            character if character.is_control() => '\u{fffd}',
+            character => character,
         })
         .collect()
 }
@@ -189,13 +190,13 @@ mod tests {
             granule: 512,
             device: "CUDA device 0 with a name that is far longer than there is room for it here",
         };
-        let program = format!("python {}", "\u{e9}\n".repeat(200));
+        let program = format!("python {}", "\u{e9}\u{1b}\n".repeat(200));
         let mut words = words(&about, 4711, 5, &program);
         let present = layout(77).words().unwrap();
         let header = read(&words, present).unwrap();
         assert_eq!((header.process, header.serial, header.pages), (4711, 3, 77));
         assert!(about.device.starts_with(&header.device) && header.device.len() == 64);
-        assert!(header.program.starts_with("python \u{e9}\u{fffd}\u{e9}"));
+        assert!(header.program.starts_with("python \u{e9}\u{fffd} \u{e9}"));
         assert_eq!(
             read(&words, present - 1),
             Err(Wrong::Damaged("it has another length than its pages need"))

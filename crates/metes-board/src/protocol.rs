@@ -16,7 +16,7 @@
 //! that follows the count, and read before an acquire fence that precedes it.
 
 use crate::cells::{AtomicU64, Ordering, fence};
-use crate::layout::{Layout, RECORD};
+use crate::layout::{CHANGE, Layout, RECORD};
 
 /// A record.
 pub(crate) type Record = [u64; RECORD];
@@ -50,15 +50,15 @@ impl Publisher {
         figures: &mut [u64],
     ) {
         let layout = self.layout;
-        let set = |place: usize, value| words[place].store(value, Ordering::Relaxed);
         if count > 0 {
-            set(layout.claimed(), self.position + count as u64);
+            let claimed = self.position + count as u64;
+            words[layout.claimed()].store(claimed, Ordering::Relaxed);
             fence(Ordering::Release);
             for (number, record) in changes.clone() {
-                let place = layout.change(self.position);
-                set(place, number as u64);
-                for (word, value) in record.into_iter().enumerate() {
-                    set(place + 1 + word, value);
+                let change = &words[layout.change(self.position)..][..CHANGE];
+                change[0].store(number as u64, Ordering::Relaxed);
+                for (word, value) in change[1..].iter().zip(record) {
+                    word.store(value, Ordering::Relaxed);
                 }
                 self.position += 1;
             }
@@ -69,18 +69,18 @@ impl Publisher {
         self.number += 1;
         figures[0] = self.number;
         figures[1] = self.position;
-        let place = layout.slot(self.number);
-        for (word, value) in figures.iter().enumerate() {
-            set(place + word, *value);
+        let slot = &words[layout.slot(self.number)..][..figures.len()];
+        for (word, value) in slot.iter().zip(figures) {
+            word.store(*value, Ordering::Relaxed);
         }
         words[layout.latest()].store(self.number, Ordering::Release);
         if count > 0 {
             // Whoever sees a word of a record sees the publication that it is of.
             fence(Ordering::Release);
             for (number, record) in changes {
-                let place = layout.record(number);
-                for (word, value) in record.into_iter().enumerate() {
-                    set(place + word, value);
+                let words = &words[layout.record(number)..][..RECORD];
+                for (word, value) in words.iter().zip(record) {
+                    word.store(value, Ordering::Relaxed);
                 }
             }
             words[layout.applied()].store(self.position, Ordering::Release);

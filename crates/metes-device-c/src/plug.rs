@@ -7,7 +7,7 @@ use metes_device::backend::timeline::{Stream, Ticket, Timeline};
 use metes_device::heap::Span;
 use metes_device::sparse::{Pages, Plan, SparseRefusal};
 use metes_device::stream_pages::SparseStreamHeap;
-use metes_device::streams::{Crossing, Streams};
+use metes_device::streams::{Crossing, Progress, Streams};
 
 use crate::failure::{Failure, Status};
 use crate::figures::{Block, Count, Holder, Options, Range, Statistics};
@@ -199,6 +199,22 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
             });
         }
         self.graphs.keep(graph.pool, span.requested, entry.address);
+    }
+
+    /// The figures that are not the pages' or the streams', and those.
+    pub(crate) fn figures(&self) -> (&Statistics, Pages, Progress, bool) {
+        let heap = &self.heap;
+        (
+            &self.statistics,
+            heap.pages(),
+            heap.progress(),
+            heap.asleep(),
+        )
+    }
+
+    /// Streams that are followed. O(those that can be).
+    pub(crate) fn streams(&self) -> u64 {
+        self.names.iter().flatten().count() as u64
     }
 
     /// Where the block at an address lies, in use or kept by a graph.
@@ -474,7 +490,7 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
             marks: progress.marks,
             waits: progress.waits,
             orders: progress.orders,
-            streams: self.names.iter().flatten().count() as u64,
+            streams: self.streams(),
             asleep: self.heap.asleep().into(),
             ..self.statistics
         }

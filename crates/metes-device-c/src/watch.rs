@@ -99,6 +99,9 @@ pub(crate) fn watched<B: Backend + Send + 'static, T: Follow + 'static>(
         board,
         known,
         page_shift: page.trailing_zeros(),
+        streams: 0,
+        last: None,
+        graph: false,
         shown: None,
     };
     watched.show(0);
@@ -269,6 +272,12 @@ struct Watched<B: Backend, T: Follow> {
     board: Board,
     known: Arc<Known>,
     page_shift: u32,
+    /// Streams followed, and for whom the last block was allocated: while it is the same stream,
+    /// there is no other that would have to be counted.
+    streams: u64,
+    last: Option<u64>,
+    /// Whether a graph was ever captured: then a request may be for the stream of graphs instead.
+    graph: bool,
     /// What the streams on the board are of: marks, streams, and changes of what is known.
     shown: Option<[u64; 3]>,
 }
@@ -280,9 +289,9 @@ impl<B: Backend + Send, T: Follow> Watched<B, T> {
         let Some(mut writer) = lock(&self.board) else {
             return;
         };
-        let statistics = self.own.statistics();
+        let (statistics, pages, progress, asleep) = self.own.figures();
         let changes = self.known.changes.load(Ordering::Relaxed);
-        let now = Some([statistics.marks, statistics.streams, changes]);
+        let now = Some([progress.marks, self.streams, changes]);
         let mut slots = match now == self.shown {
             true => slots,
             false => u64::MAX,
@@ -293,12 +302,40 @@ impl<B: Backend + Send, T: Follow> Watched<B, T> {
             slots &= slots - 1;
             writer.stream(slot, self.own.came(slot, self.known.get(slot)));
         }
-        writer.publish(&shown(&statistics));
+        let count = |count: figures::Count| metes_board::Count {
+            current: count.current,
+            peak: count.peak,
+            added: count.added,
+            removed: count.removed,
+        };
+        writer.publish(&Figures {
+            blocks: count(statistics.all.blocks),
+            allocated: count(statistics.all.allocated),
+            requested: count(statistics.all.requested),
+            reserved: count(statistics.reserved),
+            cap: statistics.cap,
+            live_pages: pages.live,
+            idle_pages: pages.idle,
+            spare_pages: pages.spare,
+            mapped: pages.mapped,
+            moved: pages.moved,
+            most_moved: pages.most_moved,
+            marks: progress.marks,
+            waits: progress.waits,
+            orders: progress.orders,
+            streams: self.streams,
+            refusals: statistics.refusals,
+            retries: statistics.retries,
+            bad_frees: statistics.bad_frees,
+            asleep: asleep.into(),
+        });
     }
 
     /// Does something with the heap, and shows what it has then.
     fn then<R>(&mut self, work: impl FnOnce(&mut Plug<Noting<B>, Knowing<T>>) -> R) -> R {
         let done = work(&mut self.own);
+        self.streams = self.own.streams();
+        self.last = None;
         self.show(u64::MAX);
         done
     }
@@ -314,6 +351,10 @@ impl<B: Backend + Send, T: Follow> Device for Watched<B, T> {
             && let Some(mut writer) = lock(&self.board)
         {
             writer.add(address - self.own.range().start, bytes);
+        }
+        if self.last != Some(stream) || self.graph {
+            self.streams = self.own.streams();
+            self.last = Some(stream);
         }
         self.show(0);
         done
@@ -414,6 +455,7 @@ impl<B: Backend + Send, T: Follow> Device for Watched<B, T> {
     }
 
     fn begin_graph(&mut self, pool: Id) -> Result<(), Failure> {
+        self.graph = true;
         self.own.begin_graph(pool)
     }
 
@@ -447,37 +489,6 @@ impl<B: Backend + Send, T: Follow> Device for Watched<B, T> {
     }
 }
 
-/// The figures of a board.
-fn shown(statistics: &Statistics) -> Figures {
-    let count = |count: figures::Count| metes_board::Count {
-        current: count.current,
-        peak: count.peak,
-        added: count.added,
-        removed: count.removed,
-    };
-    Figures {
-        blocks: count(statistics.all.blocks),
-        allocated: count(statistics.all.allocated),
-        requested: count(statistics.all.requested),
-        reserved: count(statistics.reserved),
-        cap: statistics.cap,
-        live_pages: statistics.live_pages,
-        idle_pages: statistics.idle_pages,
-        spare_pages: statistics.spare_pages,
-        mapped: statistics.mapped,
-        moved: statistics.moved,
-        most_moved: statistics.most_moved,
-        marks: statistics.marks,
-        waits: statistics.waits,
-        orders: statistics.orders,
-        streams: statistics.streams,
-        refusals: statistics.refusals,
-        retries: statistics.retries,
-        bad_frees: statistics.bad_frees,
-        asleep: statistics.asleep,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use metes_board::{Board, Snapshot, find};
@@ -498,6 +509,37 @@ mod tests {
         let own = |board: &Board| name.starts_with(&board.header().device);
         let board = find().into_iter().flatten().find(own);
         (heap, board.expect("the heap's board is found"))
+    }
+
+    /// The figures that the heap gives to whoever asks it.
+    fn shown(statistics: &Statistics) -> Figures {
+        let count = |count: figures::Count| metes_board::Count {
+            current: count.current,
+            peak: count.peak,
+            added: count.added,
+            removed: count.removed,
+        };
+        Figures {
+            blocks: count(statistics.all.blocks),
+            allocated: count(statistics.all.allocated),
+            requested: count(statistics.all.requested),
+            reserved: count(statistics.reserved),
+            cap: statistics.cap,
+            live_pages: statistics.live_pages,
+            idle_pages: statistics.idle_pages,
+            spare_pages: statistics.spare_pages,
+            mapped: statistics.mapped,
+            moved: statistics.moved,
+            most_moved: statistics.most_moved,
+            marks: statistics.marks,
+            waits: statistics.waits,
+            orders: statistics.orders,
+            streams: statistics.streams,
+            refusals: statistics.refusals,
+            retries: statistics.retries,
+            bad_frees: statistics.bad_frees,
+            asleep: statistics.asleep,
+        }
     }
 
     /// That the board has what the heap says by its own functions.
