@@ -16,7 +16,7 @@ use metes_step::{Call, Stepper};
 type Options = [u64; 8];
 
 const MIB: u64 = 1 << 20;
-const CALLS: usize = 3000;
+const CALLS: usize = 600;
 
 /// Instructions of calls.
 #[derive(Default)]
