@@ -59,8 +59,7 @@ impl Mapping {
         if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
             return Ok(None);
         }
-        // SAFETY: the caller measured the file, which has not shrunk since: it is sealed, and
-        // one that was sealed after it was measured and cut is found here.
+        // One that was cut after it was measured, and then sealed, is found here.
         let length = file.metadata().map_err(|source| Error::System {
             action: "measure the board",
             source,
@@ -181,9 +180,8 @@ fn anonymous() -> Result<RawFd, Error> {
 
 /// Gives a file its memory, its rights and its seals; its inode.
 fn fill(file: RawFd, bytes: usize) -> Result<libc::ino_t, Error> {
-    // SAFETY (of all calls): requests about a file that was opened just now.
-    let refused = unsafe { libc::fchmod(file, 0o600) } < 0;
-    if refused {
+    // SAFETY: a request about a file that was opened just now.
+    if unsafe { libc::fchmod(file, 0o600) } < 0 {
         return Err(Error::system("restrict the board to its owner"));
     }
     let mut tries = 0;
