@@ -31,7 +31,7 @@ class Options(ctypes.Structure):
 
     _fields_ = [
         *((name, c_uint64) for name in ("cap", "addresses", "page", "granule", "moves", "blocks")),
-        *((name, c_uint32) for name in ("streams", "batch", "wait")),
+        *((name, c_uint32) for name in ("streams", "batch", "wait", "watch")),
     ]
 
 

@@ -53,7 +53,7 @@ def enabled() -> bool:
     return bool(_kept)
 
 
-def _options(memory, addresses, page, blocks, streams) -> _device.Options:
+def _options(memory, addresses, page, blocks, streams, watch=True) -> _device.Options:
     cap = _bytes(memory if memory is not None else os.environ.get(CAP_VARIABLE) or None)
     return _device.Options(
         cap=cap,
@@ -61,6 +61,7 @@ def _options(memory, addresses, page, blocks, streams) -> _device.Options:
         page=_bytes(page),
         blocks=blocks or 0,
         streams=streams or 0,
+        watch=1 if watch else 2,
     )
 
 
@@ -73,7 +74,14 @@ def _prepare(options) -> str:
 
 
 def enable(
-    memory=None, *, addresses=None, page=None, blocks=None, streams=None, on_out_of_memory=None
+    memory=None,
+    *,
+    addresses=None,
+    page=None,
+    blocks=None,
+    streams=None,
+    on_out_of_memory=None,
+    watch=True,
 ):
     """Has all device memory of the framework come from heaps of Metes.
 
@@ -81,7 +89,8 @@ def enable(
     METES_DEVICE_CAP says so, or else what of the device is free at its first use. ``addresses``
     are twice as many if not given, a ``page`` has 2 MiB or what the device needs; ``blocks`` in
     use are at most 262144, ``streams`` 63. ``on_out_of_memory(bytes)`` is called before a request
-    is refused, and says whether it freed something.
+    is refused, and says whether it freed something. Without ``watch`` the heap cannot be looked at
+    by ``metes device watch``; METES_DEVICE_WATCH, if it is set, says so instead.
 
     Raises MetesError after the first use of a device: the framework cannot change then.
     """
@@ -92,7 +101,7 @@ def enable(
             "a device was used already, and the framework changes its allocator only before: call "
             "metes.torch.enable() right after importing torch"
         )
-    path = _prepare(_options(memory, addresses, page, blocks, streams))
+    path = _prepare(_options(memory, addresses, page, blocks, streams, watch))
     library = _device.library()
     if not library.metes_torch_prepare():
         print(
@@ -356,6 +365,7 @@ def main() -> None:
         description="Runs a PyTorch script whose device memory comes from Metes.",
     )
     parser.add_argument("--memory", help="most of a device that is used, as 24GiB [default: what is free]")
+    parser.add_argument("--no-watch", action="store_true", help="metes device watch is not to find it")
     parser.add_argument("--statistics", action="store_true", help="print figures at the end")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="SCRIPT ARGUMENTS, or -m MODULE ARGUMENTS")
     options = parser.parse_args()
@@ -368,7 +378,7 @@ def main() -> None:
     from metes import torch as own
 
     try:
-        own.enable(options.memory)
+        own.enable(options.memory, watch=not options.no_watch)
     except MetesError as error:
         print(f"metes.torch: {error}", file=sys.stderr)
         sys.exit(2)

@@ -370,3 +370,46 @@ for _ in range(3):
 metes.torch.heap().check()
 """,
     )
+
+
+def test_it_is_watched_unless_one_does_not_want_it(dry):
+    script = """
+import json, os, subprocess
+def watch():
+    return subprocess.run([os.environ["METES"], "--json", "device", "watch", str(os.getpid()), "--once"],
+                          capture_output=True, text=True)
+"""
+    agree = """
+def agree():
+    view = json.loads(watch().stdout)
+    figures, pages = metes.torch.heap().statistics(), view["pages"]
+    assert view["blocks"]["current"] == figures.all.blocks.current
+    assert view["requested"]["current"] == torch.cuda.memory_stats()["requested_bytes.all.current"]
+    assert view["reserved"]["current"] == torch.cuda.memory_reserved()
+    assert view["streams"] == figures.streams
+    assert (pages["live"], pages["idle"]) == (figures.live_pages, figures.idle_pages)
+    assert sum(cell["mapped"] for cell in view["map"]) == pages["live"] + pages["idle"]
+    assert sum(cell["used"] > 0 for cell in view["map"]) == pages["live"]
+    return sum(cell["used"] for cell in view["map"]) - view["requested"]["current"]
+kept = [torch.empty(number << 20, dtype=torch.uint8, device="cuda") for number in range(1, 20)]
+del kept[::3]
+assert agree() == 0
+x = torch.ones(10 << 20, dtype=torch.uint8, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    first = x + 1
+    out = first * 2
+    del first
+# What the graph keeps lies there, though nobody has it.
+assert agree() == 10 << 20
+graph.reset()
+del graph, out
+assert agree() == 0
+"""
+    run(dry, script + agree)
+    for options in (", watch=False", ""):
+        text = f"import metes.torch\nmetes.torch.enable(memory='512MiB'{options})\n"
+        text += script + "x = torch.ones(1, device='cuda')\nassert 'no device heap' in watch().stderr\n"
+        variables = {} if options else {"METES_DEVICE_WATCH": "0"}
+        status, _, said = dry.run("--memory", "1GiB", "--", dry.script(text), **variables)
+        assert status == 0, said

@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use metes_explore::Preference;
 use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
-pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit};
+pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{objectives, positive_size, seconds, shard};

@@ -40,6 +40,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Explorer(#[from] metes_explorer::Error),
     #[error("{0}")]
+    Board(#[from] metes_board::Error),
+    #[error("{0}")]
     Build(#[from] metes_explore::emit::BuildError),
     /// A file or directory that the system does not give.
     #[error("cannot {action} {}: {source}{}", .path.display(), remedy(.source))]

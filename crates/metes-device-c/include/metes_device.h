@@ -57,6 +57,9 @@ typedef struct metes_device_options {
     uint32_t batch;     /* streams are marked after so many frees [32] */
     uint32_t wait;      /* 0: memory that another stream still uses is handed over by ordering
                            the streams; else the host waits */
+    uint32_t watch;     /* 1: others may look at the heap (`metes device watch`); 2: nobody; 0: nobody,
+                           but at the heaps of devices that frameworks share. The environment variable
+                           METES_DEVICE_WATCH, if it is set, decides for all heaps: 0 nobody */
 } metes_device_options;
 
 /* A quantity: what it is, has been at most, and by how much it rose and fell. */

@@ -84,6 +84,11 @@ pub(crate) fn heap(device: i32) -> Result<&'static Heap, Failure> {
         return Ok(heap);
     }
     let mut options = making.options.unwrap_or_default();
+    if options.watch == 0 {
+        // What a framework does for a block takes far longer than to write it down, and nobody
+        // knows beforehand which run will have to be looked at.
+        options.watch = 1;
+    }
     if let Some(fraction) = making.fractions[number] {
         let total = Cuda::open(number as u32)?.capacity()?.total;
         let share = (total as f64 * fraction) as u64;

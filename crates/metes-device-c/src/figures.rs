@@ -15,6 +15,7 @@ pub struct Options {
     pub(crate) streams: u32,
     pub(crate) batch: u32,
     pub(crate) wait: u32,
+    pub(crate) watch: u32,
 }
 
 /// `metes_device_count`.

@@ -15,10 +15,12 @@ use metes_device::backend::{self, Backend};
 
 use crate::failure::{Failure, Status, guarded, status};
 use crate::figures::{Block, Holder, Options, Range, Statistics};
-use crate::follow::Done;
+use crate::follow::{Done, Follow};
 use crate::history::Event;
 use crate::plug::{Device, Plug};
 use crate::process;
+#[cfg(target_os = "linux")]
+use crate::watch;
 
 /// `metes_device_reclaim`.
 pub type Reclaim = unsafe extern "C" fn(context: *mut c_void, bytes: u64) -> bool;
@@ -55,10 +57,9 @@ impl Heap {
     pub(crate) fn cuda(ordinal: u32, options: &Options) -> Result<Self, Failure> {
         let backend = Cuda::open(ordinal)?;
         let timeline = |backend: &Cuda, streams| Ok(backend.streams(streams)?);
-        let plug = Plug::new(backend, options, timeline, |backend| {
-            Ok(backend.synchronize()?)
-        })?;
-        Ok(Heap::new(Box::new(plug)))
+        let synchronize = |backend: &Cuda| Ok(backend.synchronize()?);
+        let name = format!("CUDA device {ordinal}");
+        Heap::over(backend, options, &name, timeline, synchronize)
     }
 
     /// A heap over a backend of the host.
@@ -66,12 +67,26 @@ impl Heap {
         backend: B,
         options: &Options,
     ) -> Result<Self, Failure> {
-        let plug = Plug::new(
-            backend,
-            options,
-            |_, streams| Ok(Done::new(streams)),
-            |_| Ok(()),
-        )?;
+        let name = backend.name();
+        let timeline = |_: &B, streams| Ok(Done::new(streams));
+        Heap::over(backend, options, name, timeline, |_| Ok(()))
+    }
+
+    /// A heap that may be watched under a name, or not.
+    fn over<B: Backend + Send + 'static, T: Follow + 'static>(
+        backend: B,
+        options: &Options,
+        name: &str,
+        timeline: impl FnOnce(&B, usize) -> Result<T, Failure>,
+        synchronize: fn(&B) -> Result<(), Failure>,
+    ) -> Result<Self, Failure> {
+        #[cfg(target_os = "linux")]
+        if watch::wanted(options)? {
+            let device = watch::watched(backend, options, name, timeline, synchronize)?;
+            return Ok(Heap::new(device));
+        }
+        let _ = name;
+        let plug = Plug::new(backend, options, timeline, synchronize)?;
         Ok(Heap::new(Box::new(plug)))
     }
 

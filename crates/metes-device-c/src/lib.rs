@@ -5,7 +5,8 @@
 //! - no panic leaves a function, and no exception but those of [`torch`];
 //! - after a heap was made, neither it nor its table of addresses allocates anything on the
 //!   host. (The books that a backend keeps of its pages do, when pages are created; so do lists of
-//!   events, and of what graphs keep.)
+//!   events, and of what graphs keep.);
+//! - a heap that nobody may watch runs the code that it would run if there were no watching.
 
 pub mod devices;
 mod exception;
@@ -20,3 +21,5 @@ mod plug;
 mod process;
 mod table;
 pub mod torch;
+#[cfg(target_os = "linux")]
+mod watch;

@@ -3,10 +3,11 @@
 //! Invariant: the table has exactly the blocks in use of the heap; the counts are theirs.
 
 use metes_device::backend::Backend;
-use metes_device::backend::timeline::{Stream, Timeline};
+use metes_device::backend::timeline::{Stream, Ticket, Timeline};
+use metes_device::heap::Span;
 use metes_device::sparse::{Pages, Plan, SparseRefusal};
 use metes_device::stream_pages::SparseStreamHeap;
-use metes_device::streams::{Crossing, Streams};
+use metes_device::streams::{Crossing, Progress, Streams};
 
 use crate::failure::{Failure, Status};
 use crate::figures::{Block, Count, Holder, Options, Range, Statistics};
@@ -198,6 +199,49 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
             });
         }
         self.graphs.keep(graph.pool, span.requested, entry.address);
+    }
+
+    /// The figures that are not the pages' or the streams', and those.
+    pub(crate) fn figures(&self) -> (&Statistics, Pages, Progress, bool) {
+        let heap = &self.heap;
+        (
+            &self.statistics,
+            heap.pages(),
+            heap.progress(),
+            heap.asleep(),
+        )
+    }
+
+    /// Streams that are followed. O(those that can be).
+    pub(crate) fn streams(&self) -> u64 {
+        self.names.iter().flatten().count() as u64
+    }
+
+    /// Where the block at an address lies, in use or kept by a graph.
+    pub(crate) fn span(&self, address: u64) -> Option<Span> {
+        self.heap.span(self.table.get(address)?.handle).ok()
+    }
+
+    /// All blocks that lie somewhere, in use or kept by graphs. Linear.
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        self.heap.in_use()
+    }
+
+    /// How many there are.
+    pub(crate) fn lying(&self) -> usize {
+        self.heap.used()
+    }
+
+    /// What was freed on a page waits for: streams by their slots, and a ticket.
+    pub(crate) fn waits(&self, page: u64) -> Option<(u64, Ticket)> {
+        self.heap.waits(page as usize)
+    }
+
+    /// The name of a slot's stream, and how far it came if it is known to have completed a
+    /// ticket.
+    pub(crate) fn came(&self, slot: usize, known: Ticket) -> Option<(u64, Ticket)> {
+        let (name, _) = (*self.names.get(slot)?)?;
+        Some((name, self.heap.came(slot, known)))
     }
 
     fn rounded(&self, bytes: u64) -> u64 {
@@ -446,7 +490,7 @@ impl<B: Backend + Send, T: Follow> Device for Plug<B, T> {
             marks: progress.marks,
             waits: progress.waits,
             orders: progress.orders,
-            streams: self.names.iter().flatten().count() as u64,
+            streams: self.streams(),
             asleep: self.heap.asleep().into(),
             ..self.statistics
         }

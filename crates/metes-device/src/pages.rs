@@ -455,6 +455,11 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
         self.plan
     }
 
+    /// What a page waits for before it may be moved.
+    pub(crate) fn waits(&self, number: usize) -> Option<W> {
+        self.pages.get(number).map(|page| page.waits)
+    }
+
     pub(crate) fn asleep(&self) -> bool {
         self.asleep
     }

@@ -13,7 +13,7 @@ use core::fmt;
 use metes_heap::store::ledger::Handle;
 use metes_heap::{BadFree, Corruption};
 
-use crate::backend::timeline::{Stream, Timeline};
+use crate::backend::timeline::{Stream, Ticket, Timeline};
 use crate::backend::{self, Backend, Range};
 use crate::heap::{Block, Span};
 use crate::pages::PageTable;
@@ -241,6 +241,20 @@ impl<B: Backend, T: Timeline> SparseStreamHeap<B, T> {
     /// pages.
     pub fn each_mapped(&self, visit: &mut dyn FnMut(Range)) {
         self.pages.each_mapped(visit);
+    }
+
+    /// What the blocks that were freed on a page wait for, since its memory lies there: a bit for
+    /// every slot of the timeline, and the ticket that all of them must come to. `None` for a
+    /// number that is no page's. O(1).
+    pub fn waits(&self, page: usize) -> Option<(u64, Ticket)> {
+        let wait = self.pages.waits(page)?;
+        Some((wait.streams, wait.ticket))
+    }
+
+    /// The ticket up to which nobody waits for a slot's stream, if `known` is the last that is
+    /// known to have completed on it. Asks nobody. O(1).
+    pub fn came(&self, slot: usize, known: Ticket) -> Ticket {
+        self.places.came_to(slot, known)
     }
 
     /// Who holds the memory, as [`StreamHeap::holders`].

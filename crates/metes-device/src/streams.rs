@@ -405,6 +405,24 @@ impl<T: Timeline> StreamHeap<T> {
         ticket <= self.slots[slot].marked || self.open >> slot & 1 == 0
     }
 
+    /// See [`SparseStreamHeap::came`](crate::stream_pages::SparseStreamHeap::came).
+    pub(crate) fn came_to(&self, slot: usize, known: Ticket) -> Ticket {
+        let Some(Slot {
+            stream: Some(_),
+            marked,
+            ..
+        }) = self.slots.get(slot)
+        else {
+            // It left, after all its work.
+            return Ticket::MAX;
+        };
+        match known >= *marked {
+            true if self.is_marked(slot, Ticket::MAX) => Ticket::MAX,
+            true => *marked,
+            false => known,
+        }
+    }
+
     /// Gets `stream` the block that has waited longest for others. Whether there was one.
     fn cross(&mut self, stream: Stream) -> Result<bool, StreamError> {
         let own = 1 << stream.slot();

@@ -9,7 +9,8 @@
 //! are given out.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -60,15 +61,25 @@ impl Server {
         emit: Box<Emit>,
         describe: Box<Describe>,
     ) -> Result<Server, Error> {
-        let refused = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::AddrInUse => Error::PortInUse { port },
+        let router = router(folder, emit, describe)?;
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Server::over(here, router).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => Error::PortInUse { port },
             _ => Error::io("listen on", Path::new(&format!("port {port}")))(error),
-        };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
+        })
+    }
+
+    /// Takes an address for pages of another kind. Who may ask is for `router` to decide, by
+    /// [`only_here`].
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn over(address: SocketAddr, router: Router) -> io::Result<Server> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
         Ok(Server {
             listener,
-            router: router(folder, emit, describe)?,
+            router,
             address,
         })
     }
@@ -84,7 +95,7 @@ impl Server {
     /// # Errors
     /// [`Error::Io`] when the system gives no threads or sockets.
     pub fn run(self, ended: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let failed = |error| Error::io("serve", Path::new("the explorer"))(error);
+        let failed = |error| Error::io("serve", Path::new("the page"))(error);
         self.listener.set_nonblocking(true).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -139,6 +150,30 @@ pub fn router(folder: Folder, emit: Box<Emit>, describe: Box<Describe>) -> Resul
         .with_state(shared))
 }
 
+/// Has a router answer only requests that name this machine as their host, or the address
+/// (no name, which another site could give to this machine) at which it is served.
+pub fn only_here(router: Router, address: IpAddr) -> Router {
+    let check = move |request: Request, next: Next| async move {
+        let host = request.headers().get(header::HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        let here = host.and_then(|host| {
+            let named = host.parse().map(|host: SocketAddr| host.ip());
+            let plain = || host.trim_matches(['[', ']']).parse::<IpAddr>();
+            named.or_else(|_| plain()).ok()
+        });
+        let served = here.is_some_and(|here| address.is_unspecified() || here == address);
+        let host = host.is_some_and(|host| served || is_local(host));
+        match host && own_origin(request.headers()) {
+            true => next.run(request).await,
+            false => refuse(
+                StatusCode::FORBIDDEN,
+                "only requests for this machine by its address are answered",
+            ),
+        }
+    };
+    router.layer(middleware::from_fn(check))
+}
+
 /// Refuses what another site makes a browser ask of this machine.
 async fn local(request: Request, next: Next) -> Response {
     if trusted(request.headers()) {
@@ -151,18 +186,23 @@ async fn local(request: Request, next: Next) -> Response {
 }
 
 fn trusted(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).map(HeaderValue::to_str);
+    matches!(host, Some(Ok(host)) if is_local(host)) && own_origin(headers)
+}
+
+fn is_local(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    ["localhost", "127.0.0.1"].contains(&name)
+}
+
+/// Whether the request comes from a page of this server, if from a page at all.
+fn own_origin(headers: &HeaderMap) -> bool {
     let said = |name| headers.get(name).map(HeaderValue::to_str);
-    let here = |name: &str| {
-        let host = name.rsplit_once(':').map_or(name, |(host, _)| host);
-        ["localhost", "127.0.0.1"].contains(&host)
-    };
-    let host = matches!(said(header::HOST), Some(Ok(host)) if here(host));
-    let origin = match (said(header::ORIGIN), said(header::HOST)) {
+    match (said(header::ORIGIN), said(header::HOST)) {
         (None, _) => true,
         (Some(Ok(origin)), Some(Ok(host))) => origin.strip_prefix("http://") == Some(host),
         _ => false,
-    };
-    host && origin
+    }
 }
 
 fn refuse(status: StatusCode, why: impl Into<String>) -> Response {

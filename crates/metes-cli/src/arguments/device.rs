@@ -1,17 +1,19 @@
 //! The arguments of `metes device`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::quantity::positive_size;
+use crate::quantity::{positive_size, seconds};
 
-/// Measure heaps for a device's memory, and find out what a program needs of it
+/// Measure heaps for a device's memory, find out what a program needs of it, and watch it
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes device bench --quick
-  metes device fit --memory 24GiB -- train.py")]
+  metes device fit --memory 24GiB -- train.py
+  metes device watch")]
 pub(crate) struct Device {
     #[command(subcommand)]
     pub(crate) action: DeviceAction,
@@ -21,6 +23,7 @@ pub(crate) struct Device {
 pub(crate) enum DeviceAction {
     Bench(DeviceBench),
     Fit(Fit),
+    Watch(Watch),
 }
 
 /// Run a training or serving script on a device that is not there, and say whether it fits
@@ -91,5 +94,43 @@ pub(crate) struct DeviceBench {
     pub(crate) quick: bool,
     /// Also write figures and pictures as a page that opens from disk
     #[arg(short, long, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Watch a device heap while its program runs: figures, rates, a map of its addresses
+///
+/// Programs that run by `python -m metes.torch`, or after metes.torch.enable() and its like, can
+/// be watched; programs that use the library from C if METES_DEVICE_WATCH=1 is in their
+/// environment, or their options say so. The heap waits for nobody who watches. Ends with the
+/// program, or by Ctrl-C or q.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes device watch
+  metes device watch 4711 --page
+  metes --json device watch --once")]
+pub(crate) struct Watch {
+    /// A process, as 4711, or of several heaps in it one, as 4711.1; or a copy of a heap's board
+    /// [default: the one heap that there is]
+    #[arg(value_name = "PID|FILE")]
+    pub(crate) target: Option<PathBuf>,
+    /// One picture, and end; so it is too where stdout is no terminal. With --interval look
+    /// twice, so far apart, for the rates
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Seconds from one look to the next [default: 0.5]; with --json a stream of records, one a
+    /// line
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) interval: Option<f64>,
+    /// A live page on this machine; port 0: any
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        num_args = 0..=1,
+        default_missing_value = "127.0.0.1:0",
+        conflicts_with = "once"
+    )]
+    pub(crate) page: Option<SocketAddr>,
+    /// Write this moment as a page that opens from disk, and end
+    #[arg(short, long, value_name = "FILE.html", conflicts_with = "page")]
     pub(crate) output: Option<PathBuf>,
 }

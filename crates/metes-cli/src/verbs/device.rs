@@ -3,6 +3,7 @@
 mod bench;
 mod cuda;
 mod fit;
+mod watch;
 
 use crate::arguments::{Device, DeviceAction};
 use crate::error::Failure;
@@ -14,5 +15,6 @@ pub(crate) fn run(arguments: &Device, json: bool) -> Result<u8, Failure> {
             None => bench::run(arguments, json),
         },
         DeviceAction::Fit(arguments) => fit::run(arguments, json),
+        DeviceAction::Watch(arguments) => watch::run(arguments, json),
     }
 }

@@ -307,3 +307,38 @@ fn without_a_device_nothing_is_measured() {
         refused(&cuda(&place, &model(), &[], arguments), &[said]);
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_watched_is_said() {
+    let place = Place::new();
+    place.write("text", "no board");
+    place.write("long", &"no board ".repeat(1000));
+    for (target, said) in [
+        // The first process of a machine has no heap.
+        ("1", "no device heap 1"),
+        ("1.5", "no device heap 1.5"),
+        ("none", "No such file"),
+        ("text", "is no board of a device heap"),
+        ("long", "is no board of a device heap"),
+        (".", "is no board of a device heap"),
+    ] {
+        refused(&place.metes(&["device", "watch", target]), &[said]);
+        refused(
+            &place.metes(&["--json", "device", "watch", target]),
+            &[said],
+        );
+    }
+    for (options, said) in [
+        (&["--page", "nowhere"][..], "--page"),
+        (&["--page", "--once"], "cannot be used with"),
+        (&["--interval", "0"], "above zero"),
+    ] {
+        let arguments: Vec<&str> = ["device", "watch", "1"]
+            .iter()
+            .chain(options)
+            .copied()
+            .collect();
+        refused(&place.metes(&arguments), &[said]);
+    }
+}
