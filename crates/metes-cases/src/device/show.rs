@@ -321,6 +321,20 @@ pub fn report(bench: &Bench) -> Report {
                 );
             }
         }
+        if let Some(bound) = heap.instructions_bound {
+            for (what, count) in [("allocate", bound.allocate), ("free", bound.free)] {
+                if let Some(count) = count {
+                    rows.push(
+                        Figure::new(
+                            format!("{name}: {what}, instructions of no call exceed"),
+                            "",
+                        )
+                        .ours(count as f64)
+                        .note("the longest path through the code"),
+                    );
+                }
+            }
+        }
         for (workload, ratio) in &heap.arena_ratio {
             let worst = heap.arena_ratio_worst[workload];
             let note = worst.map_or_else(

@@ -8,7 +8,7 @@
 mod picture;
 
 use crate::report::{Figure, Report};
-use picture::picture;
+use picture::{Signs, picture};
 
 /// The page of an experiment's report.
 #[must_use]
@@ -47,8 +47,9 @@ fn body(report: &Report, command: &str) -> String {
             escaped(what)
         );
     }
+    let mut signs = Signs::default();
     for plot in &report.plots {
-        text += &picture(plot);
+        text += &picture(plot, &mut signs);
     }
     text += &table(&report.rows);
     text += "<section><h2>What is assumed</h2><ul class=\"assumptions\">\n";

@@ -3,6 +3,8 @@
 //!
 //! Invariant: the y axis begins at zero and ends above the largest value.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{escaped, figure};
 use crate::report::{Plot, Series};
 
@@ -17,18 +19,47 @@ const COLOURS: usize = 8;
 /// Up to so many bars carry their values.
 const LABELLED: usize = 30;
 
+/// Colour and mark of each name, the same in all pictures of a page.
+#[derive(Default)]
+pub(super) struct Signs<'a> {
+    of: HashMap<&'a str, usize>,
+}
+
+impl<'a> Signs<'a> {
+    /// The signs of the series of one more picture: those that they have, or the first that no
+    /// other of this picture has.
+    fn of(&mut self, plot: &'a Plot) -> Vec<usize> {
+        let names = plot.series.iter().map(|series| series.name.as_str());
+        let mut taken: HashSet<usize> = names.clone().filter_map(|name| self.known(name)).collect();
+        let one = |name| {
+            let sign = self
+                .known(name)
+                .unwrap_or_else(|| (0..).find(|sign| !taken.contains(sign)).unwrap_or_default());
+            taken.insert(sign);
+            self.of.insert(name, sign);
+            sign
+        };
+        names.map(one).collect()
+    }
+
+    fn known(&self, name: &str) -> Option<usize> {
+        self.of.get(name).copied()
+    }
+}
+
 /// A figure with its legend.
-pub(super) fn picture(plot: &Plot) -> String {
+pub(super) fn picture<'a>(plot: &'a Plot, signs: &mut Signs<'a>) -> String {
     let scale = Scale::of(plot);
+    let signs = signs.of(plot);
     let marks = match plot.joined {
-        true => lines(plot, &scale),
-        false => bars(plot, &scale),
+        true => lines(plot, &signs, &scale),
+        false => bars(plot, &signs, &scale),
     };
     format!(
         "<figure class=\"picture\"><figcaption>{title}</figcaption>{}\
          <div class=\"scroll\" tabindex=\"0\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
          aria-label=\"{title}\">{}{marks}</svg></div></figure>\n",
-        legend(plot),
+        legend(plot, &signs),
         axes(plot, &scale),
         title = escaped(&plot.title),
     )
@@ -138,14 +169,14 @@ fn tip(plot: &Plot, series: &Series, name: usize, value: f64) -> String {
     )
 }
 
-fn class(index: usize, series: &Series) -> String {
+fn class(sign: usize, series: &Series) -> String {
     let kind = if series.reference { " reference" } else { "" };
-    format!("s{}{kind}", index % COLOURS + 1)
+    format!("s{}{kind}", sign % COLOURS + 1)
 }
 
-fn lines(plot: &Plot, scale: &Scale) -> String {
+fn lines(plot: &Plot, signs: &[usize], scale: &Scale) -> String {
     let mut text = String::new();
-    for (index, series) in plot.series.iter().enumerate() {
+    for (&sign, series) in signs.iter().zip(&plot.series) {
         let mut path = String::new();
         let mut marks = String::new();
         let mut pen = 'M';
@@ -159,21 +190,21 @@ fn lines(plot: &Plot, scale: &Scale) -> String {
             pen = 'L';
             marks += &format!(
                 "<path class=\"mark\" d=\"{}\">{}</path>",
-                mark(index, x, y),
+                mark(sign, x, y),
                 tip(plot, series, name, value)
             );
         }
         text += &format!(
             "<g class=\"{}\"><path class=\"line\" d=\"{path}\"/>{marks}</g>",
-            class(index, series)
+            class(sign, series)
         );
     }
     text
 }
 
 /// The outline of the mark of a series: circle, square, diamond, two triangles, in turn.
-fn mark(index: usize, x: f64, y: f64) -> String {
-    let outline = match index % 5 {
+fn mark(sign: usize, x: f64, y: f64) -> String {
+    let outline = match sign % 5 {
         0 => "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
         1 => "m-4 -4h8v8h-8z",
         2 => "m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",
@@ -183,13 +214,13 @@ fn mark(index: usize, x: f64, y: f64) -> String {
     format!("M{x:.1} {y:.1}{outline}")
 }
 
-fn bars(plot: &Plot, scale: &Scale) -> String {
+fn bars(plot: &Plot, signs: &[usize], scale: &Scale) -> String {
     let count = plot.series.len().max(1) as f64;
     let width = (scale.slot * 0.8 / count).min(60.0);
     let labelled = plot.series.len() * plot.names.len() <= LABELLED;
     let mut text = String::new();
-    for (index, series) in plot.series.iter().enumerate() {
-        text += &format!("<g class=\"{}\">", class(index, series));
+    for (index, (&sign, series)) in signs.iter().zip(&plot.series).enumerate() {
+        text += &format!("<g class=\"{}\">", class(sign, series));
         for (name, value) in series.values.iter().enumerate() {
             let Some(value) = *value else { continue };
             let left = scale.x(name) + (index as f64 - count / 2.0) * width;
@@ -214,20 +245,20 @@ fn bars(plot: &Plot, scale: &Scale) -> String {
     text
 }
 
-fn legend(plot: &Plot) -> String {
+fn legend(plot: &Plot, signs: &[usize]) -> String {
     let mut text = String::from("<ul class=\"series\">");
-    for (index, series) in plot.series.iter().enumerate() {
-        let sign = match plot.joined {
+    for (&sign, series) in signs.iter().zip(&plot.series) {
+        let shape = match plot.joined {
             true => format!(
                 "<path class=\"line\" d=\"M0 7H26\"/><path class=\"mark\" d=\"{}\"/>",
-                mark(index, 13.0, 7.0)
+                mark(sign, 13.0, 7.0)
             ),
             false => "<path class=\"bar\" d=\"M7 1h12v12h-12z\"/>".to_owned(),
         };
         text += &format!(
             "<li><svg viewBox=\"0 0 26 14\" width=\"26\" height=\"14\" aria-hidden=\"true\">\
-             <g class=\"{}\">{sign}</g></svg>{}</li>",
-            class(index, series),
+             <g class=\"{}\">{shape}</g></svg>{}</li>",
+            class(sign, series),
             escaped(&series.name)
         );
     }
@@ -245,6 +276,29 @@ mod tests {
         }
         assert_eq!(tick(2.5), "2.5");
         assert_eq!(tick(40_000.0), "40\u{202f}000");
+    }
+
+    #[test]
+    fn a_name_has_one_sign_on_a_page_and_no_other_of_its_picture_has_it() {
+        let plot = |names: &[&str]| Plot {
+            title: String::new(),
+            x: String::new(),
+            names: vec!["a".into()],
+            y: String::new(),
+            joined: true,
+            series: names
+                .iter()
+                .map(|name| Series::measured(*name, [1.0]))
+                .collect(),
+        };
+        let plots = [
+            plot(&["a", "b", "c"]),
+            plot(&["d", "c", "e"]),
+            plot(&["e", "d"]),
+        ];
+        let mut signs = Signs::default();
+        let found = plots.each_ref().map(|plot| signs.of(plot));
+        assert_eq!(found, [vec![0, 1, 2], vec![0, 2, 1], vec![1, 0]]);
     }
 
     #[test]
