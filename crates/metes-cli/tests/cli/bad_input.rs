@@ -72,7 +72,7 @@ fn a_script_that_cannot_run_on_a_device_is_refused() {
     let fit = |arguments: &[&str]| place.metes(&[&["device", "fit"], arguments].concat());
     let output = fit(&["--memory", "1GiB", "--python", "./no-python", "--", "x.py"]);
     refused(&output, &["./no-python", "--python"]);
-    // A Python without the package, and one that ends on its own.
+    // A Python without the package, and one that ends on its own: the command has become it.
     place.write("python", "#!/bin/sh\necho 'no such module' >&2\nexit 1\n");
     let runnable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path("python"), runnable).expect("it is ours");
@@ -80,8 +80,8 @@ fn a_script_that_cannot_run_on_a_device_is_refused() {
     refused(&output, &["no such module", "pip install"]);
     place.write("python", "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\nexit 9\n");
     let output = fit(&["--memory", "1GiB", "--python", "./python", "--", "x.py"]);
-    refused(&output, &["./python", "9"]);
-    // What it is asked is what it was given, in bytes; its verdict is ours.
+    assert_eq!(status(&output), 9, "{}", stderr(&output));
+    // What it is asked is what it was given, in bytes.
     place.write(
         "python",
         "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho \"$@\" > asked\nexit 1\n",
