@@ -1,0 +1,346 @@
+//! Curves: exact functions of time that repeat themselves in the end.
+//!
+//! Invariant: a curve is kept on fractions of 64 bits if all of its numbers fit, else on longer
+//! ones; so equal functions are equal structs and have equal hashes.
+
+use std::convert::Infallible;
+
+use crate::error::Error;
+use crate::extended::Extended;
+use crate::number::{Big, Number, Rational, Small, exactly};
+use crate::periodic::Periodic;
+use crate::pointwise;
+use crate::section::{Piece, Section};
+
+/// Most pieces that an operation may look at, unless another limit is set.
+pub const LIMIT: u64 = 10_000_000;
+
+/// A value of a curve.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Value {
+    /// Below every number.
+    NegativeInfinity,
+    /// A number.
+    Finite(Rational),
+    /// Above every number.
+    PositiveInfinity,
+}
+
+/// A point, or an open segment behind one: what curves are given as and shown as.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// The value at a time.
+    Point {
+        /// When.
+        time: Rational,
+        /// The value.
+        value: Value,
+    },
+    /// A line between two times, both excluded.
+    Segment {
+        /// From.
+        start: Rational,
+        /// To.
+        end: Rational,
+        /// The limit at `start` from the right.
+        value: Value,
+        /// The slope; of an infinite segment 0.
+        slope: Rational,
+    },
+}
+
+/// A function f from times (from 0 on) to numbers and infinities, known on `[0, T + d)`, with
+/// f(t + d) = f(t) + c from T on. Equal functions are equal structs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Curve(Form);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Form {
+    Small(Periodic<Small>),
+    Big(Box<Periodic<Big>>),
+}
+
+/// Runs the same on either form.
+macro_rules! either {
+    ($curve:expr, $periodic:ident => $result:expr) => {
+        match &$curve.0 {
+            Form::Small($periodic) => $result,
+            Form::Big($periodic) => $result,
+        }
+    };
+}
+
+/// An operation on two curves, for every kind of number.
+trait Binary {
+    fn run<N: Number>(&self, f: &Periodic<N>, g: &Periodic<N>) -> Result<Periodic<N>, Error>;
+}
+
+macro_rules! binary {
+    ($name:ident, $through:path) => {
+        struct $name {
+            limit: u64,
+        }
+
+        impl Binary for $name {
+            fn run<N: Number>(
+                &self,
+                f: &Periodic<N>,
+                g: &Periodic<N>,
+            ) -> Result<Periodic<N>, Error> {
+                $through(f, g, self.limit)
+            }
+        }
+    };
+}
+
+binary!(Minimum, pointwise::minimum);
+binary!(Maximum, pointwise::maximum);
+binary!(Sum, pointwise::sum);
+binary!(Difference, pointwise::difference);
+
+impl Curve {
+    /// The curve with these elements: a point at 0, a segment to the next point, and so on up to
+    /// `transient + period`; from `transient` on it rises by `step` every `period`. The step of a
+    /// curve that is infinite in the end is 0. O(elements × divisors of their number).
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::Period`].
+    pub fn new(
+        elements: &[Element],
+        transient: &Rational,
+        period: &Rational,
+        step: &Rational,
+    ) -> Result<Self, Error> {
+        let zero = Rational::from(0);
+        if *transient < zero || *period <= zero {
+            return Err(Error::Period {
+                what: format!("by {period} from {transient} on"),
+            });
+        }
+        let end = transient + period;
+        well_formed(elements, &end)?;
+        let built = exactly(|| build(elements, [transient, period, step], small).ok());
+        Ok(built.flatten().map_or_else(
+            || {
+                let Ok(long) = build(elements, [transient, period, step], big);
+                Curve::of_big(long)
+            },
+            |small| Curve(Form::Small(small)),
+        ))
+    }
+
+    fn of_big(long: Periodic<Big>) -> Self {
+        match long.converted(|number| small(&number.rational())) {
+            Ok(short) => Curve(Form::Small(short)),
+            Err(Long) => Curve(Form::Big(Box::new(long))),
+        }
+    }
+
+    fn big(&self) -> Periodic<Big> {
+        match &self.0 {
+            Form::Small(short) => {
+                let Ok(long) = short.converted(|number| big(&number.rational()));
+                long
+            }
+            Form::Big(long) => (**long).clone(),
+        }
+    }
+
+    fn binary(&self, other: &Self, operation: &impl Binary) -> Result<Self, Error> {
+        if let (Form::Small(f), Form::Small(g)) = (&self.0, &other.0)
+            && let Some(result) = exactly(|| operation.run(f, g))
+        {
+            return Ok(Curve(Form::Small(result?)));
+        }
+        Ok(Curve::of_big(operation.run(&self.big(), &other.big())?))
+    }
+
+    /// The lower of both at every time.
+    ///
+    /// # Errors
+    /// [`Error::TwoRates`], [`Error::TooLarge`].
+    pub fn minimum(&self, other: &Self) -> Result<Self, Error> {
+        self.binary(other, &Minimum { limit: LIMIT })
+    }
+
+    /// The higher of both at every time.
+    ///
+    /// # Errors
+    /// As [`minimum`](Self::minimum).
+    pub fn maximum(&self, other: &Self) -> Result<Self, Error> {
+        self.binary(other, &Maximum { limit: LIMIT })
+    }
+
+    /// Their sum at every time.
+    ///
+    /// # Errors
+    /// [`Error::Undefined`], [`Error::TooLarge`].
+    pub fn sum(&self, other: &Self) -> Result<Self, Error> {
+        self.binary(other, &Sum { limit: LIMIT })
+    }
+
+    /// Their difference at every time.
+    ///
+    /// # Errors
+    /// [`Error::Undefined`], [`Error::TooLarge`].
+    pub fn difference(&self, other: &Self) -> Result<Self, Error> {
+        self.binary(other, &Difference { limit: LIMIT })
+    }
+
+    /// T: from here on it repeats itself.
+    #[must_use]
+    pub fn transient(&self) -> Rational {
+        either!(self, curve => curve.transient.rational())
+    }
+
+    /// d: how often it repeats itself.
+    #[must_use]
+    pub fn period(&self) -> Rational {
+        either!(self, curve => curve.period.rational())
+    }
+
+    /// c: how much it rises each time; 0 if it is infinite in the end.
+    #[must_use]
+    pub fn step(&self) -> Rational {
+        either!(self, curve => curve.step.rational())
+    }
+
+    /// Whether it is affine from some time on.
+    #[must_use]
+    pub fn is_ultimately_affine(&self) -> bool {
+        either!(self, curve => curve.is_ultimately_affine())
+    }
+
+    /// The value at a time; `None` of times below 0. Logarithmic in the pieces.
+    #[must_use]
+    pub fn value(&self, time: &Rational) -> Option<Value> {
+        if *time < Rational::from(0) {
+            return None;
+        }
+        let big = self.big();
+        let wanted = Big::from(time);
+        let behind = wanted.minus(&big.transient).over(&big.period).floor();
+        let periods = behind.max(Big::zero());
+        let value = big
+            .section
+            .value(&wanted.minus(&periods.times(&big.period)));
+        Some(shown(&value.moved(&periods.times(&big.step))))
+    }
+
+    /// Its elements on `[0, T + d)`: points and segments in turn.
+    #[must_use]
+    pub fn elements(&self) -> Vec<Element> {
+        either!(self, curve => elements(&curve.section))
+    }
+}
+
+/// A number takes more than 64 bits.
+struct Long;
+
+fn small(rational: &Rational) -> Result<Small, Long> {
+    rational.small().ok_or(Long)
+}
+
+fn big(rational: &Rational) -> Result<Big, Infallible> {
+    Ok(Big::from(rational))
+}
+
+fn well_formed(elements: &[Element], end: &Rational) -> Result<(), Error> {
+    let mut reached = Rational::from(0);
+    for (element, pair) in elements.iter().enumerate() {
+        let wrong = |what: String| Err(Error::Malformed { element, what });
+        match pair {
+            Element::Point { .. } if element % 2 == 1 => {
+                return wrong("is a point and stands behind a point: a segment is missing".into());
+            }
+            Element::Segment { .. } if element.is_multiple_of(2) => {
+                return wrong("is a segment and stands where a point is missing".into());
+            }
+            Element::Point { time, .. } if *time != reached => {
+                return wrong(format!("stands at {time} where {reached} is reached"));
+            }
+            Element::Point { .. } => {}
+            Element::Segment { start, .. } if *start != reached => {
+                return wrong(format!("begins at {start} where {reached} is reached"));
+            }
+            Element::Segment { start, end, .. } if end <= start => {
+                return wrong(format!("goes from {start} to {end}: time goes on"));
+            }
+            Element::Segment { end, .. } => reached = end.clone(),
+        }
+    }
+    if reached != *end || !elements.len().is_multiple_of(2) {
+        return Err(Error::Malformed {
+            element: elements.len(),
+            what: format!("is missing: {reached} is reached, T + d is {end}"),
+        });
+    }
+    Ok(())
+}
+
+/// Well-formed elements as a function.
+fn build<N: Number, E>(
+    elements: &[Element],
+    [transient, period, step]: [&Rational; 3],
+    number: impl Fn(&Rational) -> Result<N, E>,
+) -> Result<Periodic<N>, E> {
+    let mut pieces = Vec::with_capacity(elements.len() / 2);
+    for pair in elements.chunks(2) {
+        if let [
+            Element::Point { time, value: at },
+            Element::Segment { value, slope, .. },
+        ] = pair
+        {
+            pieces.push(Piece::new(
+                number(time)?,
+                known(at, &number)?,
+                known(value, &number)?,
+                number(slope)?,
+            ));
+        }
+    }
+    let (transient, period, step) = (number(transient)?, number(period)?, number(step)?);
+    let section = Section {
+        pieces,
+        end: transient.plus(&period),
+    };
+    Ok(Periodic::new(&section, transient, period, step))
+}
+
+fn known<N: Number, E>(
+    value: &Value,
+    number: impl Fn(&Rational) -> Result<N, E>,
+) -> Result<Extended<N>, E> {
+    Ok(match value {
+        Value::NegativeInfinity => Extended::NegativeInfinity,
+        Value::Finite(finite) => Extended::Finite(number(finite)?),
+        Value::PositiveInfinity => Extended::PositiveInfinity,
+    })
+}
+
+fn shown<N: Number>(value: &Extended<N>) -> Value {
+    match value {
+        Extended::NegativeInfinity => Value::NegativeInfinity,
+        Extended::Finite(number) => Value::Finite(number.rational()),
+        Extended::PositiveInfinity => Value::PositiveInfinity,
+    }
+}
+
+fn elements<N: Number>(section: &Section<N>) -> Vec<Element> {
+    let starts = section.pieces.iter().map(|piece| piece.start.rational());
+    let ends = starts.skip(1).chain([section.end.rational()]);
+    let pair = |(piece, end): (&Piece<N>, Rational)| {
+        let point = Element::Point {
+            time: piece.start.rational(),
+            value: shown(&piece.at),
+        };
+        let segment = Element::Segment {
+            start: piece.start.rational(),
+            end,
+            value: shown(&piece.after),
+            slope: piece.slope.rational(),
+        };
+        [point, segment]
+    };
+    section.pieces.iter().zip(ends).flat_map(pair).collect()
+}

@@ -1,0 +1,48 @@
+//! Fractions of any length.
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+
+use super::{Number, Rational};
+
+/// A fraction of numbers of any length, in lowest terms.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Big(pub(super) BigRational);
+
+impl Number for Big {
+    fn whole(value: i64) -> Self {
+        Big(BigRational::from_integer(BigInt::from(value)))
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Big(&self.0 + &other.0)
+    }
+
+    fn minus(&self, other: &Self) -> Self {
+        Big(&self.0 - &other.0)
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        Big(&self.0 * &other.0)
+    }
+
+    fn over(&self, other: &Self) -> Self {
+        Big(&self.0 / &other.0)
+    }
+
+    fn floor(&self) -> Self {
+        Big(self.0.floor())
+    }
+
+    fn common_multiple(&self, other: &Self) -> Self {
+        Big(BigRational::new(
+            self.0.numer().lcm(other.0.numer()),
+            self.0.denom().gcd(other.0.denom()),
+        ))
+    }
+
+    fn rational(&self) -> Rational {
+        Rational::of_big(self.0.clone())
+    }
+}

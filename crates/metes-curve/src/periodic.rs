@@ -1,0 +1,268 @@
+//! Ultimately pseudo-periodic functions over one kind of number, and the one form of each.
+//!
+//! A function is known on `[0, T + d)`, and from T on f(t + d) = f(t) + c. Of all ways to say
+//! so the canonical one is kept: pieces that continue each other are merged; if the function is
+//! affine in the end, d = 1; else d is its smallest period; T is the least time from which this
+//! holds, and where there is no least one (it holds behind a time, and not at it), the first
+//! breakpoint behind that time, or one period behind it if there is none.
+//!
+//! Invariant: equal functions are equal structs.
+
+use crate::error::Error;
+use crate::extended::Extended;
+use crate::number::Number;
+use crate::section::{Piece, Section};
+
+/// A function on `[0, ∞)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Periodic<N> {
+    /// `[0, T + d)`.
+    pub(crate) section: Section<N>,
+    /// T: from here on it repeats itself.
+    pub(crate) transient: N,
+    /// d: how often.
+    pub(crate) period: N,
+    /// c: how much higher each time; 0 if it is infinite in the end.
+    pub(crate) step: N,
+}
+
+impl<N: Number> Periodic<N> {
+    /// The canonical form of a function whose section reaches to `transient + period` at least.
+    /// O(pieces × divisors of the pieces of a period).
+    pub(crate) fn new(section: &Section<N>, transient: N, period: N, step: N) -> Self {
+        let end = transient.plus(&period);
+        let section = Section::merged(section.pieces_of(&N::zero(), &end), end.clone());
+        let long = Periodic {
+            section,
+            transient,
+            period,
+            step,
+        };
+        long.with_least_period().with_least_transient()
+    }
+
+    /// The part that repeats itself, as pieces.
+    fn repeated(&self) -> Vec<Piece<N>> {
+        self.section
+            .pieces_of(&self.transient, &self.section.end)
+            .collect()
+    }
+
+    /// The function up to so many periods more.
+    fn longer(&self, periods: u64) -> Section<N> {
+        let pieces = self.repeated();
+        let mut all = self.section.pieces.clone();
+        let (mut time, mut value) = (N::zero(), N::zero());
+        for _ in 0..periods {
+            (time, value) = (time.plus(&self.period), value.plus(&self.step));
+            all.extend(pieces.iter().map(|piece| piece.moved(&time, &value)));
+        }
+        Section::merged(all, self.section.end.plus(&time))
+    }
+
+    /// With the smallest period, beginning at a breakpoint if there is any.
+    fn with_least_period(self) -> Self {
+        let two = self.longer(1);
+        let breakpoint = |piece: &&Piece<N>| piece.start > self.transient;
+        if !two.pieces.iter().any(|piece| breakpoint(&piece)) {
+            // Affine, or infinite: a jump would come again.
+            let end = self.transient.plus(&N::whole(1));
+            let last = &two.pieces[two.pieces.len() - 1];
+            return Periodic {
+                step: last.slope.clone(),
+                section: Section {
+                    pieces: two.pieces,
+                    end,
+                },
+                transient: self.transient,
+                period: N::whole(1),
+            };
+        }
+        // A breakpoint at T itself may be of the transient part alone.
+        let first = two
+            .pieces
+            .partition_point(|piece| piece.start <= self.transient);
+        let transient = two.pieces[first].start.clone();
+        let end = transient.plus(&self.period);
+        let pieces: Vec<_> = two.pieces_of(&transient, &end).collect();
+        let count = pieces.len();
+        let parts = (1..=count).filter(|part| count.is_multiple_of(*part));
+        for part in parts {
+            let times = N::whole((count / part) as i64);
+            let (period, step) = (self.period.over(&times), self.step.over(&times));
+            let repeats =
+                |(one, other): (&Piece<N>, &Piece<N>)| one.moved(&period, &step) == *other;
+            if pieces.iter().zip(&pieces[part..]).all(repeats) {
+                return Periodic {
+                    section: two.cut(&transient.plus(&period)),
+                    transient,
+                    period,
+                    step,
+                };
+            }
+        }
+        self
+    }
+
+    /// With the least transient part.
+    fn with_least_transient(self) -> Self {
+        let zero = N::zero();
+        if self.transient.is_zero() {
+            return self;
+        }
+        // The function beside itself one period later.
+        let later: Vec<Piece<N>> = self
+            .section
+            .pieces_of(&self.period, &self.section.end)
+            .map(|piece| piece.moved(&self.period.negated(), &self.step.negated()))
+            .collect();
+        let now = self.section.cut(&self.transient);
+        let later = Section {
+            pieces: later,
+            end: self.transient.clone(),
+        };
+        // The last time of a difference, and whether it holds at that time itself.
+        let mut differs: Option<(N, bool)> = None;
+        let _: Result<(), ()> = now.together(&later, |one, other, end| {
+            if one.after != other.after || one.slope != other.slope {
+                differs = Some((end.clone(), true));
+            } else if one.at != other.at {
+                differs = Some((one.start.clone(), false));
+            }
+            Ok(())
+        });
+        let transient = match differs {
+            None => zero,
+            Some((time, true)) => time,
+            Some((time, false)) => {
+                let next = self
+                    .section
+                    .pieces
+                    .partition_point(|piece| piece.start <= time);
+                match self.section.pieces.get(next) {
+                    Some(piece) => piece.start.clone(),
+                    None => time.plus(&self.period),
+                }
+            }
+        };
+        if transient >= self.transient {
+            return self;
+        }
+        let end = transient.plus(&self.period);
+        Periodic {
+            section: self.section.cut(&end),
+            transient,
+            ..self
+        }
+    }
+
+    /// The function on `[0, end)`.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if that takes more than `limit` pieces.
+    pub(crate) fn up_to(&self, end: &N, limit: u64) -> Result<Section<N>, Error> {
+        if *end <= self.section.end {
+            return Ok(self.section.cut(end));
+        }
+        let each = self.repeated().len() as i64;
+        let more = end.minus(&self.section.end).over(&self.period).floor();
+        let more = more.plus(&N::whole(1));
+        let pieces = more.times(&N::whole(each)).rational();
+        match more.rational().whole() {
+            Some(periods) if pieces <= (limit.min(i64::MAX as u64) as i64).into() => {
+                Ok(self.longer(periods).cut(end))
+            }
+            _ => Err(Error::TooLarge { pieces, limit }),
+        }
+    }
+
+    /// Whether it is affine from some time on.
+    pub(crate) fn is_ultimately_affine(&self) -> bool {
+        match &self.repeated()[..] {
+            [only] => {
+                only.at == only.after
+                    && only.after.finite().is_some()
+                    && only.line(&self.section.end) == only.at.moved(&self.step)
+            }
+            _ => false,
+        }
+    }
+
+    /// Which infinity it is from some time on, if it is one.
+    pub(crate) fn ultimate_infinity(&self) -> Option<Extended<N>> {
+        match &self.repeated()[..] {
+            [only] if only.at == only.after && only.at.finite().is_none() => Some(only.at.clone()),
+            _ => None,
+        }
+    }
+
+    /// c / d.
+    pub(crate) fn slope(&self) -> N {
+        self.step.over(&self.period)
+    }
+
+    /// Least and greatest of f(t) − c/d · t from T on, where that is finite. Linear.
+    pub(crate) fn around_slope(&self) -> Option<(N, N)> {
+        let slope = self.slope();
+        let mut range: Option<(N, N)> = None;
+        let mut take = |time: &N, value: &Extended<N>| {
+            let distance = value.finite()?.minus(&slope.times(time));
+            range = Some(match range.take() {
+                None => (distance.clone(), distance),
+                Some((least, most)) => (least.min(distance.clone()), most.max(distance)),
+            });
+            Some(())
+        };
+        let pieces = self.repeated();
+        let ends = pieces.iter().skip(1).map(|piece| &piece.start);
+        for (piece, end) in pieces.iter().zip(ends.chain([&self.section.end])) {
+            take(&piece.start, &piece.at)?;
+            take(&piece.start, &piece.after)?;
+            take(end, &piece.line(end))?;
+        }
+        range
+    }
+
+    /// The same function on other numbers.
+    pub(crate) fn converted<M: Number, E>(
+        &self,
+        number: impl Fn(&N) -> Result<M, E>,
+    ) -> Result<Periodic<M>, E> {
+        let value = |value: &Extended<N>| value.converted(&number);
+        let pieces = self.section.pieces.iter().map(|piece| {
+            Ok(Piece {
+                start: number(&piece.start)?,
+                at: value(&piece.at)?,
+                after: value(&piece.after)?,
+                slope: number(&piece.slope)?,
+            })
+        });
+        Ok(Periodic {
+            section: Section {
+                pieces: pieces.collect::<Result<_, E>>()?,
+                end: number(&self.section.end)?,
+            },
+            transient: number(&self.transient)?,
+            period: number(&self.period)?,
+            step: number(&self.step)?,
+        })
+    }
+
+    pub(crate) fn negated(&self) -> Self {
+        let pieces = self.section.pieces.iter().map(|piece| Piece {
+            start: piece.start.clone(),
+            at: piece.at.negated(),
+            after: piece.after.negated(),
+            slope: piece.slope.negated(),
+        });
+        Periodic {
+            section: Section {
+                pieces: pieces.collect(),
+                end: self.section.end.clone(),
+            },
+            transient: self.transient.clone(),
+            period: self.period.clone(),
+            step: self.step.negated(),
+        }
+    }
+}
