@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 
+use crate::convolution;
 use crate::error::Error;
 use crate::extended::Extended;
 use crate::number::{Big, Number, Rational, Small, exactly};
@@ -97,6 +98,8 @@ binary!(Minimum, pointwise::minimum);
 binary!(Maximum, pointwise::maximum);
 binary!(Sum, pointwise::sum);
 binary!(Difference, pointwise::difference);
+binary!(Convolution, convolution::minimal);
+binary!(MaximalConvolution, convolution::maximal);
 
 impl Curve {
     /// The curve with these elements: a point at 0, a segment to the next point, and so on up to
@@ -185,6 +188,24 @@ impl Curve {
     /// [`Error::Undefined`], [`Error::TooLarge`].
     pub fn difference(&self, other: &Self) -> Result<Self, Error> {
         self.binary(other, &Difference { limit: LIMIT })
+    }
+
+    /// The (min,+) convolution: at t the least of f(s) + g(t − s), s from 0 to t. Where +∞ and −∞
+    /// meet the sum is +∞.
+    ///
+    /// # Errors
+    /// [`Error::TwoRates`], [`Error::TooLarge`].
+    pub fn convolution(&self, other: &Self) -> Result<Self, Error> {
+        self.binary(other, &Convolution { limit: LIMIT })
+    }
+
+    /// The (max,+) convolution: at t the greatest of f(s) + g(t − s). Where +∞ and −∞ meet the sum
+    /// is −∞.
+    ///
+    /// # Errors
+    /// As [`convolution`](Self::convolution).
+    pub fn maximal_convolution(&self, other: &Self) -> Result<Self, Error> {
+        self.binary(other, &MaximalConvolution { limit: LIMIT })
     }
 
     /// T: from here on it repeats itself.

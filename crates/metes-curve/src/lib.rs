@@ -26,6 +26,7 @@
 //! # Ok::<(), metes_curve::Error>(())
 //! ```
 
+mod convolution;
 mod curve;
 mod document;
 mod error;

@@ -248,6 +248,61 @@ impl<N: Number> Periodic<N> {
         })
     }
 
+    /// The least of f(t) − c/d · t anywhere; `None` if it is −∞ somewhere. Linear.
+    pub(crate) fn lowest(&self) -> Option<N> {
+        let slope = self.slope();
+        let mut least: Option<N> = None;
+        for (piece, end) in self.section.spans() {
+            for (time, value) in [
+                (&piece.start, piece.at.clone()),
+                (&piece.start, piece.after.clone()),
+                (end, piece.line(end)),
+            ] {
+                let distance = match value {
+                    Extended::Finite(value) => value.minus(&slope.times(time)),
+                    Extended::PositiveInfinity => continue,
+                    Extended::NegativeInfinity => return None,
+                };
+                least = Some(match least {
+                    Some(least) => least.min(distance),
+                    None => distance,
+                });
+            }
+        }
+        least
+    }
+
+    /// The transient part alone, +∞ behind it (`None` if there is none), and the periodic part
+    /// alone, +∞ before it.
+    pub(crate) fn parts(&self) -> (Option<Self>, Self) {
+        let nothing = |start: N| {
+            let infinity = Extended::PositiveInfinity;
+            Piece::new(start, infinity.clone(), infinity, N::zero())
+        };
+        if self.transient.is_zero() {
+            return (None, self.clone());
+        }
+        let one = N::whole(1);
+        let zero = N::zero();
+        let before = self.section.pieces_of(&zero, &self.transient);
+        let before = Section {
+            pieces: before.chain([nothing(self.transient.clone())]).collect(),
+            end: self.transient.plus(&one),
+        };
+        let behind = Section {
+            pieces: [nothing(N::zero())]
+                .into_iter()
+                .chain(self.repeated())
+                .collect(),
+            end: self.section.end.clone(),
+        };
+        let transient = self.transient.clone();
+        (
+            Some(Periodic::new(&before, transient.clone(), one, N::zero())),
+            Periodic::new(&behind, transient, self.period.clone(), self.step.clone()),
+        )
+    }
+
     pub(crate) fn negated(&self) -> Self {
         let pieces = self.section.pieces.iter().map(|piece| Piece {
             start: piece.start.clone(),

@@ -10,7 +10,7 @@ use crate::periodic::Periodic;
 
 /// A period of both: their least common multiple, or that of one if the other is affine or
 /// infinite in the end, and so has every period.
-fn common_period<N: Number>(f: &Periodic<N>, g: &Periodic<N>) -> N {
+pub(crate) fn common_period<N: Number>(f: &Periodic<N>, g: &Periodic<N>) -> N {
     let any =
         |curve: &Periodic<N>| curve.is_ultimately_affine() || curve.ultimate_infinity().is_some();
     match (any(f), any(g)) {

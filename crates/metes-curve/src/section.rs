@@ -103,6 +103,12 @@ impl<N: Number> Section<N> {
         }
     }
 
+    /// Pieces, each with where it ends.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = (&Piece<N>, &N)> {
+        let ends = self.pieces.iter().skip(1).map(|piece| &piece.start);
+        self.pieces.iter().zip(ends.chain([&self.end]))
+    }
+
     /// The pieces of `[from, to)`; the first begins at `from`.
     pub(crate) fn pieces_of(&self, from: &N, to: &N) -> impl Iterator<Item = Piece<N>> {
         let first = self.index(from);

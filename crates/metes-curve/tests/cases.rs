@@ -27,6 +27,8 @@ fn passes(case: &Json) -> Option<bool> {
         "maximum" => binary(Curve::maximum),
         "add" => binary(Curve::sum),
         "sub" => binary(Curve::difference),
+        "minplus_convolution" => binary(Curve::convolution),
+        "maxplus_convolution" => binary(Curve::maximal_convolution),
         "equivalent" => {
             let equal = curve(&operands["f"]) == curve(&operands["g"]);
             Some(case["expected"].as_bool() == Some(equal))
@@ -59,6 +61,6 @@ fn cases_of_the_field() {
     assert_eq!(failed, Vec::<&str>::new());
     assert_eq!(
         passed.values().sum::<usize>(),
-        54 + 54 + 56 + 2 + 44 + 34 + 10
+        54 + 54 + 56 + 2 + 44 + 34 + 10 + 140 + 132
     );
 }

@@ -3,154 +3,11 @@
 //! Invariant: the model evaluates a curve by its definition, step by step, and knows no
 //! canonical form.
 
+mod common;
+
+use common::{Model, finite, models, number, part, plus, values};
 use metes_curve::{Curve, Element, Error, Rational, Value};
 use proptest::prelude::*;
-
-/// A curve as it is described.
-#[derive(Clone, Debug)]
-struct Model {
-    /// Start, value, limit from the right, slope.
-    pieces: Vec<(Rational, Value, Value, Rational)>,
-    transient: Rational,
-    period: Rational,
-    step: Rational,
-}
-
-fn number(value: i64) -> Rational {
-    Rational::from(value)
-}
-
-fn part(numerator: i64, denominator: i64) -> Rational {
-    Rational::new(numerator, denominator).expect("not zero")
-}
-
-impl Model {
-    fn value(&self, time: &Rational) -> Value {
-        let end = &self.transient + &self.period;
-        let (mut time, mut higher) = (time.clone(), number(0));
-        while time >= end {
-            (time, higher) = (&time - &self.period, &higher + &self.step);
-        }
-        let piece = self.pieces.iter().rev().find(|piece| piece.0 <= time);
-        let (start, at, after, slope) = piece.expect("the first begins at 0");
-        let value = if *start == time { at } else { after };
-        match value {
-            Value::Finite(value) => {
-                let risen = slope * &(&time - start);
-                let risen = if *start == time { number(0) } else { risen };
-                Value::Finite(&(value + &risen) + &higher)
-            }
-            infinity => infinity.clone(),
-        }
-    }
-
-    fn curve(&self) -> Curve {
-        let ends = self.pieces.iter().skip(1).map(|piece| piece.0.clone());
-        let ends = ends.chain([&self.transient + &self.period]);
-        let pair = |((start, at, after, slope), end): (&(_, Value, Value, Rational), Rational)| {
-            let start: &Rational = start;
-            [
-                Element::Point {
-                    time: start.clone(),
-                    value: at.clone(),
-                },
-                Element::Segment {
-                    start: start.clone(),
-                    end,
-                    value: after.clone(),
-                    slope: slope.clone(),
-                },
-            ]
-        };
-        let elements: Vec<Element> = self.pieces.iter().zip(ends).flat_map(pair).collect();
-        Curve::new(&elements, &self.transient, &self.period, &self.step).expect("well formed")
-    }
-
-    /// The same function, described at greater length: a later transient part, a multiple of
-    /// the period, one more breakpoint.
-    fn longer(&self, periods: i64, times: i64, split: &Rational) -> Model {
-        let transient = &self.transient + &(&self.period * &number(periods));
-        let (period, step) = (&self.period * &number(times), &self.step * &number(times));
-        let end = &transient + &period;
-        let mut starts: Vec<Rational> = self.pieces.iter().map(|piece| piece.0.clone()).collect();
-        starts.push(self.transient.clone());
-        for start in starts
-            .clone()
-            .into_iter()
-            .filter(|start| *start >= self.transient)
-        {
-            starts.extend((1..periods + times).map(|k| &start + &(&self.period * &number(k))));
-        }
-        starts.push(split.clone());
-        starts.retain(|start| *start < end);
-        starts.sort();
-        starts.dedup();
-        let near = part(1, 1_000_003);
-        let pieces = starts.into_iter().map(|start| {
-            // The line behind a start, from two values behind it.
-            let [one, two] = [1, 2].map(|k| self.value(&(&start + &(&near * &number(k)))));
-            match (one, two) {
-                (Value::Finite(one), Value::Finite(two)) => {
-                    let rise = &two - &one;
-                    let slope = &rise * &number(1_000_003);
-                    (
-                        start.clone(),
-                        self.value(&start),
-                        Value::Finite(&one - &rise),
-                        slope,
-                    )
-                }
-                (infinity, _) => (start.clone(), self.value(&start), infinity, number(0)),
-            }
-        });
-        Model {
-            pieces: pieces.collect(),
-            transient,
-            period,
-            step,
-        }
-    }
-}
-
-fn values() -> impl Strategy<Value = Value> + Clone {
-    prop_oneof![
-        12 => (-6_i64..12, 1_i64..3).prop_map(|(n, d)| Value::Finite(part(n, d))),
-        1 => Just(Value::PositiveInfinity),
-    ]
-}
-
-/// Curves of a few pieces at multiples of a half, a third or a seventh.
-fn models(values: impl Strategy<Value = Value> + Clone) -> impl Strategy<Value = Model> {
-    let pieces = prop::collection::vec(
-        (1_i64..5, values.clone(), values, -2_i64..4, 1_i64..4),
-        1..6,
-    );
-    let unit = prop_oneof![Just(2_i64), Just(3), Just(7)];
-    (pieces, unit, any::<prop::sample::Index>(), -3_i64..9).prop_map(|(parts, unit, from, step)| {
-        let mut time = number(0);
-        let mut pieces = Vec::new();
-        for (length, at, after, rise, run) in parts {
-            let slope = match after {
-                Value::Finite(_) => part(rise, run),
-                _ => number(0),
-            };
-            pieces.push((time.clone(), at, after, slope));
-            time = &time + &part(length, unit);
-        }
-        let transient = pieces[from.index(pieces.len())].0.clone();
-        let period = &time - &transient;
-        Model {
-            pieces,
-            transient,
-            period,
-            step: number(step),
-        }
-    })
-}
-
-fn finite() -> impl Strategy<Value = Value> + Clone {
-    (-6_i64..12, 1_i64..3).prop_map(|(n, d)| Value::Finite(part(n, d)))
-}
 
 /// Multiples of a 42nd up to well behind both.
 fn times(f: &Model, g: &Model) -> impl Iterator<Item = Rational> {
@@ -158,13 +15,6 @@ fn times(f: &Model, g: &Model) -> impl Iterator<Item = Rational> {
     (0..)
         .map(|k| part(k, 42))
         .take_while(move |time| *time < both)
-}
-
-fn plus(one: &Value, two: &Value) -> Value {
-    match (one, two) {
-        (Value::Finite(one), Value::Finite(two)) => Value::Finite(one + two),
-        (Value::Finite(_), infinity) | (infinity, _) => infinity.clone(),
-    }
 }
 
 proptest! {
