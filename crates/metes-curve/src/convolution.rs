@@ -135,16 +135,15 @@ fn by_parts<N: Number>(
     let step = low.slope().times(&period);
     let transient = low.transient.plus(&high.transient).plus(&period);
     let mut result = of_sections(&f_later, &g_later, transient, period, step, limit)?;
-    for part in [
+    let others = [
         f.as_ref().map(|f| beside_end(f, &g_later, limit)),
         g.as_ref().map(|g| beside_end(g, &f_later, limit)),
         f.as_ref()
             .zip(g.as_ref())
             .map(|(f, g)| beside_end(f, g, limit)),
-    ] {
-        if let Some(part) = part {
-            result = pointwise::minimum(&result, &part?, limit)?;
-        }
+    ];
+    for part in others.into_iter().flatten() {
+        result = pointwise::minimum(&result, &part?, limit)?;
     }
     Ok(result)
 }
