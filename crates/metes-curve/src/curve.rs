@@ -238,14 +238,12 @@ impl Curve {
         if *time < Rational::from(0) {
             return None;
         }
-        let big = self.big();
-        let wanted = Big::from(time);
-        let behind = wanted.minus(&big.transient).over(&big.period).floor();
-        let periods = behind.max(Big::zero());
-        let value = big
-            .section
-            .value(&wanted.minus(&periods.times(&big.period)));
-        Some(shown(&value.moved(&periods.times(&big.step))))
+        if let (Form::Small(short), Some(time)) = (&self.0, time.small())
+            && let Some(value) = exactly(|| short.value(&time))
+        {
+            return Some(shown(&value));
+        }
+        Some(shown(&self.big().value(&Big::from(time))))
     }
 
     /// Its elements on `[0, T + d)`: points and segments in turn.

@@ -176,6 +176,16 @@ impl<N: Number> Periodic<N> {
         }
     }
 
+    /// The value at a time that is not below 0. Logarithmic.
+    pub(crate) fn value(&self, time: &N) -> Extended<N> {
+        let behind = time.minus(&self.transient).over(&self.period).floor();
+        let periods = behind.max(N::zero());
+        let value = self
+            .section
+            .value(&time.minus(&periods.times(&self.period)));
+        value.moved(&periods.times(&self.step))
+    }
+
     /// Whether it is affine from some time on.
     pub(crate) fn is_ultimately_affine(&self) -> bool {
         match &self.repeated()[..] {
