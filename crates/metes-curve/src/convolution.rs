@@ -14,6 +14,7 @@
 //!
 //! Invariant: no time is computed whose value would need more of f or g than was taken.
 
+use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
@@ -25,13 +26,13 @@ use crate::section::{Piece, Section};
 pub(crate) fn minimal<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
     match (f.ultimate_infinity(), g.ultimate_infinity()) {
-        (Some(NegativeInfinity), _) | (_, Some(NegativeInfinity)) => infinite(f, g, limit),
-        (Some(_), _) => beside_end(f, g, limit),
-        (_, Some(_)) => beside_end(g, f, limit),
-        _ if f.slope() == g.slope() => equal_slopes(f, g, limit),
+        (Some(NegativeInfinity), _) | (_, Some(NegativeInfinity)) => infinite(f, g, algebra),
+        (Some(_), _) => beside_end(f, g, algebra),
+        (_, Some(_)) => beside_end(g, f, algebra),
+        _ if f.slope() == g.slope() => equal_slopes(f, g, algebra),
         _ => {
             let (low, high) = if f.slope() < g.slope() {
                 (f, g)
@@ -39,8 +40,8 @@ pub(crate) fn minimal<N: Number>(
                 (g, f)
             };
             match Gap::of(low, high) {
-                Some(gap) => gap.convolve(low, high, limit),
-                None => by_parts(low, high, limit),
+                Some(gap) => gap.convolve(low, high, algebra),
+                None => by_parts(low, high, algebra),
             }
         }
     }
@@ -50,25 +51,29 @@ pub(crate) fn minimal<N: Number>(
 pub(crate) fn maximal<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
-    Ok(minimal(&f.negated(), &g.negated(), limit)?.negated())
+    Ok(minimal(&f.negated(), &g.negated(), algebra)?.negated())
 }
 
 /// One is −∞ from some time on: so is the result, once the other has been finite.
-fn infinite<N: Number>(f: &Periodic<N>, g: &Periodic<N>, limit: u64) -> Result<Periodic<N>, Error> {
+fn infinite<N: Number>(
+    f: &Periodic<N>,
+    g: &Periodic<N>,
+    algebra: &Algebra,
+) -> Result<Periodic<N>, Error> {
     let transient = f.section.end.plus(&g.section.end);
-    of_sections(f, g, transient, N::whole(1), N::zero(), limit)
+    of_sections(f, g, transient, N::whole(1), N::zero(), algebra)
 }
 
 /// f is +∞ from some time on: there it adds nothing.
 fn beside_end<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
     let transient = f.transient.plus(&g.transient);
-    of_sections(f, g, transient, g.period.clone(), g.step.clone(), limit)
+    of_sections(f, g, transient, g.period.clone(), g.step.clone(), algebra)
 }
 
 /// With equal slopes the result repeats itself by the common period (Bouillard and Thierry,
@@ -76,12 +81,12 @@ fn beside_end<N: Number>(
 fn equal_slopes<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
     let period = pointwise::common_period(f, g);
     let transient = f.transient.plus(&g.transient).plus(&period);
     let step = f.slope().times(&period);
-    of_sections(f, g, transient, period, step, limit)
+    of_sections(f, g, transient, period, step, algebra)
 }
 
 /// What the slope gap says.
@@ -111,14 +116,14 @@ impl<N: Number> Gap<N> {
         self,
         low: &Periodic<N>,
         high: &Periodic<N>,
-        limit: u64,
+        algebra: &Algebra,
     ) -> Result<Periodic<N>, Error> {
         let transient = low.transient.plus(&self.reach);
         let end = transient.plus(&low.period);
         let reach = self.reach.max(low.transient.clone());
         // The value at the reach itself is needed, too.
-        let high = high.up_to(&reach.plus(&high.period).min(end.clone()), limit)?;
-        let section = envelope(&low.up_to(&end, limit)?, &high, &end, limit)?;
+        let high = high.up_to(&reach.plus(&high.period).min(end.clone()), algebra.limit)?;
+        let section = envelope(&low.up_to(&end, algebra.limit)?, &high, &end, algebra)?;
         let (period, step) = (low.period.clone(), low.step.clone());
         Ok(Periodic::new(&section, transient, period, step))
     }
@@ -128,22 +133,22 @@ impl<N: Number> Gap<N> {
 fn by_parts<N: Number>(
     low: &Periodic<N>,
     high: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
     let ((f, f_later), (g, g_later)) = (low.parts(), high.parts());
     let period = low.period.common_multiple(&high.period);
     let step = low.slope().times(&period);
     let transient = low.transient.plus(&high.transient).plus(&period);
-    let mut result = of_sections(&f_later, &g_later, transient, period, step, limit)?;
+    let mut result = of_sections(&f_later, &g_later, transient, period, step, algebra)?;
     let others = [
-        f.as_ref().map(|f| beside_end(f, &g_later, limit)),
-        g.as_ref().map(|g| beside_end(g, &f_later, limit)),
+        f.as_ref().map(|f| beside_end(f, &g_later, algebra)),
+        g.as_ref().map(|g| beside_end(g, &f_later, algebra)),
         f.as_ref()
             .zip(g.as_ref())
-            .map(|(f, g)| beside_end(f, g, limit)),
+            .map(|(f, g)| beside_end(f, g, algebra)),
     ];
     for part in others.into_iter().flatten() {
-        result = pointwise::minimum(&result, &part?, limit)?;
+        result = pointwise::minimum(&result, &part?, algebra)?;
     }
     Ok(result)
 }
@@ -155,11 +160,11 @@ fn of_sections<N: Number>(
     transient: N,
     period: N,
     step: N,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
     let end = transient.plus(&period);
-    let (left, right) = (f.up_to(&end, limit)?, g.up_to(&end, limit)?);
-    let section = envelope(&left, &right, &end, limit)?;
+    let (left, right) = (f.up_to(&end, algebra.limit)?, g.up_to(&end, algebra.limit)?);
+    let section = envelope(&left, &right, &end, algebra)?;
     Ok(Periodic::new(&section, transient, period, step))
 }
 
@@ -169,13 +174,13 @@ fn envelope<N: Number>(
     f: &Section<N>,
     g: &Section<N>,
     end: &N,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Section<N>, Error> {
     let pairs = f.pieces.len() as u64 * g.pieces.len() as u64;
-    if pairs > limit {
+    if pairs > algebra.limit {
         return Err(Error::TooLarge {
             pieces: (pairs.min(i64::MAX as u64) as i64).into(),
-            limit,
+            limit: algebra.limit,
         });
     }
     let mut tree = Tree::new(end);

@@ -5,16 +5,11 @@
 
 use std::convert::Infallible;
 
-use crate::convolution;
 use crate::error::Error;
 use crate::extended::Extended;
 use crate::number::{Big, Number, Rational, Small, exactly};
 use crate::periodic::Periodic;
-use crate::pointwise;
 use crate::section::{Piece, Section};
-
-/// Most pieces that an operation may look at, unless another limit is set.
-pub const LIMIT: u64 = 10_000_000;
 
 /// A value of a curve.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,36 +66,6 @@ macro_rules! either {
     };
 }
 
-/// An operation on two curves, for every kind of number.
-trait Binary {
-    fn run<N: Number>(&self, f: &Periodic<N>, g: &Periodic<N>) -> Result<Periodic<N>, Error>;
-}
-
-macro_rules! binary {
-    ($name:ident, $through:path) => {
-        struct $name {
-            limit: u64,
-        }
-
-        impl Binary for $name {
-            fn run<N: Number>(
-                &self,
-                f: &Periodic<N>,
-                g: &Periodic<N>,
-            ) -> Result<Periodic<N>, Error> {
-                $through(f, g, self.limit)
-            }
-        }
-    };
-}
-
-binary!(Minimum, pointwise::minimum);
-binary!(Maximum, pointwise::maximum);
-binary!(Sum, pointwise::sum);
-binary!(Difference, pointwise::difference);
-binary!(Convolution, convolution::minimal);
-binary!(MaximalConvolution, convolution::maximal);
-
 impl Curve {
     /// The curve with these elements: a point at 0, a segment to the next point, and so on up to
     /// `transient + period`; from `transient` on it rises by `step` every `period`. The step of a
@@ -132,14 +97,26 @@ impl Curve {
         ))
     }
 
-    fn of_big(long: Periodic<Big>) -> Self {
+    pub(crate) fn of_small(short: Periodic<Small>) -> Self {
+        Curve(Form::Small(short))
+    }
+
+    /// On small fractions if it is kept so.
+    pub(crate) fn short(&self) -> Option<&Periodic<Small>> {
+        match &self.0 {
+            Form::Small(short) => Some(short),
+            Form::Big(_) => None,
+        }
+    }
+
+    pub(crate) fn of_big(long: Periodic<Big>) -> Self {
         match long.converted(|number| small(&number.rational())) {
             Ok(short) => Curve(Form::Small(short)),
             Err(Long) => Curve(Form::Big(Box::new(long))),
         }
     }
 
-    fn big(&self) -> Periodic<Big> {
+    pub(crate) fn big(&self) -> Periodic<Big> {
         match &self.0 {
             Form::Small(short) => {
                 let Ok(long) = short.converted(|number| big(&number.rational()));
@@ -147,65 +124,6 @@ impl Curve {
             }
             Form::Big(long) => (**long).clone(),
         }
-    }
-
-    fn binary(&self, other: &Self, operation: &impl Binary) -> Result<Self, Error> {
-        if let (Form::Small(f), Form::Small(g)) = (&self.0, &other.0)
-            && let Some(result) = exactly(|| operation.run(f, g))
-        {
-            return Ok(Curve(Form::Small(result?)));
-        }
-        Ok(Curve::of_big(operation.run(&self.big(), &other.big())?))
-    }
-
-    /// The lower of both at every time.
-    ///
-    /// # Errors
-    /// [`Error::TwoRates`], [`Error::TooLarge`].
-    pub fn minimum(&self, other: &Self) -> Result<Self, Error> {
-        self.binary(other, &Minimum { limit: LIMIT })
-    }
-
-    /// The higher of both at every time.
-    ///
-    /// # Errors
-    /// As [`minimum`](Self::minimum).
-    pub fn maximum(&self, other: &Self) -> Result<Self, Error> {
-        self.binary(other, &Maximum { limit: LIMIT })
-    }
-
-    /// Their sum at every time.
-    ///
-    /// # Errors
-    /// [`Error::Undefined`], [`Error::TooLarge`].
-    pub fn sum(&self, other: &Self) -> Result<Self, Error> {
-        self.binary(other, &Sum { limit: LIMIT })
-    }
-
-    /// Their difference at every time.
-    ///
-    /// # Errors
-    /// [`Error::Undefined`], [`Error::TooLarge`].
-    pub fn difference(&self, other: &Self) -> Result<Self, Error> {
-        self.binary(other, &Difference { limit: LIMIT })
-    }
-
-    /// The (min,+) convolution: at t the least of f(s) + g(t − s), s from 0 to t. Where +∞ and −∞
-    /// meet the sum is +∞.
-    ///
-    /// # Errors
-    /// [`Error::TwoRates`], [`Error::TooLarge`].
-    pub fn convolution(&self, other: &Self) -> Result<Self, Error> {
-        self.binary(other, &Convolution { limit: LIMIT })
-    }
-
-    /// The (max,+) convolution: at t the greatest of f(s) + g(t − s). Where +∞ and −∞ meet the sum
-    /// is −∞.
-    ///
-    /// # Errors
-    /// As [`convolution`](Self::convolution).
-    pub fn maximal_convolution(&self, other: &Self) -> Result<Self, Error> {
-        self.binary(other, &MaximalConvolution { limit: LIMIT })
     }
 
     /// T: from here on it repeats itself.
@@ -337,7 +255,7 @@ fn known<N: Number, E>(
     })
 }
 
-fn shown<N: Number>(value: &Extended<N>) -> Value {
+pub(crate) fn shown<N: Number>(value: &Extended<N>) -> Value {
     match value {
         Extended::NegativeInfinity => Value::NegativeInfinity,
         Extended::Finite(number) => Value::Finite(number.rational()),

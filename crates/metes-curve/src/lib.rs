@@ -26,6 +26,8 @@
 //! # Ok::<(), metes_curve::Error>(())
 //! ```
 
+#[macro_use]
+mod algebra;
 mod convolution;
 mod curve;
 mod document;
@@ -36,7 +38,8 @@ mod periodic;
 mod pointwise;
 mod section;
 
-pub use curve::{Curve, Element, LIMIT, Value};
+pub use algebra::{Algebra, LIMIT};
+pub use curve::{Curve, Element, Value};
 pub use document::DocumentError;
 pub use error::Error;
 pub use number::{NotANumber, Rational};

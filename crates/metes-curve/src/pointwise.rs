@@ -3,6 +3,7 @@
 //! Invariant: each says from when on its result repeats itself before it computes anything, and
 //! computes just that far.
 
+use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
@@ -28,7 +29,7 @@ pub(crate) fn common_period<N: Number>(f: &Periodic<N>, g: &Periodic<N>) -> N {
 pub(crate) fn minimum<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
     let latest = f.transient.clone().max(g.transient.clone());
     let (transient, period, step) = match (f.ultimate_infinity(), g.ultimate_infinity()) {
@@ -57,7 +58,9 @@ pub(crate) fn minimum<N: Number>(
         }
     };
     let end = transient.plus(&period);
-    let section = f.up_to(&end, limit)?.minimum(&g.up_to(&end, limit)?);
+    let section = f
+        .up_to(&end, algebra.limit)?
+        .minimum(&g.up_to(&end, algebra.limit)?);
     Ok(Periodic::new(&section, transient, period, step))
 }
 
@@ -65,16 +68,16 @@ pub(crate) fn minimum<N: Number>(
 pub(crate) fn maximum<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
-    Ok(minimum(&f.negated(), &g.negated(), limit)?.negated())
+    Ok(minimum(&f.negated(), &g.negated(), algebra)?.negated())
 }
 
 /// f + g.
 pub(crate) fn sum<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
     let transient = f.transient.clone().max(g.transient.clone());
     let period = common_period(f, g);
@@ -84,7 +87,7 @@ pub(crate) fn sum<N: Number>(
         false => f.slope().plus(&g.slope()).times(&period),
     };
     let end = transient.plus(&period);
-    let (left, right) = (f.up_to(&end, limit)?, g.up_to(&end, limit)?);
+    let (left, right) = (f.up_to(&end, algebra.limit)?, g.up_to(&end, algebra.limit)?);
     let section = left.sum(&right).ok_or(Error::Undefined)?;
     Ok(Periodic::new(&section, transient, period, step))
 }
@@ -93,7 +96,7 @@ pub(crate) fn sum<N: Number>(
 pub(crate) fn difference<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
-    limit: u64,
+    algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
-    sum(f, &g.negated(), limit)
+    sum(f, &g.negated(), algebra)
 }
