@@ -145,12 +145,17 @@ impl<N: Number> Periodic<N> {
                 }
             }
         };
-        if transient >= self.transient {
+        if transient == self.transient {
             return self;
         }
+        // Without a breakpoint behind, it may be up to a period later than what was given.
         let end = transient.plus(&self.period);
+        let section = match end <= self.section.end {
+            true => self.section.cut(&end),
+            false => self.longer(1).cut(&end),
+        };
         Periodic {
-            section: self.section.cut(&end),
+            section,
             transient,
             ..self
         }
