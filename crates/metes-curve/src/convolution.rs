@@ -24,7 +24,8 @@ pub(crate) fn minimal<N: Number>(
     let mut lowest: Option<Periodic<N>> = None;
     for term in &plan.terms {
         let (long, short) = term.sections(algebra.limit)?;
-        let section = envelope(&long, &short, &term.end(), algebra);
+        let slope = term.step.over(&term.period);
+        let section = envelope(&long, &short, &term.end(), &slope, algebra);
         let (transient, period) = (term.transient.clone(), term.period.clone());
         let part = Periodic::new(&section, transient, period, term.step.clone());
         lowest = Some(match lowest {

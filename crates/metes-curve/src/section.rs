@@ -61,7 +61,7 @@ impl<N: Number> Piece<N> {
     }
 
     /// Whether it only goes on with the line of the piece before.
-    fn continues(&self, before: &Self) -> bool {
+    pub(crate) fn continues(&self, before: &Self) -> bool {
         self.slope == before.slope && self.at == self.after && self.at == before.line(&self.start)
     }
 }

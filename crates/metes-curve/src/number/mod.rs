@@ -34,6 +34,8 @@ pub(crate) trait Number: Clone + Ord + Hash + Debug {
     fn floor(&self) -> Self;
     /// The least positive number of which both are multiples by whole numbers; both are positive.
     fn common_multiple(&self, other: &Self) -> Self;
+    /// Numerator and denominator, if they fit 64 bits.
+    fn parts(&self) -> Option<(i64, i64)>;
     /// As a number of the interface.
     fn rational(&self) -> Rational;
     /// Zero.

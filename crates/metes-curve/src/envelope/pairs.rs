@@ -1,30 +1,15 @@
-//! The convolution of two sections: the lower envelope of all sums of their pieces.
+//! Envelopes pair by pair: each pair is a function of its own, and the lowest of all is taken by
+//! merging pairs, pairs of pairs, and so on. What the other kernels are compared with.
 //!
-//! Invariant: which kernel computed it can not be seen in a result.
+//! Invariant: no two functions on the way are of as many pairs.
 
-use crate::algebra::Algebra;
 use crate::extended::Extended::{self, Finite, PositiveInfinity};
 use crate::number::Number;
 use crate::section::{Piece, Section};
 
-/// How many pairs begin before the end.
-pub(crate) fn pairs<N: Number>(f: &Section<N>, g: &Section<N>, end: &N) -> u64 {
-    let mut count = 0;
-    for one in &f.pieces {
-        let room = end.minus(&one.start);
-        count += g.pieces.partition_point(|two| two.start < room) as u64;
-    }
-    count
-}
-
 /// The convolution of two sections on `[0, end)`, as if both were +∞ behind their ends.
 /// O(n m log(n m)) for n and m pieces.
-pub(crate) fn envelope<N: Number>(
-    f: &Section<N>,
-    g: &Section<N>,
-    end: &N,
-    algebra: &Algebra,
-) -> Section<N> {
+pub(super) fn envelope<N: Number>(f: &Section<N>, g: &Section<N>, end: &N) -> Section<N> {
     let mut tree = Tree::new(end);
     for (one, one_end) in f.spans() {
         for (two, two_end) in g.spans() {
