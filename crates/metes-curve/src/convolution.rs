@@ -9,6 +9,7 @@ use crate::algebra::Algebra;
 use crate::cut::{Plan, Prediction};
 use crate::envelope::envelope;
 use crate::error::Error;
+use crate::extended::Extended;
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::pointwise;
@@ -21,8 +22,11 @@ pub(crate) fn minimal<N: Number>(
 ) -> Result<Periodic<N>, Error> {
     let plan = Plan::new(f, g, algebra);
     plan.check(algebra.limit)?;
+    let Plan::Terms(terms) = plan else {
+        return concave(f, g, algebra);
+    };
     let mut lowest: Option<Periodic<N>> = None;
-    for term in &plan.terms {
+    for term in &terms {
         let (long, short) = term.sections(algebra.limit)?;
         let slope = term.step.over(&term.period);
         let section = envelope(&long, &short, &term.end(), &slope, algebra);
@@ -35,6 +39,24 @@ pub(crate) fn minimal<N: Number>(
     }
     // A plan has a term at least.
     lowest.ok_or(Error::Undefined)
+}
+
+/// Of concave curves, each raised by where the other begins, the lower one.
+///
+/// *Proof.* Let both begin at 0. The split that gives one everything shows that the result is not
+/// above either. Their minimum m is concave with m(0) = 0, so m(u) + m(s) ≥ m(u + s), and every sum
+/// f(u) + g(s) is at least that. Where they begin elsewhere, each is moved there. ∎
+fn concave<N: Number>(
+    f: &Periodic<N>,
+    g: &Periodic<N>,
+    algebra: &Algebra,
+) -> Result<Periodic<N>, Error> {
+    let (begin_f, begin_g) = (&f.section.pieces[0].at, &g.section.pieces[0].at);
+    let raised = |curve: &Periodic<N>, by: &Extended<N>| match by {
+        Extended::Finite(by) => curve.raised(by),
+        _ => curve.clone(),
+    };
+    pointwise::minimum(&raised(f, begin_g), &raised(g, begin_f), algebra)
 }
 
 /// The greatest of all sums.
@@ -66,8 +88,11 @@ pub(crate) fn operation_count<N: Number>(
 ) -> Result<u64, Error> {
     let plan = Plan::new(f, g, algebra);
     plan.check(algebra.limit)?;
+    let Plan::Terms(terms) = &plan else {
+        return Ok(plan.prediction().work);
+    };
     let mut count = 0;
-    for term in &plan.terms {
+    for term in terms {
         let (long, short) = term.sections(algebra.limit)?;
         count += crate::envelope::pairs(&long, &short, &term.end());
     }

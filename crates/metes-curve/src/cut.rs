@@ -18,6 +18,7 @@
 use std::borrow::Cow;
 
 use crate::algebra::Algebra;
+use crate::envelope::is_convex;
 use crate::error::Error;
 use crate::extended::Extended::{Finite, NegativeInfinity};
 use crate::number::Number;
@@ -56,6 +57,9 @@ pub struct Prediction {
     pub elements: (u64, u64),
     /// Pairs of such pieces, before any filter.
     pub element_product: u64,
+    /// What is compared with the limit: pairs, or, of curves that are merged without meeting each
+    /// other (convex or concave ones), pieces.
+    pub work: u64,
     /// Most pieces of the result, before it is brought to its canonical form.
     pub pieces_of_result: u64,
 }
@@ -85,6 +89,8 @@ pub(crate) struct Term<'a, N: Clone> {
     pub(crate) step: N,
     /// Whether `long` is the second operand.
     swapped: bool,
+    /// Whether both are convex, and no pairs are met.
+    convex: bool,
 }
 
 impl<N: Number> Term<'_, N> {
@@ -107,7 +113,16 @@ impl<N: Number> Term<'_, N> {
         (self.long.count_to(&end), short)
     }
 
+    /// Pairs, or, where none are met, pieces.
     fn work(&self) -> u64 {
+        let (long, short) = self.sizes();
+        match self.convex {
+            true => long.saturating_add(short),
+            false => long.saturating_mul(short),
+        }
+    }
+
+    fn pairs(&self) -> u64 {
         let (long, short) = self.sizes();
         long.saturating_mul(short)
     }
@@ -128,8 +143,11 @@ impl<N: Number> Term<'_, N> {
 }
 
 /// A convolution as the least of some.
-pub(crate) struct Plan<'a, N: Clone> {
-    pub(crate) terms: Vec<Term<'a, N>>,
+pub(crate) enum Plan<'a, N: Clone> {
+    /// Of curves that are concave, as many pieces as both have.
+    Concave(u64, u64),
+    /// The least of these.
+    Terms(Vec<Term<'a, N>>),
 }
 
 impl<'a, N: Number> Plan<'a, N> {
@@ -137,8 +155,14 @@ impl<'a, N: Number> Plan<'a, N> {
     /// looked for where it can save more than it takes.
     pub(crate) fn new(f: &'a Periodic<N>, g: &'a Periodic<N>, algebra: &Algebra) -> Self {
         let (f, g) = (Cow::Borrowed(f), Cow::Borrowed(g));
+        let on = algebra.optimisations;
+        if on.concave && f.is_concave() && g.is_concave() {
+            let count = |curve: &Periodic<N>| curve.section.pieces.len() as u64;
+            return Plan::Concave(count(&f), count(&g));
+        }
+        let convex = on.convex && is_convex(&f.section) && is_convex(&g.section);
         let infinities = (f.ultimate_infinity(), g.ultimate_infinity());
-        let terms = match infinities {
+        let mut terms = match infinities {
             (Some(NegativeInfinity), _) | (_, Some(NegativeInfinity)) => vec![infinite(f, g)],
             (Some(_), _) => vec![beside_end(f, g)],
             (_, Some(_)) => vec![beside_end(g, f).swapped()],
@@ -146,11 +170,17 @@ impl<'a, N: Number> Plan<'a, N> {
             _ if f.slope() < g.slope() => different_slopes(f, g, algebra),
             _ => swapped(different_slopes(g, f, algebra)),
         };
-        Plan { terms }
+        for term in &mut terms {
+            term.convex = convex;
+        }
+        Plan::Terms(terms)
     }
 
     fn work(&self) -> u64 {
-        work(&self.terms)
+        match self {
+            Plan::Concave(one, two) => one.saturating_add(*two),
+            Plan::Terms(terms) => work(terms),
+        }
     }
 
     /// Refuses what takes more than the limit, before any of it is done.
@@ -170,8 +200,21 @@ impl<'a, N: Number> Plan<'a, N> {
 
     /// What it takes.
     pub(crate) fn prediction(&self) -> Prediction {
+        let terms = match self {
+            Plan::Concave(one, two) => {
+                return Prediction {
+                    cut: Cut::Concave,
+                    elements: (*one, *two),
+                    element_product: one.saturating_mul(*two),
+                    work: self.work(),
+                    // Two lines cross once.
+                    pieces_of_result: one.saturating_add(*two).saturating_mul(2),
+                };
+            }
+            Plan::Terms(terms) => terms,
+        };
         let mut elements = (0_u64, 0_u64);
-        for term in &self.terms {
+        for term in terms {
             let (long, short) = term.sizes();
             let (one, two) = if term.swapped {
                 (short, long)
@@ -181,14 +224,17 @@ impl<'a, N: Number> Plan<'a, N> {
             elements.0 = elements.0.saturating_add(one);
             elements.1 = elements.1.saturating_add(two);
         }
-        let most = self.terms.iter().max_by_key(|term| term.work());
-        let element_product = self.work();
+        let most = terms.iter().max_by_key(|term| term.work());
+        let work = self.work();
         Prediction {
             cut: most.map_or(Cut::Infinite, |term| term.cut),
             elements,
-            element_product,
+            element_product: terms
+                .iter()
+                .fold(0, |sum, term| sum.saturating_add(term.pairs())),
+            work,
             // Each pair makes three lines at most, and each merging of two lines a crossing.
-            pieces_of_result: element_product.saturating_mul(6),
+            pieces_of_result: work.saturating_mul(6),
         }
     }
 }
@@ -225,6 +271,7 @@ fn infinite<'a, N: Number>(f: Operand<'a, N>, g: Operand<'a, N>) -> Term<'a, N> 
         short: g,
         reach: Reach::All,
         swapped: false,
+        convex: false,
     }
 }
 
@@ -239,6 +286,7 @@ fn beside_end<'a, N: Number>(f: Operand<'a, N>, g: Operand<'a, N>) -> Term<'a, N
         long: g,
         short: f,
         swapped: true,
+        convex: false,
     }
 }
 
@@ -256,6 +304,7 @@ fn common_multiple<'a, N: Number>(f: Operand<'a, N>, g: Operand<'a, N>) -> Term<
         short: g,
         reach: Reach::All,
         swapped: false,
+        convex: false,
     }
 }
 
@@ -349,6 +398,7 @@ fn exchanged<'a, N: Number>(
         short: high,
         reach: Reach::Before(reach),
         swapped: false,
+        convex: false,
     }
 }
 
@@ -429,6 +479,7 @@ fn slope_gap<'a, N: Number>(low: &Operand<'a, N>, high: &Operand<'a, N>) -> Opti
         long: low.clone(),
         short: high.clone(),
         swapped: false,
+        convex: false,
     })
 }
 

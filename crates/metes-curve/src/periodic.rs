@@ -255,6 +255,35 @@ impl<N: Number> Periodic<N> {
         }
     }
 
+    /// Whether it is finite and concave; it may jump up at 0. Linear.
+    pub(crate) fn is_concave(&self) -> bool {
+        let begin = &self.section.pieces[0];
+        if !self.is_ultimately_affine() || begin.at.finite().is_none() || begin.after < begin.at {
+            return false;
+        }
+        self.section.pieces.windows(2).all(|pair| {
+            let [before, piece] = pair else { return true };
+            let limit = before.line(&piece.start);
+            limit.finite().is_some()
+                && limit == piece.at
+                && limit == piece.after
+                && before.slope >= piece.slope
+        })
+    }
+
+    /// The same, higher by a number.
+    pub(crate) fn raised(&self, by: &N) -> Self {
+        let zero = N::zero();
+        let pieces = self.section.pieces.iter();
+        Periodic {
+            section: Section {
+                pieces: pieces.map(|piece| piece.moved(&zero, by)).collect(),
+                end: self.section.end.clone(),
+            },
+            ..self.clone()
+        }
+    }
+
     /// Which infinity it is from some time on, if it is one.
     pub(crate) fn ultimate_infinity(&self) -> Option<Extended<N>> {
         match &self.repeated()[..] {

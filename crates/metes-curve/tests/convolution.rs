@@ -27,6 +27,8 @@ fn check<S: Strategy>(
     operands: &S,
     mut holds: impl FnMut(S::Value) -> Result<TestCaseResult, Error>,
 ) {
+    let more = std::env::var("PROPTEST_CASES").ok();
+    let cases = more.and_then(|more| more.parse().ok()).unwrap_or(cases);
     let refused = Cell::new(0);
     let holds = std::cell::RefCell::new(&mut holds);
     let mut runner = TestRunner::new(ProptestConfig {
@@ -90,9 +92,101 @@ fn brute(f: &Model, g: &Model, time: &Rational, near: &Rational) -> Value {
 /// What a case comes to: refused, held, or failed.
 type Outcome = Result<TestCaseResult, Error>;
 
-/// Curves that are finite, or +∞ at some times of each period.
+/// Staircases that never fall: steps of any length, points anywhere between what is beside them.
+fn staircases() -> impl Strategy<Value = Model> {
+    let steps = prop::collection::vec((1_i64..6, 0_i64..4, 0_i64..3), 1..6);
+    (
+        steps,
+        1_i64..4,
+        1_i64..4,
+        any::<prop::sample::Index>(),
+        0_i64..3,
+    )
+        .prop_map(|(steps, unit, height, from, last)| {
+            let (mut time, mut value) = (number(0), number(0));
+            let mut pieces = Vec::new();
+            for (length, low, high) in steps {
+                let at = &value + &part(low, height);
+                let after = &at + &part(high, height);
+                pieces.push((
+                    time.clone(),
+                    Value::Finite(at),
+                    Value::Finite(after.clone()),
+                    number(0),
+                ));
+                (time, value) = (&time + &part(length, unit), after);
+            }
+            let from = from.index(pieces.len());
+            let transient = pieces[from].0.clone();
+            let Value::Finite(begin) = &pieces[from].1 else {
+                unreachable!("they are finite")
+            };
+            let step = &(&value + &part(last, height)) - begin;
+            let period = &time - &transient;
+            Model {
+                pieces,
+                transient,
+                period,
+                step,
+            }
+        })
+}
+
+/// Continuous but perhaps at 0, with sorted slopes; or, of rising slopes, +∞ behind.
+fn bends(is_convex: bool) -> impl Strategy<Value = Model> {
+    let bends = prop::collection::vec((1_i64..6, -3_i64..6, 1_i64..4), 1..6);
+    (bends, -2_i64..3, 0_i64..3, 0_u8..4).prop_map(move |(bends, begin, jump, end)| {
+        let mut slopes: Vec<Rational> = bends.iter().map(|bend| part(bend.1, bend.2)).collect();
+        slopes.sort();
+        let mut value = number(begin);
+        if !is_convex {
+            slopes.reverse();
+            value = &value + &number(jump);
+        }
+        let mut time = number(0);
+        let mut pieces = Vec::new();
+        for ((length, ..), slope) in bends.iter().zip(&slopes) {
+            let line = Value::Finite(value.clone());
+            pieces.push((time.clone(), line.clone(), line, slope.clone()));
+            value = &value + &(slope * &number(*length));
+            time = &time + &number(*length);
+        }
+        pieces[0].1 = Value::Finite(number(begin));
+        let (mut transient, mut step) = (time.clone(), slopes[slopes.len() - 1].clone());
+        let (at, after, slope) = match end {
+            // Closed or open.
+            0 | 1 if is_convex => {
+                step = number(0);
+                let at = match end {
+                    0 => Value::Finite(value),
+                    _ => Value::PositiveInfinity,
+                };
+                transient = &transient + &number(1);
+                (at, Value::PositiveInfinity, number(0))
+            }
+            _ => (
+                Value::Finite(value.clone()),
+                Value::Finite(value),
+                step.clone(),
+            ),
+        };
+        pieces.push((time, at, after, slope));
+        Model {
+            pieces,
+            transient,
+            period: number(1),
+            step,
+        }
+    })
+}
+
+/// Curves that are finite, or +∞ at some times of each period; and of a shape.
 fn operands() -> impl Strategy<Value = (Model, Model)> {
     prop_oneof![
+        (staircases(), staircases()),
+        (bends(true), bends(true)),
+        (bends(false), bends(false)),
+        (prop_oneof![bends(true), staircases()], models(values())),
         (models(finite()), models(finite())),
         (models(values()), models(finite())),
         (models(values()), models(values())),
