@@ -35,6 +35,7 @@ mod error;
 mod extended;
 mod number;
 mod periodic;
+pub mod plan;
 mod pointwise;
 mod section;
 

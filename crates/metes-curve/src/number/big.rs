@@ -42,6 +42,10 @@ impl Number for Big {
         ))
     }
 
+    fn approximate(&self) -> f64 {
+        num_traits::ToPrimitive::to_f64(&self.0).unwrap_or(f64::NAN)
+    }
+
     fn rational(&self) -> Rational {
         Rational::of_big(self.0.clone())
     }

@@ -34,6 +34,8 @@ pub(crate) trait Number: Clone + Ord + Hash + Debug {
     fn floor(&self) -> Self;
     /// The least positive number of which both are multiples by whole numbers; both are positive.
     fn common_multiple(&self, other: &Self) -> Self;
+    /// About the number, in floating point: to choose by, never to compute with.
+    fn approximate(&self) -> f64;
     /// As a number of the interface.
     fn rational(&self) -> Rational;
     /// Zero.

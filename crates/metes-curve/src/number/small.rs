@@ -169,6 +169,10 @@ impl Number for Small {
         Small::new(numerator, denominator).unwrap_or_else(Self::lost)
     }
 
+    fn approximate(&self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
     fn rational(&self) -> Rational {
         Rational::of_small(*self)
     }
