@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// More pieces than allowed.
     #[error(
-        "the result takes about {pieces} pieces, more than the limit of {limit}: the periods have no small common multiple; raise the limit if that is meant"
+        "the result takes about {pieces} pieces, more than the limit of {limit}: the periods have no small common multiple, or the slopes are close; if that is meant, raise the limit (`Algebra::limit`, `--limit`)"
     )]
     TooLarge {
         /// Predicted.

@@ -30,17 +30,23 @@
 mod algebra;
 mod convolution;
 mod curve;
+mod cut;
 mod document;
+mod envelope;
 mod error;
 mod extended;
 mod number;
+mod optimisations;
 mod periodic;
 pub mod plan;
 mod pointwise;
+pub mod published;
 mod section;
 
 pub use algebra::{Algebra, LIMIT};
 pub use curve::{Curve, Element, Value};
+pub use cut::{Cut, Prediction};
 pub use document::DocumentError;
 pub use error::Error;
 pub use number::{NotANumber, Rational};
+pub use optimisations::Optimisations;

@@ -130,6 +130,16 @@ impl<N: Number> Section<N> {
         }
     }
 
+    /// The same without pieces that begin behind a time.
+    pub(crate) fn through(mut self, time: &N) -> Self {
+        let kept = self.pieces.partition_point(|piece| piece.start <= *time);
+        if let Some(next) = self.pieces.get(kept) {
+            self.end = next.start.clone();
+            self.pieces.truncate(kept);
+        }
+        self
+    }
+
     /// Applies `combine` to the pieces of two functions wherever neither has a breakpoint inside.
     /// It is given both pieces, beginning at the same time, and that at which they end. Linear.
     pub(crate) fn together<T>(
