@@ -38,6 +38,7 @@ mod extended;
 mod number;
 mod optimisations;
 mod periodic;
+pub mod plan;
 mod pointwise;
 pub mod published;
 mod section;

@@ -26,9 +26,10 @@ pub(super) fn envelope<N: Number>(
     };
     let long = Operand::new(long, slope);
     let short = Operand::new(short, slope);
-    let most = early_exit
-        .then(|| long.most_with(&short, end).min(short.most_with(&long, end)))
-        .unwrap_or(PositiveInfinity);
+    let most = match early_exit {
+        true => long.most_with(&short, end).min(short.most_with(&long, end)),
+        false => PositiveInfinity,
+    };
     let mut rows = Rows::default();
     let mut row = Row::default();
     for one in &short.spans {

@@ -47,6 +47,10 @@ impl Number for Big {
         Some((self.0.numer().to_i64()?, self.0.denom().to_i64()?))
     }
 
+    fn approximate(&self) -> f64 {
+        num_traits::ToPrimitive::to_f64(&self.0).unwrap_or(f64::NAN)
+    }
+
     fn rational(&self) -> Rational {
         Rational::of_big(self.0.clone())
     }

@@ -176,6 +176,10 @@ impl Number for Small {
         Some(self.terms())
     }
 
+    fn approximate(&self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
     fn rational(&self) -> Rational {
         Rational::of_small(*self)
     }
