@@ -162,6 +162,7 @@ pub(super) fn envelope<N: Number>(
     end: &N,
     slope: &N,
     early_exit: bool,
+    threads: usize,
 ) -> Option<Section<N>> {
     let (long, short) = match f.pieces.len() < g.pieces.len() {
         true => (g, f),
@@ -175,31 +176,91 @@ pub(super) fn envelope<N: Number>(
         true => most_with(&long, &short, last, slope).min(most_with(&short, &long, last, slope)),
         false => FAR,
     };
-    let least = long.iter().map(|span| span.least).min()?;
-    let mut rows: Vec<Option<Vec<Cell>>> = Vec::new();
-    let mut row = Row::default();
-    for one in short.iter().take_while(|span| span.start < last) {
-        if one.least + least > most {
-            continue;
-        }
-        let soon = match early_exit {
-            true => long.partition_point(|two| one.start + two.start < last),
-            false => long.len(),
-        };
-        for two in &long[..soon] {
-            if one.start + two.start < last && one.least + two.least <= most {
-                row.meet(one, two);
+    let rows = Rows {
+        least: long.iter().map(|span| span.least).min()?,
+        long,
+        short,
+        last,
+        most,
+        early_exit,
+    };
+    let lowest = match rows.pairs() < WORTH_THREADS {
+        true => rows.lowest(0, 1),
+        false => rows.lowest_of_threads(threads.max(1)),
+    };
+    Some(section(&lowest, end))
+}
+
+/// Fewer pairs than this take less than starting a thread.
+const WORTH_THREADS: usize = 1 << 16;
+
+/// What rows are made of.
+struct Rows {
+    long: Vec<Span>,
+    short: Vec<Span>,
+    /// Where the result ends.
+    last: i64,
+    /// The least distance of `long`.
+    least: i128,
+    /// The most that the result can be above its slope.
+    most: i128,
+    early_exit: bool,
+}
+
+impl Rows {
+    fn pairs(&self) -> usize {
+        self.long.len().saturating_mul(self.short.len())
+    }
+
+    /// The lowest of every so many rows, from one on.
+    fn lowest(&self, from: usize, every: usize) -> Vec<Cell> {
+        let mut rows: Vec<Option<Vec<Cell>>> = Vec::new();
+        let mut row = Row::default();
+        let spans = self.short.iter().skip(from).step_by(every);
+        for one in spans.take_while(|span| span.start < self.last) {
+            if one.least + self.least > self.most {
+                continue;
+            }
+            let soon = match self.early_exit {
+                true => self
+                    .long
+                    .partition_point(|two| one.start + two.start < self.last),
+                false => self.long.len(),
+            };
+            for two in &self.long[..soon] {
+                if one.start + two.start < self.last && one.least + two.least <= self.most {
+                    row.meet(one, two);
+                }
+            }
+            if let Some(part) = row.finish() {
+                add(&mut rows, part);
             }
         }
-        if let Some(part) = row.finish() {
-            add(&mut rows, part);
-        }
+        let rows = rows.into_iter().flatten();
+        rows.reduce(|one, two| lower(&two, &one))
+            .unwrap_or_default()
     }
-    let rows = rows.into_iter().flatten();
-    let lowest = rows
-        .reduce(|one, two| lower(&two, &one))
-        .unwrap_or_default();
-    Some(section(&lowest, end))
+
+    /// The lowest of all rows, of which each thread takes its share: late rows have fewer pairs.
+    fn lowest_of_threads(&self, threads: usize) -> Vec<Cell> {
+        let parts: Vec<Vec<Cell>> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads)
+                .map(|from| scope.spawn(move || self.lowest(from, threads)))
+                .collect();
+            let mut parts = vec![self.lowest(0, threads)];
+            for other in others {
+                match other.join() {
+                    Ok(part) => parts.push(part),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            parts
+        });
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts
+            .reduce(|one, two| lower(&one, &two))
+            .unwrap_or_default()
+    }
 }
 
 fn whole<N: Number>(number: &N) -> Option<i64> {

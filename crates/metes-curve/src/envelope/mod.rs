@@ -58,7 +58,7 @@ pub(crate) fn envelope<N: Number>(
         let (f, g) = (scale.up(f), scale.up(g));
         let (end, slope) = (scale.time_up(end), scale.slope_up(slope));
         let lines = match on.merge_tree {
-            true => lines::envelope(&f, &g, &end, &slope, on.early_exit),
+            true => lines::envelope(&f, &g, &end, &slope, on.early_exit, algebra.threads),
             false => None,
         };
         return scale.down(&lines.unwrap_or_else(|| general(&f, &g, &end, &slope)));
