@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use super::syntax::{
-    Expression, Kind, Line, Node, Operator, Part, Pieces, PlotArgument, Relation, Rest,
-    Side, TextPart, WORDS, function,
+    Expression, Kind, Line, Node, Operator, Part, Pieces, PlotArgument, Relation, Rest, Side,
+    TextPart, WORDS, function,
 };
 use super::token::{Token, tokens};
 use super::{Place, ScriptError};
@@ -441,9 +441,9 @@ impl Parser<'_> {
             let argument = self.expression()?;
             match takes.get(arguments.len()) {
                 Some(Kind::Number) if argument.kind == Kind::Curve => {
-                    return Err(place.error(format!(
-                        "`{name}` takes a number here, and this is a curve"
-                    )));
+                    return Err(
+                        place.error(format!("`{name}` takes a number here, and this is a curve"))
+                    );
                 }
                 _ => arguments.push(argument),
             }
@@ -638,11 +638,7 @@ fn unknown(name: &str, place: Place) -> ScriptError {
 }
 
 /// Operators that bind tighter are applied first, among equals the left one.
-fn joined(
-    operands: Vec<Expression>,
-    operators: Vec<(Operator, Place)>,
-    kind: Kind,
-) -> Expression {
+fn joined(operands: Vec<Expression>, operators: Vec<(Operator, Place)>, kind: Kind) -> Expression {
     let mut operands = operands.into_iter();
     let mut done: Vec<Expression> = operands.by_ref().take(1).collect();
     let mut open: Vec<(Operator, Place)> = Vec::new();
@@ -660,9 +656,9 @@ fn joined(
         }
     };
     for (operator, operand) in operators.into_iter().zip(operands) {
-        while let Some(last) = open.pop_if(|(last, _)| {
-            last.precedence(kind) >= operator.0.precedence(kind)
-        }) {
+        while let Some(last) =
+            open.pop_if(|(last, _)| last.precedence(kind) >= operator.0.precedence(kind))
+        {
             apply(&mut done, last);
         }
         open.push(operator);
@@ -673,4 +669,3 @@ fn joined(
     }
     done.swap_remove(0)
 }
-

@@ -218,7 +218,13 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     of("low_inv", Function::LowerInverse, &[C], C, true),
     of("up_inv", Function::UpperInverse, &[C], C, true),
     of("upclosure", Function::UpperClosure, &[C], C, true),
-    of("nnupclosure", Function::NonNegativeUpperClosure, &[C], C, true),
+    of(
+        "nnupclosure",
+        Function::NonNegativeUpperClosure,
+        &[C],
+        C,
+        true,
+    ),
     of("left-ext", Function::LeftContinuous, &[C], C, true),
     of("right-ext", Function::RightContinuous, &[C], C, true),
     of("hDev", Function::HorizontalDeviation, &[C, C], N, true),
@@ -229,10 +235,22 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     of("constant", Function::Constant, &[N], C, false),
     of("stair_at", Function::StairAt, &[N, N, N], C, false),
     of("periodic", Function::Periodic, &[N, N, N, N], C, false),
-    of("periodic_lower", Function::PeriodicLower, &[N, N, N], C, false),
+    of(
+        "periodic_lower",
+        Function::PeriodicLower,
+        &[N, N, N],
+        C,
+        false,
+    ),
     of("sporadic", Function::Sporadic, &[N, N], C, false),
     of("tdma", Function::TimeDivision, &[N, N, N], C, false),
-    of("tdma_upper", Function::TimeDivisionUpper, &[N, N, N], C, false),
+    of(
+        "tdma_upper",
+        Function::TimeDivisionUpper,
+        &[N, N, N],
+        C,
+        false,
+    ),
     of("superstar", Function::SuperadditiveClosure, &[C], C, false),
     of("lowclosure", Function::LowerClosure, &[C], C, false),
     of("floor", Function::Floor, &[C], C, false),
@@ -241,8 +259,19 @@ pub(super) const FUNCTIONS: &[Entry] = &[
 
 /// Names that are neither functions nor free.
 pub(super) const WORDS: &[&str] = &[
-    "zero", "epsilon", "uaf", "upp", "period", "comp", "div", "plot", "assert",
-    "printExpression", "inf", "infinity", "Infinity",
+    "zero",
+    "epsilon",
+    "uaf",
+    "upp",
+    "period",
+    "comp",
+    "div",
+    "plot",
+    "assert",
+    "printExpression",
+    "inf",
+    "infinity",
+    "Infinity",
 ];
 
 /// The function of a name.
