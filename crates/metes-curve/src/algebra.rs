@@ -5,6 +5,7 @@
 //!
 //! Invariant: which numbers an operation ran on can not be seen in its result.
 
+use crate::closure;
 use crate::comparison;
 use crate::composition;
 use crate::convolution;
@@ -263,6 +264,20 @@ unary! {
     /// # Errors
     /// None but those of a machine.
     lower_nondecreasing_closure -> Curve, through monotone::lower;
+
+    /// The sub-additive closure: the least of δ, f, f ∗ f, f ∗ f ∗ f, …, where δ is 0 at 0 and +∞
+    /// behind.
+    ///
+    /// # Errors
+    /// [`Error::TwoRates`], [`Error::TooLarge`].
+    subadditive_closure -> Curve, through closure::subadditive;
+
+    /// The super-additive closure: the greatest of −δ, f, and f convolved with itself by (max,+) any
+    /// number of times.
+    ///
+    /// # Errors
+    /// [`Error::TwoRates`], [`Error::TooLarge`].
+    superadditive_closure -> Curve, through closure::superadditive;
 
     /// Each value rounded down to a whole number.
     ///

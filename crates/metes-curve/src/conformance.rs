@@ -200,6 +200,8 @@ impl Came {
             "maxplus_deconvolution" => binary(Algebra::maximal_deconvolution),
             "to_upper_nondecreasing" => unary(Algebra::upper_nondecreasing_closure),
             "to_lower_nondecreasing" => unary(Algebra::lower_nondecreasing_closure),
+            "subadditive_closure" => unary(Algebra::subadditive_closure),
+            "superadditive_closure" => unary(Algebra::superadditive_closure),
             "floor" => unary(Algebra::floor),
             "ceil" => unary(Algebra::ceiling),
             "vertical_shift" => {

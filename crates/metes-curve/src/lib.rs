@@ -28,6 +28,7 @@
 
 #[macro_use]
 mod algebra;
+mod closure;
 mod comparison;
 mod composition;
 pub mod conformance;
