@@ -14,7 +14,8 @@ pub fn written(curve: &Curve) -> String {
     let transient = curve.transient();
     let affine = curve.is_ultimately_affine() || infinite_in_the_end(&elements, &transient);
     let (mut before, mut behind) = (Vec::new(), Vec::new());
-    for pair in elements.chunks(2) {
+    let count = elements.len() / 2;
+    for (index, pair) in elements.chunks(2).enumerate() {
         let [
             Element::Point { time, value: at },
             Element::Segment {
@@ -24,48 +25,69 @@ pub fn written(curve: &Curve) -> String {
         else {
             continue;
         };
-        let last = affine && *time >= transient;
-        let end_value = match value {
-            Value::Finite(value) if !last => Value::Finite(value + &(slope * &(end - time))),
-            Value::Finite(_) if *slope < Rational::from(0) => Value::NegativeInfinity,
-            Value::Finite(_) if *slope > Rational::from(0) => Value::PositiveInfinity,
-            other => other.clone(),
-        };
-        let end = if last { "+inf".into() } else { end.to_string() };
-        let text = match at == value {
-            true => format!("[({time}, {at}) {slope} ({end}, {end_value})["),
-            false => format!("[({time}, {at})] ]({time}, {value}) {slope} ({end}, {end_value})["),
-        };
-        match *time < transient {
-            true => before.push(text),
-            false => behind.push(text),
+        if affine && index + 1 == count {
+            before.push(segment(time, at, value, slope, None));
+        } else if *time < transient && transient < *end {
+            // The period begins on a line that the part before it shares.
+            let there = on_line(value, slope, &(&transient - time));
+            before.push(segment(time, at, value, slope, Some(&transient)));
+            behind.push(segment(&transient, &there, &there, slope, Some(end)));
+        } else if *time < transient {
+            before.push(segment(time, at, value, slope, Some(end)));
+        } else {
+            behind.push(segment(time, at, value, slope, Some(end)));
         }
     }
+    let before = before.join(" ");
     if affine {
-        before.extend(behind);
-        return format!("uaf({})", before.join(" "));
+        return format!("uaf({before})");
     }
-    let head = match before.is_empty() {
-        true => String::new(),
-        false => format!("{}, ", before.join(" ")),
-    };
     let behind = behind.join(" ");
-    format!(
-        "upp({head}period({behind}), {}, {})",
-        curve.step(),
-        curve.period()
-    )
+    let comma = if before.is_empty() { "" } else { ", " };
+    let (step, period) = (curve.step(), curve.period());
+    format!("upp({before}{comma}period({behind}), {step}, {period})")
 }
 
+/// The value on a line, so long behind its start.
+fn on_line(value: &Value, slope: &Rational, behind: &Rational) -> Value {
+    match value {
+        Value::Finite(value) => Value::Finite(value + &(slope * behind)),
+        infinity => infinity.clone(),
+    }
+}
+
+/// A point and the segment behind it as they are written; without an end it goes on for ever.
+fn segment(
+    start: &Rational,
+    at: &Value,
+    after: &Value,
+    slope: &Rational,
+    end: Option<&Rational>,
+) -> String {
+    let zero = Rational::from(0);
+    let value = match (end, after) {
+        (Some(end), after) => on_line(after, slope, &(end - start)),
+        (None, Value::Finite(_)) if *slope < zero => Value::NegativeInfinity,
+        (None, Value::Finite(_)) if *slope > zero => Value::PositiveInfinity,
+        (None, after) => after.clone(),
+    };
+    let end = end.map_or_else(|| "+inf".to_owned(), Rational::to_string);
+    match at == after {
+        true => format!("[({start}, {at}) {slope} ({end}, {value})["),
+        false => format!("[({start}, {at})] ]({start}, {after}) {slope} ({end}, {value})["),
+    }
+}
+
+/// Whether there is nothing but one infinity from T on.
 fn infinite_in_the_end(elements: &[Element], transient: &Rational) -> bool {
-    let infinite = |value: &Value| !matches!(value, Value::Finite(_));
-    let mut behind = elements.iter().filter(|element| match element {
-        Element::Point { time, .. } => time >= transient,
-        Element::Segment { start, .. } => start >= transient,
-    });
-    match (behind.next(), behind.next(), behind.next()) {
-        (Some(Element::Point { value: at, .. }), Some(Element::Segment { value, .. }), None) => {
-            infinite(at) && at == value
+    match elements {
+        [
+            ..,
+            Element::Point { time, value: at },
+            Element::Segment { value, .. },
+        ] => {
+            let infinite = !matches!(value, Value::Finite(_));
+            infinite && (time < transient || (time == transient && at == value))
         }
         _ => false,
     }
@@ -314,7 +336,7 @@ fn pseudo_periodic(
     let (first, last) = (&periodic[0], &periodic[periodic.len() - 1]);
     let begins = first.at.clone();
     let lines = || periodic.iter().filter_map(|part| part.line.as_ref());
-    let Some((low, high)) = lines().next().zip(lines().last()) else {
+    let Some((low, high)) = lines().next().zip(lines().next_back()) else {
         return Err(place.error("the period has no segment".into()));
     };
     for part in periodic {
