@@ -20,6 +20,18 @@ pub enum Error {
         /// What is said.
         what: String,
     },
+    /// A parameter of a named curve is out of its range.
+    #[error("the {parameter} of a {curve} is {value}: it is {allowed}")]
+    Parameter {
+        /// Of which kind of curve.
+        curve: &'static str,
+        /// Which parameter.
+        parameter: &'static str,
+        /// What was given.
+        value: Rational,
+        /// What may be given.
+        allowed: String,
+    },
     /// The curve falls, and the operation is defined where it does not.
     #[error(
         "{operation} takes curves that never fall, and this one falls at {time}: take its upper or lower non-decreasing closure first"
