@@ -10,11 +10,13 @@
 
 mod axis;
 mod classes;
+mod contract;
 mod observed;
 mod residency;
 mod staircase;
 
 pub use axis::Axis;
 pub use classes::{Classes, Counted};
+pub use contract::{Breach, Contract, ContractError, Declared};
 pub use observed::{Method, ObserveError, Observed, Options, Share, observe};
 pub use staircase::{Burst, Staircase};
