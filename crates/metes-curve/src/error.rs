@@ -20,6 +20,18 @@ pub enum Error {
         /// What is said.
         what: String,
     },
+    /// A parameter of a named curve is out of its range.
+    #[error("the {parameter} of a {curve} is {value}: it is {allowed}")]
+    Parameter {
+        /// Of which kind of curve.
+        curve: &'static str,
+        /// Which parameter.
+        parameter: &'static str,
+        /// What was given.
+        value: Rational,
+        /// What may be given.
+        allowed: String,
+    },
     /// ∞ − ∞.
     #[error("infinities of different signs meet in a sum at one time, which is undefined")]
     Undefined,

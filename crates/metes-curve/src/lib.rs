@@ -28,6 +28,7 @@
 
 #[macro_use]
 mod algebra;
+mod constructors;
 mod convolution;
 mod curve;
 mod document;
