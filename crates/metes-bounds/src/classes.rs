@@ -45,6 +45,9 @@ pub enum Counted {
     /// The bytes asked for: what M means in the bounds of heaps.
     #[default]
     Requested,
+    /// The same, fewer counting as so many: bounds of heaps know a smallest request, and blocks of
+    /// no bytes at all would be free in them.
+    AtLeast(u64),
     /// The bytes of the block that a heap of this geometry makes of it, record included.
     Block(Geometry),
 }
@@ -53,6 +56,7 @@ impl Counted {
     pub(crate) fn bytes(&self, size: u64) -> u64 {
         match self {
             Counted::Requested => size,
+            Counted::AtLeast(least) => size.max(*least),
             Counted::Block(geometry) => block(geometry, size),
         }
     }

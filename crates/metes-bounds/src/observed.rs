@@ -24,7 +24,6 @@ use crate::staircase::{Burst, Busy, Staircase, Windows, densest};
 
 /// How a trace is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Options {
     /// What time is.
     pub axis: Axis,
