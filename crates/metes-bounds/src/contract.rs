@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 use crate::axis::Axis;
 use crate::classes::{Classes, Counted};
-use crate::observed::Observed;
+use crate::observed::{Observed, Options, Share};
 use crate::residency::{Residencies, Residency};
 use crate::staircase::rational;
 
@@ -259,6 +259,23 @@ impl Contract {
         let burst = self.first_burst(&residencies);
         let aged = self.first_aged(&residencies);
         [burst, aged].into_iter().flatten().min_by_key(Breach::time)
+    }
+
+    /// What a trace does in each class of the contract; requests above all are in none.
+    #[must_use]
+    pub fn observe(&self, trace: &Trace) -> Vec<Share> {
+        let found = Residencies::of(trace, self.axis, Classes::Sizes, Counted::Requested);
+        let mut classes = vec![Vec::new(); self.classes.len()];
+        for one in found.all() {
+            let class = self.classes.partition_point(|class| class.largest < one.bytes);
+            if let Some(class) = classes.get_mut(class) {
+                class.push(one);
+            }
+        }
+        let resolution = Options::default().resolution;
+        (self.classes.iter().zip(classes))
+            .map(|(class, own)| Share::of(class.largest, &own, found.end, resolution))
+            .collect()
     }
 
     fn first_burst(&self, residencies: &[Residency]) -> Option<Breach> {

@@ -114,7 +114,7 @@ impl Share {
         self.bounds.insert(place, (method, bytes));
     }
 
-    fn of(largest: u64, residencies: &[Residency], end: u64, resolution: u64) -> Self {
+    pub(crate) fn of(largest: u64, residencies: &[Residency], end: u64, resolution: u64) -> Self {
         let lifetime = longest(residencies);
         let windows = Windows::new(end, resolution).with(lifetime);
         let busy = Busy::of(residencies, end);

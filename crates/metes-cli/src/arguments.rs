@@ -365,7 +365,7 @@ pub(crate) struct Bounds {
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u64).range(1..=1024), requires = "trace")]
     pub(crate) resolution: u64,
     /// A contract in TOML: burst, rate and lifetime of each class
-    #[arg(long, value_name = "FILE", requires = "trace", conflicts_with = "classes")]
+    #[arg(long, value_name = "FILE", requires = "trace")]
     pub(crate) declared: Option<PathBuf>,
     /// Write the contract that the trace just keeps
     #[arg(long, value_name = "FILE", requires = "trace")]

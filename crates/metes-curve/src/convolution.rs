@@ -154,7 +154,7 @@ fn by_parts<N: Number>(
 }
 
 /// Both up to the end of the result's first period.
-fn of_sections<N: Number>(
+pub(crate) fn of_sections<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
     transient: N,

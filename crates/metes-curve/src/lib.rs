@@ -28,19 +28,34 @@
 
 #[macro_use]
 mod algebra;
+mod closure;
+mod comparison;
+mod composition;
+pub mod conformance;
 mod constructors;
 mod convolution;
 mod curve;
+mod deconvolution;
+mod deviation;
 mod document;
+mod envelope;
 mod error;
 mod extended;
+mod inverse;
+mod monotone;
 mod number;
 mod periodic;
 mod pointwise;
+mod query;
+mod rounding;
 mod section;
+mod transform;
 
 pub use algebra::{Algebra, LIMIT};
 pub use curve::{Curve, Element, Value};
+pub use deviation::Deviation;
 pub use document::DocumentError;
 pub use error::Error;
+pub use inverse::Interval;
 pub use number::{NotANumber, Rational};
+pub use query::Bounds;

@@ -130,6 +130,19 @@ impl<N: Number> Section<N> {
         }
     }
 
+    pub(crate) fn negated(&self) -> Self {
+        let pieces = self.pieces.iter().map(|piece| Piece {
+            start: piece.start.clone(),
+            at: piece.at.negated(),
+            after: piece.after.negated(),
+            slope: piece.slope.negated(),
+        });
+        Section {
+            pieces: pieces.collect(),
+            end: self.end.clone(),
+        }
+    }
+
     /// Applies `combine` to the pieces of two functions wherever neither has a breakpoint inside.
     /// It is given both pieces, beginning at the same time, and that at which they end. Linear.
     pub(crate) fn together<T>(

@@ -44,11 +44,10 @@ pub(super) fn run(path: &Path, arguments: &Bounds, json: bool) -> Result<u8, Fai
     }
     let options = Options {
         axis,
-        classes: match (&contract, arguments.classes) {
-            (Some(_), _) => Classes::Sizes,
-            (None, BoundsClasses::Powers) => Classes::Powers,
-            (None, BoundsClasses::Sizes) => Classes::Sizes,
-            (None, BoundsClasses::Blocks) => Classes::Blocks(Geometry::TAGGED_64),
+        classes: match arguments.classes {
+            BoundsClasses::Powers => Classes::Powers,
+            BoundsClasses::Sizes => Classes::Sizes,
+            BoundsClasses::Blocks => Classes::Blocks(Geometry::TAGGED_64),
         },
         counted: Counted::Requested,
         resolution: arguments.resolution,
@@ -129,15 +128,8 @@ struct Kept {
 impl Kept {
     fn of(file: String, contract: Contract, trace: &Trace) -> Self {
         let breach = contract.first_breach(trace);
-        let options = Options {
-            axis: contract.axis(),
-            ..Options::default()
-        };
-        let observed = contract.observe(trace, options);
-        let observed = observed.iter().map(|share| match share {
-            Some(share) => (share.peak, share.bound()),
-            None => (0, 0),
-        });
+        let shares = contract.observe(trace);
+        let observed = shares.iter().map(|share| (share.peak, share.bound()));
         Kept {
             file,
             breach,
