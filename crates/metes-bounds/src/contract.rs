@@ -267,7 +267,9 @@ impl Contract {
         let found = Residencies::of(trace, self.axis, Classes::Sizes, Counted::Requested);
         let mut classes = vec![Vec::new(); self.classes.len()];
         for one in found.all() {
-            let class = self.classes.partition_point(|class| class.largest < one.bytes);
+            let class = self
+                .classes
+                .partition_point(|class| class.largest < one.bytes);
             if let Some(class) = classes.get_mut(class) {
                 class.push(one);
             }
