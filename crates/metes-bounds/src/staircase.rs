@@ -178,8 +178,9 @@ impl Staircase {
             side: Side::At,
             exact: windows.exact,
             tail: match busy.drains {
+                // Frees come last in their tick, so the longest period reaches into the next.
                 true => Tail::Vacuous {
-                    behind: busy.longest,
+                    behind: busy.longest.saturating_add(1),
                 },
                 false => Tail::Constant,
             },
@@ -235,6 +236,10 @@ impl Staircase {
         }
         if let Tail::Vacuous { behind } = self.tail {
             put(behind, whole(self.up_to(behind)), Value::PositiveInfinity);
+        }
+        // The value at a step may differ from that behind it, so the curve repeats itself one tick later.
+        if let Some((time, _, behind)) = points.last().cloned() {
+            points.push((time.saturating_add(1), behind.clone(), behind));
         }
         let transient = rational(points.last().map_or(0, |(time, ..)| *time).into());
         let end = &transient + &Rational::from(1);

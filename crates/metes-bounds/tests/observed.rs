@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::{BTreeMap, HashMap};
 
-use metes_bounds::{Axis, Classes, Counted, Observed, Options, observe};
+use metes_bounds::{Axis, Classes, Counted, Method, Observed, Options, observe};
 use metes_curve::{Rational, Value};
 use metes_heap::bounds::Geometry;
 use metes_trace::{Op, Trace};
@@ -144,6 +144,20 @@ proptest! {
                 prop_assert_eq!(finite(alpha.value(&right)).unwrap(), number(so_far));
             }
         }
+        // Behind the trace nothing more arrives, at whole times and between them.
+        let far = number(time(trace.len() - 1) + 7);
+        let all = Some(Value::Finite(number(trace.sizes().iter().sum())));
+        prop_assert_eq!(alpha.value(&far), all.clone());
+        prop_assert_eq!(alpha.value(&(&far + &Rational::new(1, 3).unwrap())), all);
+        // The vertical deviation of the curves is what the bound is made of.
+        let (_, released) = observed.total.bounds.iter().find(|(method, _)| *method == Method::Release).unwrap();
+        let deviation = alpha.vertical_deviation(&beta).unwrap().value;
+        if observed.total.never_freed == 0 {
+            prop_assert_eq!(deviation, Value::Finite(number(*released as u64)));
+        } else {
+            prop_assert!(deviation >= Value::Finite(number(*released as u64)));
+        }
+        alpha.horizontal_deviation(&beta).unwrap();
         // What is freed in each window while something is live: allocations first at one time.
         let mut sizes: HashMap<u64, u64> = HashMap::new();
         let mut at: BTreeMap<u64, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
