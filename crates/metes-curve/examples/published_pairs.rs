@@ -1,13 +1,10 @@
 //! Convolves the published pairs of curves, set by set, on one thread, beside the published times.
 //!
-//!     cargo run --release -p metes-curve --example published_pairs
+//!     cargo run --release -p metes-curve --example published_pairs [WITHOUT...]
 //!
-//! That the results are right is tested in `tests/published.rs`.
+//! Optimisations that are named are switched off. Each result is checked.
 
-use std::time::Instant;
-
-use metes_curve::Curve;
-use serde_json::Value;
+use metes_curve::{Algebra, published};
 
 const PAIRS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -15,31 +12,21 @@ const PAIRS: &str = concat!(
 );
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let document: Value = serde_json::from_str(&std::fs::read_to_string(PAIRS)?)?;
-    let sets = document["sets"].as_object().ok_or("no sets")?;
-    println!("set: pairs, milliseconds of all (of the longest), published best of all");
-    for (name, pairs) in sets {
-        let mut curves = Vec::new();
-        let mut published = 0.0;
-        for pair in pairs.as_array().ok_or("no pairs")? {
-            let read = |name: &str| Curve::from_json(&pair[name].to_string());
-            curves.push((read("f")?, read("g")?));
-            let times = pair["published_ms"].as_object().ok_or("no times")?;
-            published += times
-                .values()
-                .filter_map(Value::as_f64)
-                .fold(f64::MAX, f64::min);
-        }
-        let (mut all, mut longest) = (0.0, 0.0_f64);
-        for (f, g) in &curves {
-            let begin = Instant::now();
-            f.convolution(g)?;
-            let taken = begin.elapsed().as_secs_f64() * 1e3;
-            (all, longest) = (all + taken, longest.max(taken));
-        }
+    let mut algebra = Algebra::default();
+    for name in std::env::args().skip(1) {
+        let without = algebra.optimisations.without(&name);
+        algebra.optimisations = without.ok_or(format!("there is no optimisation `{name}`"))?;
+    }
+    println!("set: pairs, milliseconds of all (of the longest), published best of all, wrong");
+    for set in published::bench(&std::fs::read_to_string(PAIRS)?, &algebra)? {
         println!(
-            "{name}: {}, {all:.1} ({longest:.1}), {published:.0}",
-            curves.len()
+            "{}: {}, {:.1} ({:.1}), {:.0}, {}",
+            set.name,
+            set.pairs,
+            set.taken.as_secs_f64() * 1e3,
+            set.longest.as_secs_f64() * 1e3,
+            set.published.as_secs_f64() * 1e3,
+            set.wrong
         );
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::comparison;
 use crate::composition;
 use crate::convolution;
 use crate::curve::{Curve, Value, shown};
+use crate::cut::Prediction;
 use crate::deconvolution;
 use crate::deviation::{self, Deviation};
 use crate::error::Error;
@@ -17,6 +18,7 @@ use crate::extended::Extended;
 use crate::inverse::{self, Interval};
 use crate::monotone;
 use crate::number::{Big, Number, Rational, Small, exactly};
+use crate::optimisations::Optimisations;
 use crate::periodic::Periodic;
 use crate::pointwise;
 use crate::query::{self, Bounds};
@@ -28,15 +30,19 @@ pub const LIMIT: u64 = 10_000_000;
 
 /// How operations are to be computed: what they may take, and by which means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Algebra {
     /// Most pieces, or pairs of pieces, that an operation may look at.
     pub limit: u64,
+    /// Which optimisations may be used.
+    pub optimisations: Optimisations,
 }
 
 impl Default for Algebra {
     fn default() -> Self {
-        Algebra { limit: LIMIT }
+        Algebra {
+            limit: LIMIT,
+            optimisations: Optimisations::all(),
+        }
     }
 }
 
@@ -86,6 +92,22 @@ impl<F: Found> Found for Option<F> {
     }
 }
 
+impl Found for Prediction {
+    type Shown = Prediction;
+
+    fn shown(self) -> Prediction {
+        self
+    }
+}
+
+impl Found for u64 {
+    type Shown = u64;
+
+    fn shown(self) -> u64 {
+        self
+    }
+}
+
 /// Runs a kernel on one curve or two.
 macro_rules! exact {
     ($f:expr, |$a:ident| $run:expr) => {{
@@ -108,6 +130,24 @@ macro_rules! exact {
             }
         }
     }};
+}
+
+impl Algebra {
+    /// What convolving two curves is going to take, as far as is known before it is done.
+    /// O(pieces).
+    #[must_use]
+    pub fn predict(&self, f: &Curve, g: &Curve) -> Prediction {
+        exact!(f, g, |f, g| convolution::prediction(f, g, self))
+    }
+
+    /// How many pairs of pieces convolving two curves meets: those that begin before the end of what
+    /// is computed. O(n log m) for n and m pieces of the curves as cut.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn operation_count(&self, f: &Curve, g: &Curve) -> Result<u64, Error> {
+        exact!(f, g, |f, g| convolution::operation_count(f, g, self))
+    }
 }
 
 /// Runs a kernel on one curve and some numbers.

@@ -23,10 +23,10 @@
 
 use crate::algebra::Algebra;
 use crate::convolution;
-use crate::envelope::Envelope;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
+use crate::paths::Envelope;
 use crate::periodic::Periodic;
 use crate::pointwise;
 use crate::section::{Piece, Section};

@@ -48,10 +48,10 @@ pub enum Element {
 /// A function f from times (from 0 on) to numbers and infinities, known on `[0, T + d)`, with
 /// f(t + d) = f(t) + c from T on. Equal functions are equal structs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Curve(Form);
+pub struct Curve(pub(crate) Form);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Form {
+pub(crate) enum Form {
     Small(Periodic<Small>),
     Big(Box<Periodic<Big>>),
 }
@@ -60,11 +60,12 @@ enum Form {
 macro_rules! either {
     ($curve:expr, $periodic:ident => $result:expr) => {
         match &$curve.0 {
-            Form::Small($periodic) => $result,
-            Form::Big($periodic) => $result,
+            crate::curve::Form::Small($periodic) => $result,
+            crate::curve::Form::Big($periodic) => $result,
         }
     };
 }
+pub(crate) use either;
 
 impl Curve {
     /// The curve with these elements: a point at 0, a segment to the next point, and so on up to
@@ -124,6 +125,28 @@ impl Curve {
             }
             Form::Big(long) => (**long).clone(),
         }
+    }
+
+    /// 0 at 0 and +∞ behind: with it every convolution is the other curve.
+    pub(crate) fn neutral() -> Self {
+        let zero = Small::whole(0);
+        let at_zero = Piece::new(
+            zero,
+            Extended::Finite(zero),
+            Extended::PositiveInfinity,
+            zero,
+        );
+        let section = Section {
+            pieces: vec![at_zero],
+            end: Small::whole(2),
+        };
+        let one = Small::whole(1);
+        Curve(Form::Small(Periodic::new(&section, one, one, zero)))
+    }
+
+    /// How many pieces it is kept in.
+    pub(crate) fn pieces(&self) -> usize {
+        either!(self, curve => curve.section.pieces.len())
     }
 
     /// T: from here on it repeats itself.

@@ -15,10 +15,10 @@
 
 use crate::algebra::Algebra;
 use crate::deviation::nearer;
-use crate::envelope::{Envelope, bent};
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
+use crate::paths::{Envelope, bent};
 use crate::periodic::Periodic;
 use crate::pointwise::common_period;
 use crate::section::{Piece, Section};

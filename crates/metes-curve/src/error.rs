@@ -67,9 +67,19 @@ pub enum Error {
         "the result grows at two rates, so it does not repeat itself: one curve is infinite at some times of each period"
     )]
     TwoRates,
+    /// An order of a chain is none of its curves.
+    #[error(
+        "the order is none of {curves} curves: curve {what}; name each from 1 to {curves} once"
+    )]
+    Order {
+        /// What is wrong, of which curve, from 1.
+        what: String,
+        /// How many there are.
+        curves: usize,
+    },
     /// More pieces than allowed.
     #[error(
-        "the result takes about {pieces} pieces, more than the limit of {limit}: the periods have no small common multiple; raise the limit if that is meant"
+        "the result takes about {pieces} pieces, more than the limit of {limit}: the periods have no small common multiple, or the slopes are close; if that is meant, raise the limit (`Algebra::limit`, `--limit`)"
     )]
     TooLarge {
         /// Predicted.

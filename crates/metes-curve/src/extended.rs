@@ -52,6 +52,14 @@ impl<N: Number> Extended<N> {
         })
     }
 
+    /// The same times a number above zero.
+    pub(crate) fn times(&self, by: &N) -> Self {
+        match self {
+            Finite(number) => Finite(number.times(by)),
+            infinity => infinity.clone(),
+        }
+    }
+
     /// The same moved by a number.
     pub(crate) fn moved(&self, by: &N) -> Self {
         match self {

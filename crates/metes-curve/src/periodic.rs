@@ -180,6 +180,13 @@ impl<N: Number> Periodic<N> {
         if *end <= self.section.end {
             return Ok(self.section.cut(end));
         }
+        if self.is_ultimately_affine() || self.ultimate_infinity().is_some() {
+            let section = &self.section;
+            return Ok(Section {
+                pieces: section.pieces.clone(),
+                end: end.clone(),
+            });
+        }
         let each = self.repeated().len() as i64;
         let more = end.minus(&self.section.end).over(&self.period).floor();
         let more = more.plus(&N::whole(1));
@@ -190,6 +197,51 @@ impl<N: Number> Periodic<N> {
             }
             _ => Err(Error::TooLarge { pieces, limit }),
         }
+    }
+
+    /// About how many pieces it has on `[0, end)`, and not fewer. O(pieces of a period).
+    pub(crate) fn count_to(&self, end: &N) -> u64 {
+        let pieces = &self.section.pieces;
+        if *end <= self.section.end {
+            return pieces.partition_point(|piece| piece.start < *end) as u64;
+        }
+        if self.is_ultimately_affine() || self.ultimate_infinity().is_some() {
+            return pieces.len() as u64;
+        }
+        let first = pieces.partition_point(|piece| piece.start <= self.transient);
+        // One more: a piece may go on over T.
+        let each = (pieces.len() - first) as u64 + 1;
+        let more = end.minus(&self.section.end).over(&self.period).floor();
+        let periods = more.rational().whole().unwrap_or(u64::MAX);
+        let more = periods.saturating_add(1).saturating_mul(each);
+        more.saturating_add(pieces.len() as u64)
+    }
+
+    /// Whether f(t + time) ≤ f(t) + rise at all times. O(pieces of two periods); `false` also where
+    /// the transient part is so long beside the period that looking would take much more.
+    pub(crate) fn is_exchanged(&self, time: &N, rise: &N) -> bool {
+        // By whole periods less, as long as it is still the periodic part that is reached.
+        let behind = time.minus(&self.transient).over(&self.period).floor();
+        let periods = behind.max(N::zero());
+        let time = time.minus(&periods.times(&self.period));
+        let rise = rise.minus(&periods.times(&self.step));
+        let end = self.section.end.plus(&time);
+        let most = 64 + 8 * self.section.pieces.len() as u64;
+        let (true, Ok(long)) = (self.count_to(&end) <= most, self.up_to(&end, most)) else {
+            return false;
+        };
+        let (back, down) = (time.negated(), rise.negated());
+        let pieces = long.pieces_of(&time, &end);
+        let later = Section {
+            pieces: pieces.map(|piece| piece.moved(&back, &down)).collect(),
+            end: self.section.end.clone(),
+        };
+        let lower = |now: &Piece<N>, later: &Piece<N>, end: &N| {
+            let holds =
+                later.at <= now.at && later.after <= now.after && later.line(end) <= now.line(end);
+            if holds { Ok(()) } else { Err(()) }
+        };
+        self.section.together(&later, lower).is_ok()
     }
 
     /// The value at a time that is not below 0. Logarithmic.
@@ -211,6 +263,35 @@ impl<N: Number> Periodic<N> {
                     && only.line(&self.section.end) == only.at.moved(&self.step)
             }
             _ => false,
+        }
+    }
+
+    /// Whether it is finite and concave; it may jump up at 0. Linear.
+    pub(crate) fn is_concave(&self) -> bool {
+        let begin = &self.section.pieces[0];
+        if !self.is_ultimately_affine() || begin.at.finite().is_none() || begin.after < begin.at {
+            return false;
+        }
+        self.section.pieces.windows(2).all(|pair| {
+            let [before, piece] = pair else { return true };
+            let limit = before.line(&piece.start);
+            limit.finite().is_some()
+                && limit == piece.at
+                && limit == piece.after
+                && before.slope >= piece.slope
+        })
+    }
+
+    /// The same, higher by a number.
+    pub(crate) fn raised(&self, by: &N) -> Self {
+        let zero = N::zero();
+        let pieces = self.section.pieces.iter();
+        Periodic {
+            section: Section {
+                pieces: pieces.map(|piece| piece.moved(&zero, by)).collect(),
+                end: self.section.end.clone(),
+            },
+            ..self.clone()
         }
     }
 
@@ -347,20 +428,6 @@ impl<N: Number> Periodic<N> {
     pub(crate) fn has(&self, infinity: &Extended<N>) -> bool {
         let mut pieces = self.section.pieces.iter();
         pieces.any(|piece| piece.at == *infinity || piece.after == *infinity)
-    }
-
-    /// The same, higher by a number.
-    pub(crate) fn raised(&self, by: &N) -> Self {
-        let zero = N::zero();
-        let pieces = self.section.pieces.iter();
-        let section = Section {
-            pieces: pieces.map(|piece| piece.moved(&zero, by)).collect(),
-            end: self.section.end.clone(),
-        };
-        Periodic {
-            section,
-            ..self.clone()
-        }
     }
 
     pub(crate) fn negated(&self) -> Self {

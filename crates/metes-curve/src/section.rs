@@ -61,7 +61,7 @@ impl<N: Number> Piece<N> {
     }
 
     /// Whether it only goes on with the line of the piece before.
-    fn continues(&self, before: &Self) -> bool {
+    pub(crate) fn continues(&self, before: &Self) -> bool {
         self.slope == before.slope && self.at == self.after && self.at == before.line(&self.start)
     }
 }
@@ -128,6 +128,16 @@ impl<N: Number> Section<N> {
             pieces: self.pieces_of(&N::zero(), end).collect(),
             end: end.clone(),
         }
+    }
+
+    /// The same without pieces that begin behind a time.
+    pub(crate) fn through(mut self, time: &N) -> Self {
+        let kept = self.pieces.partition_point(|piece| piece.start <= *time);
+        if let Some(next) = self.pieces.get(kept) {
+            self.end = next.start.clone();
+            self.pieces.truncate(kept);
+        }
+        self
     }
 
     pub(crate) fn negated(&self) -> Self {

@@ -4,9 +4,57 @@
 
 mod common;
 
+use std::cell::Cell;
+
 use common::{Model, finite, models, number, part, plus, values};
-use metes_curve::{Curve, Rational, Value};
+use metes_curve::{Algebra, Curve, Error, Optimisations, Rational, Value};
 use proptest::prelude::*;
+use proptest::test_runner::{TestCaseResult, TestRunner};
+
+/// Pairs that a case may take: slopes may come close, and cases are to end soon.
+const LIMIT: u64 = 20_000;
+
+fn algebra() -> Algebra {
+    Algebra {
+        limit: LIMIT,
+        ..Algebra::default()
+    }
+}
+
+/// Tries cases of which some may be refused for what they take, but no more than one of ten.
+fn check<S: Strategy>(
+    cases: u32,
+    operands: &S,
+    mut holds: impl FnMut(S::Value) -> Result<TestCaseResult, Error>,
+) {
+    let more = std::env::var("PROPTEST_CASES").ok();
+    let cases = more.and_then(|more| more.parse().ok()).unwrap_or(cases);
+    let refused = Cell::new(0);
+    let holds = std::cell::RefCell::new(&mut holds);
+    let mut runner = TestRunner::new(ProptestConfig {
+        source_file: Some(file!()),
+        ..ProptestConfig::with_cases(cases)
+    });
+    let run = runner.run(operands, |operands| {
+        match (*holds.borrow_mut())(operands) {
+            Ok(result) => result,
+            // Two growths at once are none of our functions, and are refused, too.
+            Err(Error::TooLarge { .. } | Error::TwoRates) => {
+                refused.set(refused.get() + 1);
+                Ok(())
+            }
+            Err(error) => Err(TestCaseError::fail(error.to_string())),
+        }
+    });
+    if let Err(error) = run {
+        panic!("{error}");
+    }
+    assert!(
+        refused.get() * 10 <= cases,
+        "{} of {cases} refused",
+        refused.get()
+    );
+}
 
 /// Breakpoints of a model up to a time.
 fn breakpoints(model: &Model, until: &Rational) -> Vec<Rational> {
@@ -41,57 +89,191 @@ fn brute(f: &Model, g: &Model, time: &Rational, near: &Rational) -> Value {
     sums.min().unwrap_or(Value::PositiveInfinity)
 }
 
-fn sum(one: &Curve, two: &Curve) -> Curve {
-    one.sum(two).unwrap()
+/// What a case comes to: refused, held, or failed.
+type Outcome = Result<TestCaseResult, Error>;
+
+/// Staircases that never fall: steps of any length, points anywhere between what is beside them.
+fn staircases() -> impl Strategy<Value = Model> {
+    let steps = prop::collection::vec((1_i64..6, 0_i64..4, 0_i64..3), 1..6);
+    (
+        steps,
+        1_i64..4,
+        1_i64..4,
+        any::<prop::sample::Index>(),
+        0_i64..3,
+    )
+        .prop_map(|(steps, unit, height, from, last)| {
+            let (mut time, mut value) = (number(0), number(0));
+            let mut pieces = Vec::new();
+            for (length, low, high) in steps {
+                let at = &value + &part(low, height);
+                let after = &at + &part(high, height);
+                pieces.push((
+                    time.clone(),
+                    Value::Finite(at),
+                    Value::Finite(after.clone()),
+                    number(0),
+                ));
+                (time, value) = (&time + &part(length, unit), after);
+            }
+            let from = from.index(pieces.len());
+            let transient = pieces[from].0.clone();
+            let Value::Finite(begin) = &pieces[from].1 else {
+                unreachable!("they are finite")
+            };
+            let step = &(&value + &part(last, height)) - begin;
+            let period = &time - &transient;
+            Model {
+                pieces,
+                transient,
+                period,
+                step,
+            }
+        })
 }
 
-fn convolved(one: &Curve, two: &Curve) -> Curve {
-    one.convolution(two).unwrap()
+/// Continuous but perhaps at 0, with sorted slopes; or, of rising slopes, +∞ behind.
+fn bends(is_convex: bool) -> impl Strategy<Value = Model> {
+    let bends = prop::collection::vec((1_i64..6, -3_i64..6, 1_i64..4), 1..6);
+    (bends, -2_i64..3, 0_i64..3, 0_u8..4).prop_map(move |(bends, begin, jump, end)| {
+        let mut slopes: Vec<Rational> = bends.iter().map(|bend| part(bend.1, bend.2)).collect();
+        slopes.sort();
+        let mut value = number(begin);
+        if !is_convex {
+            slopes.reverse();
+            value = &value + &number(jump);
+        }
+        let mut time = number(0);
+        let mut pieces = Vec::new();
+        for ((length, ..), slope) in bends.iter().zip(&slopes) {
+            let line = Value::Finite(value.clone());
+            pieces.push((time.clone(), line.clone(), line, slope.clone()));
+            value = &value + &(slope * &number(*length));
+            time = &time + &number(*length);
+        }
+        pieces[0].1 = Value::Finite(number(begin));
+        let (mut transient, mut step) = (time.clone(), slopes[slopes.len() - 1].clone());
+        let (at, after, slope) = match end {
+            // Closed or open.
+            0 | 1 if is_convex => {
+                step = number(0);
+                let at = match end {
+                    0 => Value::Finite(value),
+                    _ => Value::PositiveInfinity,
+                };
+                transient = &transient + &number(1);
+                (at, Value::PositiveInfinity, number(0))
+            }
+            _ => (
+                Value::Finite(value.clone()),
+                Value::Finite(value),
+                step.clone(),
+            ),
+        };
+        pieces.push((time, at, after, slope));
+        Model {
+            pieces,
+            transient,
+            period: number(1),
+            step,
+        }
+    })
 }
 
-/// Curves that are finite, or +∞ at some times of each period.
+/// Curves that are finite, or +∞ at some times of each period; and of a shape.
 fn operands() -> impl Strategy<Value = (Model, Model)> {
     prop_oneof![
+        (staircases(), staircases()),
+        (bends(true), bends(true)),
+        (bends(false), bends(false)),
+        (prop_oneof![bends(true), staircases()], models(values())),
         (models(finite()), models(finite())),
         (models(values()), models(finite())),
         (models(values()), models(values())),
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+#[test]
+fn a_convolution_is_the_least_of_all_splits() {
+    check(100, &operands(), |(f, g)| -> Outcome {
+        let result = algebra().convolution(&f.curve(), &g.curve())?;
+        Ok(is_least(&f, &g, &result))
+    });
+}
 
-    #[test]
-    fn a_convolution_is_the_least_of_all_splits((f, g) in operands()) {
-        // Two growths at once are none of our functions, and are refused.
-        let Ok(result) = f.curve().convolution(&g.curve()) else { return Ok(()) };
-        let near = part(1, 10_000_019);
-        let most = &near * &number(40);
-        for k in 0..60 {
-            let time = part(5 * k, 42);
-            let tried = brute(&f, &g, &time, &near);
-            match (result.value(&time).unwrap(), tried) {
-                (Value::Finite(found), Value::Finite(tried)) => {
-                    prop_assert!(found <= tried, "at {}: {} above {}", time, found, tried);
-                    prop_assert!(tried <= &found + &most, "at {}: {} far below {}", time, found, tried);
-                }
-                (found, tried) => prop_assert_eq!(found, tried, "at {}", time),
+fn is_least(f: &Model, g: &Model, result: &Curve) -> TestCaseResult {
+    let near = part(1, 10_000_019);
+    let most = &near * &number(40);
+    for k in 0..60 {
+        let time = part(5 * k, 42);
+        let tried = brute(f, g, &time, &near);
+        match (result.value(&time).unwrap(), tried) {
+            (Value::Finite(found), Value::Finite(tried)) => {
+                prop_assert!(found <= tried, "at {}: {} above {}", time, found, tried);
+                prop_assert!(
+                    tried <= &found + &most,
+                    "at {}: {} far below {}",
+                    time,
+                    found,
+                    tried
+                );
             }
+            (found, tried) => prop_assert_eq!(found, tried, "at {}", time),
         }
     }
+    Ok(())
+}
 
-    #[test]
-    fn laws(
-        f in models(finite()), g in models(finite()), h in models(finite()), higher in 0_i64..5,
-    ) {
+/// Switches by the bits of a number.
+fn switches(bits: u32) -> Optimisations {
+    let names = Optimisations::NAMES.iter().enumerate();
+    names.fold(Optimisations::none(), |set, (bit, name)| {
+        match bits >> bit & 1 {
+            1 => set.with(name).unwrap(),
+            _ => set,
+        }
+    })
+}
+
+#[test]
+fn optimisations_change_no_result() {
+    let sets = 0_u32..1 << Optimisations::NAMES.len();
+    let sets = (operands(), prop::collection::vec(sets, 6));
+    let mut compared = 0;
+    check(200, &sets, |((f, g), sets)| -> Outcome {
+        let (f, g) = (f.curve(), g.curve());
+        let all = algebra().convolution(&f, &g)?;
+        let same = || {
+            for bits in sets.into_iter().chain([0]) {
+                let optimisations = switches(bits);
+                let with = Algebra {
+                    optimisations,
+                    ..algebra()
+                };
+                // With fewer cuts more may be refused.
+                if let Ok(found) = with.convolution(&f, &g) {
+                    prop_assert_eq!(&found, &all, "with {:?}", optimisations);
+                    compared += 1;
+                }
+            }
+            Ok(())
+        };
+        Ok(same())
+    });
+    assert!(compared > 200 * 4, "{compared} compared");
+}
+
+#[test]
+fn laws() {
+    let three = (
+        models(finite()),
+        models(finite()),
+        models(finite()),
+        0_i64..5,
+    );
+    check(64, &three, |(f, g, h, higher)| -> Outcome {
+        let a = algebra();
         let (f, g, h) = (f.curve(), g.curve(), h.curve());
-        let fg = convolved(&f, &g);
-        prop_assert_eq!(&fg, &convolved(&g, &f));
-        prop_assert_eq!(convolved(&fg, &h), convolved(&f, &convolved(&g, &h)));
-        prop_assert_eq!(
-            convolved(&f, &g.minimum(&h).unwrap()),
-            fg.minimum(&convolved(&f, &h)).unwrap()
-        );
         let constant = common::Model {
             pieces: vec![(
                 number(0),
@@ -104,24 +286,58 @@ proptest! {
             step: number(0),
         };
         let constant = constant.curve();
-        prop_assert_eq!(convolved(&sum(&f, &constant), &g), sum(&fg, &constant));
-        // Of a higher curve the convolution is not lower.
-        let raised = convolved(&f.maximum(&h).unwrap(), &g);
-        prop_assert_eq!(raised.minimum(&fg).unwrap(), fg);
-    }
-
-    #[test]
-    fn the_greatest_is_the_least_of_the_negated(f in models(finite()), g in models(finite())) {
-        let (f, g) = (f.curve(), g.curve());
-        let negated = |curve: &Curve| {
-            let zero = curve.difference(curve).unwrap();
-            zero.difference(curve).unwrap()
+        let (fg, fh) = (a.convolution(&f, &g)?, a.convolution(&f, &h)?);
+        let equal = [
+            ("commutative", fg.clone(), a.convolution(&g, &f)?),
+            (
+                "associative",
+                a.convolution(&fg, &h)?,
+                a.convolution(&f, &a.convolution(&g, &h)?)?,
+            ),
+            (
+                "distributive over the minimum",
+                a.convolution(&f, &a.minimum(&g, &h)?)?,
+                a.minimum(&fg, &fh)?,
+            ),
+            (
+                "moved with an operand",
+                a.convolution(&a.sum(&f, &constant)?, &g)?,
+                a.sum(&fg, &constant)?,
+            ),
+            (
+                "not lower of a higher operand",
+                a.minimum(&a.convolution(&a.maximum(&f, &h)?, &g)?, &fg)?,
+                fg.clone(),
+            ),
+        ];
+        let hold = || {
+            for (law, one, other) in &equal {
+                prop_assert_eq!(one, other, "{}", law);
+            }
+            Ok(())
         };
-        prop_assert_eq!(
-            f.maximal_convolution(&g).unwrap(),
-            negated(&convolved(&negated(&f), &negated(&g)))
-        );
-    }
+        Ok(hold())
+    });
+}
+
+#[test]
+fn the_greatest_is_the_least_of_the_negated() {
+    check(
+        64,
+        &(models(finite()), models(finite())),
+        |(f, g)| -> Outcome {
+            let a = algebra();
+            let (f, g) = (f.curve(), g.curve());
+            let negated = |curve: &Curve| a.difference(&a.difference(curve, curve)?, curve);
+            let greatest = a.maximal_convolution(&f, &g)?;
+            let least = negated(&a.convolution(&negated(&f)?, &negated(&g)?)?)?;
+            let equal = || {
+                prop_assert_eq!(&greatest, &least);
+                Ok(())
+            };
+            Ok(equal())
+        },
+    );
 }
 
 #[test]
@@ -142,7 +358,7 @@ fn a_gap_of_slopes_needs_no_common_multiple() {
         model.curve()
     };
     let (slow, fast) = (stairs(10_007, 1), stairs(10_009, 5));
-    let both = convolved(&slow, &fast);
+    let both = slow.convolution(&fast).unwrap();
     assert_eq!(both.period(), number(10_007));
     assert_eq!(
         both.value(&number(10_007 * 1000 + 1)),

@@ -1,77 +1,44 @@
 //! The convolutions of the published pairs, at times from all over the result.
 //!
-//! Invariant: what they are compared with tries every split at and beside a breakpoint, and
-//! knows nothing of how far one has to look.
+//! Invariant: a result that brute force does not find fails.
 
-use metes_curve::{Curve, Element, Rational, Value};
-use serde_json::Value as Json;
+use metes_curve::{Algebra, Curve, Rational, published};
 
-/// Breakpoints up to a time.
-fn breakpoints(curve: &Curve, until: &Rational) -> Vec<Rational> {
-    let mut found = Vec::new();
-    for element in curve.elements() {
-        let Element::Point { time, .. } = element else {
-            continue;
-        };
-        let periodic = time >= curve.transient();
-        let mut time = time;
-        while time <= *until {
-            found.push(time.clone());
-            if !periodic {
-                break;
-            }
-            time = &time + &curve.period();
-        }
-    }
-    found
-}
-
-fn brute(f: &Curve, g: &Curve, time: &Rational) -> Value {
-    // The curves are staircases and continuous lines of small numbers: beside a breakpoint is
-    // as good as at its limit, but for the rounding below.
-    let near = Rational::new(1, 1_000_000_007).expect("not zero");
-    let mut splits = breakpoints(f, time);
-    splits.extend(breakpoints(g, time).iter().map(|split| time - split));
-    let beside = splits
-        .iter()
-        .flat_map(|split| [split - &near, split.clone(), split + &near]);
-    let sums = beside.filter_map(
-        |split| match (f.value(&split)?, g.value(&(time - &split))?) {
-            (Value::Finite(left), Value::Finite(right)) => Some(Value::Finite(&left + &right)),
-            _ => None,
-        },
-    );
-    sums.min().unwrap_or(Value::PositiveInfinity)
-}
+const PAIRS: &str = "tests/data/published_pairs.json";
 
 #[test]
 fn published_pairs_are_convolved_right() {
-    let text = std::fs::read_to_string("tests/data/published_pairs.json").expect("the pairs");
-    let document: Json = serde_json::from_str(&text).expect("JSON");
-    let mut checked = 0;
-    for pairs in document["sets"].as_object().expect("sets").values() {
-        for pair in pairs.as_array().expect("a list") {
-            let read = |name: &str| Curve::from_json(&pair[name].to_string()).expect("a curve");
-            let (f, g) = (read("f"), read("g"));
-            let result = f.convolution(&g).expect("a result");
-            let whole = &result.transient() + &(&result.period() * &Rational::from(2));
-            // Up to ten times over all that is not repetition, at most so far as is soon tried.
-            let far = whole.min(Rational::from(4000));
-            for k in 0..10 {
-                let time = &far * &Rational::new(2 * k + 1, 20).expect("not zero");
-                let near = Rational::new(1, 1_000_000).expect("not zero");
-                match (result.value(&time).expect("a value"), brute(&f, &g, &time)) {
-                    (Value::Finite(found), Value::Finite(tried)) => {
-                        assert!(
-                            found <= tried && tried <= &found + &near,
-                            "at {time}: {pair}"
-                        );
-                    }
-                    (found, tried) => assert_eq!(found, tried, "at {time}: {pair}"),
-                }
-                checked += 1;
-            }
-        }
+    let text = std::fs::read_to_string(PAIRS).expect("the pairs");
+    let sets = published::bench(&text, &Algebra::default()).expect("a document");
+    assert_eq!(sets.len(), 4);
+    for set in sets {
+        assert_eq!((set.pairs, set.wrong), (100, 0), "{}", set.name);
     }
-    assert_eq!(checked, 4000);
+}
+
+#[test]
+fn a_wrong_result_is_noticed() {
+    let stairs = |period: i64, step: i64| {
+        let text = format!(
+            r#"{{"T":"0","d":"{period}","c":"{step}","elements":[
+                {{"k":"p","t":"0","v":"0"}},
+                {{"k":"s","t0":"0","t1":"{period}","v0":"{step}","slope":"0"}}]}}"#
+        );
+        Curve::from_json(&text).expect("a curve")
+    };
+    let (f, g) = (stairs(5, 3), stairs(7, 4));
+    let result = f.convolution(&g).expect("a result");
+    assert!(published::is_right(&f, &g, &result));
+    assert!(!published::is_right(
+        &f,
+        &g,
+        &f.minimum(&result)
+            .expect("a minimum")
+            .sum(&result)
+            .expect("a sum")
+    ));
+    assert_ne!(
+        result.value(&Rational::from(40)),
+        f.sum(&g).expect("a sum").value(&Rational::from(40))
+    );
 }

@@ -3,6 +3,7 @@
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
+use num_traits::ToPrimitive;
 
 use super::{Number, Rational};
 
@@ -40,6 +41,14 @@ impl Number for Big {
             self.0.numer().lcm(other.0.numer()),
             self.0.denom().gcd(other.0.denom()),
         ))
+    }
+
+    fn parts(&self) -> Option<(i64, i64)> {
+        Some((self.0.numer().to_i64()?, self.0.denom().to_i64()?))
+    }
+
+    fn approximate(&self) -> f64 {
+        num_traits::ToPrimitive::to_f64(&self.0).unwrap_or(f64::NAN)
     }
 
     fn rational(&self) -> Rational {

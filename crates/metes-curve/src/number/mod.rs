@@ -34,6 +34,10 @@ pub(crate) trait Number: Clone + Ord + Hash + Debug {
     fn floor(&self) -> Self;
     /// The least positive number of which both are multiples by whole numbers; both are positive.
     fn common_multiple(&self, other: &Self) -> Self;
+    /// Numerator and denominator, if they fit 64 bits.
+    fn parts(&self) -> Option<(i64, i64)>;
+    /// About the number, in floating point: to choose by, never to compute with.
+    fn approximate(&self) -> f64;
     /// As a number of the interface.
     fn rational(&self) -> Rational;
     /// Zero.

@@ -93,7 +93,7 @@ impl Rational {
     pub(super) fn big(&self) -> BigRational {
         match &self.0 {
             Form::Small(small) => {
-                let (numerator, denominator) = small.parts();
+                let (numerator, denominator) = small.terms();
                 BigRational::new_raw(numerator.into(), denominator.into())
             }
             Form::Big(big) => (**big).clone(),

@@ -41,7 +41,7 @@ impl Small {
     }
 
     /// Numerator and denominator.
-    pub(super) fn parts(self) -> (i64, i64) {
+    pub(super) fn terms(self) -> (i64, i64) {
         (self.numerator, self.denominator)
     }
 
@@ -91,6 +91,9 @@ impl Small {
     }
 
     fn product(self, numerator: i64, denominator: i64) -> Self {
+        if self.denominator == 1 && denominator == 1 {
+            return Small::fit(i128::from(self.numerator) * i128::from(numerator), 1);
+        }
         let left = divisor(self.numerator, denominator);
         let right = divisor(numerator, self.denominator);
         Small::fit(
@@ -167,6 +170,14 @@ impl Number for Small {
         };
         let denominator = divisor(self.denominator, other.denominator);
         Small::new(numerator, denominator).unwrap_or_else(Self::lost)
+    }
+
+    fn parts(&self) -> Option<(i64, i64)> {
+        Some(self.terms())
+    }
+
+    fn approximate(&self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
     }
 
     fn rational(&self) -> Rational {

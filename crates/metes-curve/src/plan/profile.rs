@@ -1,0 +1,172 @@
+//! What a curve is like from afar: enough to tell, in constant time for two curves, about how
+//! many pairs of pieces their convolution looks at.
+//!
+//! Numbers are in floating point: they only choose an order, and every order gives the same
+//! curve.
+//!
+//! Invariant: a profile takes one pass over the pieces, and a cost takes none.
+
+use crate::extended::Extended::{self, Finite, PositiveInfinity};
+use crate::number::Number;
+use crate::periodic::Periodic;
+
+/// A curve from afar.
+#[derive(Clone, Debug)]
+pub(super) struct Profile {
+    /// c / d; +∞ of a curve that is +∞ in the end.
+    pub(super) slope: f64,
+    transient: f64,
+    period: f64,
+    step: f64,
+    /// Pieces before T.
+    before: f64,
+    /// Pieces of a period.
+    each: f64,
+    /// Highest above the slope from T on; +∞ if infinite there.
+    most: f64,
+    /// Lowest above the slope anywhere.
+    least: f64,
+    /// The value at 0.
+    origin: f64,
+}
+
+impl Profile {
+    pub(super) fn of<N: Number>(curve: &Periodic<N>) -> Self {
+        let [transient, period, step] =
+            [&curve.transient, &curve.period, &curve.step].map(Number::approximate);
+        let ends = curve.ultimate_infinity() == Some(PositiveInfinity);
+        let slope = if ends { f64::INFINITY } else { step / period };
+        let mut profile = Profile {
+            slope,
+            transient,
+            period,
+            step,
+            before: 0.0,
+            each: 0.0,
+            most: f64::NEG_INFINITY,
+            least: f64::INFINITY,
+            origin: approximate(&curve.section.pieces[0].at),
+        };
+        let slope = step / period;
+        for (piece, end) in curve.section.spans() {
+            let (start, end) = (piece.start.approximate(), end.approximate());
+            let (at, after) = (approximate(&piece.at), approximate(&piece.after));
+            let near = [
+                at - slope * start,
+                after - slope * start,
+                after + piece.slope.approximate() * (end - start) - slope * end,
+            ];
+            profile.least = near.into_iter().fold(profile.least, f64::min);
+            // A piece may begin before T and go on behind it.
+            if end <= transient {
+                profile.before += 1.0;
+            } else {
+                profile.each += 1.0;
+                profile.most = near.into_iter().fold(profile.most, f64::max);
+            }
+        }
+        profile
+    }
+
+    /// About how many pieces it has up to a time.
+    fn pieces(&self, until: f64) -> f64 {
+        match until < self.transient {
+            true => 1.0 + self.before * until / self.transient,
+            false => self.before + self.each * ((until - self.transient) / self.period).max(1.0),
+        }
+    }
+
+    /// About how many pairs of pieces a convolution looks at.
+    pub(super) fn cost(&self, other: &Profile) -> f64 {
+        let (low, high) = match self.slope <= other.slope {
+            true => (self, other),
+            false => (other, self),
+        };
+        let whole = || {
+            low.pairs(
+                high,
+                low.transient + high.transient + 2.0 * common(low.period, high.period),
+            )
+        };
+        if high.slope == f64::INFINITY {
+            return low.pairs(high, low.transient + high.transient + low.period);
+        }
+        if low.slope == high.slope {
+            return whole();
+        }
+        let reach = low.reach(high);
+        let cut =
+            low.pieces(low.transient + reach + low.period) * high.pieces(reach.max(low.transient));
+        match cut.is_finite() {
+            true => cut.min(whole()),
+            false => whole(),
+        }
+    }
+
+    /// How far the faster curve is needed: by the gap of the slopes, or up to the least whole
+    /// number of its periods after which it has outgrown the slower one's variation, or in
+    /// which it rises by a multiple of the slower one's step.
+    fn reach(&self, high: &Profile) -> f64 {
+        let apart = high.slope - self.slope;
+        let width = self.most - self.least;
+        let gap = ((width + high.origin - high.least) / apart).max(0.0);
+        let periods = (width / (apart * high.period)).ceil().max(1.0);
+        let rises = common(self.step, high.step) / high.step;
+        let rises = if rises.is_finite() { rises } else { periods };
+        gap.min(high.transient + high.period * periods.min(rises))
+    }
+
+    /// About what their convolution is like: the bounds of the slope gap, as if nothing merged.
+    pub(super) fn convolved(&self, other: &Profile) -> Profile {
+        let (low, high) = match self.slope <= other.slope {
+            true => (self, other),
+            false => (other, self),
+        };
+        let least = low.least + high.least;
+        let most = (low.most + high.origin).max(least);
+        let width = low.most - low.least + high.origin - high.least;
+        let apart = high.slope - low.slope;
+        let (transient, period) = match apart > 0.0 {
+            true if apart.is_finite() => (low.transient + (width / apart).max(0.0), low.period),
+            true => (low.transient + high.transient, low.period),
+            false => (
+                low.transient + high.transient,
+                common(low.period, high.period),
+            ),
+        };
+        Profile {
+            slope: low.slope,
+            transient,
+            period,
+            step: low.slope * period,
+            before: low.pieces(transient) + high.pieces(transient.min(high.transient)),
+            each: low.each * period / low.period,
+            most,
+            least,
+            origin: low.origin + high.origin,
+        }
+    }
+
+    /// Pairs of which the starts add up to less than `end`.
+    fn pairs(&self, other: &Profile, end: f64) -> f64 {
+        self.pieces(end) * other.pieces(end) / 2.0
+    }
+}
+
+/// About the least common multiple: of whole numbers exactly, of others no less than their
+/// product.
+fn common(one: f64, other: f64) -> f64 {
+    let (mut a, mut b) = (one, other);
+    while b > 1e-9 * one {
+        (a, b) = (b, a % b);
+    }
+    one / a * other
+}
+
+fn approximate<N: Number>(value: &Extended<N>) -> f64 {
+    match value {
+        Finite(number) => number.approximate(),
+        PositiveInfinity => f64::INFINITY,
+        Extended::NegativeInfinity => f64::NEG_INFINITY,
+    }
+}
