@@ -125,17 +125,13 @@ fn unit<N: Number>() -> Periodic<N> {
 
 /// The closure from those of points and segments.
 fn by_elements<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic<N>, Error> {
-    let part = |from: &N, to: &N| Section {
-        pieces: f.section.pieces_of(from, to).collect(),
-        end: to.clone(),
-    };
     let mut closures = Vec::new();
     if f.transient.is_positive()
-        && !closures_of(&part(&N::zero(), &f.transient), &mut closures, algebra)?
+        && !closures_of(&f.section.cut(&f.transient), &mut closures, algebra)?
     {
         return Ok(bottomless());
     }
-    let again = part(&f.transient, &f.section.end);
+    let again = f.section.part(&f.transient, &f.section.end);
     let finite = |value: &Extended<N>| value.finite().is_some();
     if again
         .pieces

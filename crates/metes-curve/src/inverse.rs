@@ -204,10 +204,7 @@ fn restricted<N: Number>(
         None => (f.period.clone(), f.step.clone()),
     };
     let long = f.up_to(&transient.plus(&period), algebra.limit)?;
-    let inside = Section {
-        pieces: long.pieces_of(start, &long.end).collect(),
-        end: long.end.clone(),
-    };
+    let inside = long.part(start, &long.end);
     let first = &inside.pieces[0];
     // A curve that is infinite where the interval begins rises from the limit before.
     let low = match (&first.at, interval.start_included) {

@@ -43,6 +43,7 @@ mod envelope;
 mod error;
 mod extended;
 mod inverse;
+mod limits;
 mod monotone;
 mod number;
 mod optimisations;
@@ -53,6 +54,7 @@ mod pointwise;
 pub mod published;
 mod query;
 mod rounding;
+pub mod script;
 mod section;
 mod transform;
 

@@ -114,10 +114,7 @@ impl<N: Number> Section<N> {
         if from >= to {
             return NegativeInfinity;
         }
-        let part = Section {
-            pieces: self.pieces_of(from, to).collect(),
-            end: to.clone(),
-        };
+        let part = self.part(from, to);
         let highest = part.spans().map(|(piece, end)| {
             let line = piece.after.clone().max(piece.line(end));
             line.max(piece.at.clone())

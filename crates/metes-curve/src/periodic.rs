@@ -31,7 +31,7 @@ impl<N: Number> Periodic<N> {
     /// O(pieces × divisors of the pieces of a period).
     pub(crate) fn new(section: &Section<N>, transient: N, period: N, step: N) -> Self {
         let end = transient.plus(&period);
-        let section = Section::merged(section.pieces_of(&N::zero(), &end), end.clone());
+        let section = Section::merged(section.cut(&end).pieces, end);
         let long = Periodic {
             section,
             transient,

@@ -151,14 +151,11 @@ pub(crate) fn first_not_negative<N: Number>(f: &Periodic<N>) -> Option<N> {
     }
     // The first period in which the highest value is high enough, or one more where that is only a
     // limit.
-    let period = || f.section.pieces_of(&f.transient, &f.section.end);
-    let repeated = Section {
-        pieces: period().collect(),
-        end: f.section.end.clone(),
-    };
+    let repeated = f.section.part(&f.transient, &f.section.end);
+    let period = || repeated.pieces.iter();
     let spans = repeated.spans();
     let values = spans.flat_map(|(piece, end)| [piece.at.clone(), piece.line(end)]);
-    let limits = period().map(|piece| piece.after);
+    let limits = period().map(|piece| piece.after.clone());
     let highest = values
         .chain(limits)
         .filter_map(|value| value.finite().cloned())

@@ -34,13 +34,11 @@ pub(crate) fn floor<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Per
         rise.plus(&more.clone().max(more.negated()))
             .plus(&N::whole(2))
     });
-    let pieces = rise.rational();
-    if pieces > i64::try_from(algebra.limit).unwrap_or(i64::MAX).into() {
-        return Err(Error::TooLarge {
-            pieces: rise.floor().rational(),
-            limit: algebra.limit,
-        });
-    }
+    let pieces = rise.floor().rational();
+    let Some(most) = pieces.whole().filter(|most| *most <= algebra.limit) else {
+        let limit = algebra.limit;
+        return Err(Error::TooLarge { pieces, limit });
+    };
     let mut found = Vec::new();
     for (piece, end) in long.spans() {
         let at = down(&piece.at);
@@ -66,9 +64,10 @@ pub(crate) fn floor<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Per
             }
             continue;
         }
-        loop {
+        // As many as there can be: after a result that did not fit times may stand still.
+        for _ in 0..most {
             let time = piece.start.plus(&next.minus(from).over(&piece.slope));
-            if time >= *end || found.len() as u64 > algebra.limit {
+            if time >= *end {
                 break;
             }
             let met = Finite(next.clone());

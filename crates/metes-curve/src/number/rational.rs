@@ -55,6 +55,12 @@ impl Rational {
         Big(self.big()).floor().rational()
     }
 
+    /// How many bits numerator and denominator take.
+    pub(crate) fn bits(&self) -> u64 {
+        let big = self.big();
+        big.numer().bits() + big.denom().bits()
+    }
+
     /// The number, if it is whole, not below zero, and fits.
     pub(crate) fn whole(&self) -> Option<u64> {
         let big = self.big();
