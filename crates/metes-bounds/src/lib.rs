@@ -19,7 +19,7 @@ mod tandem;
 pub use axis::Axis;
 pub use classes::{Classes, Counted};
 pub use contract::{Breach, Contract, ContractError, Declared};
-pub use observed::{Method, ObserveError, Observed, Options, Share, observe};
+pub use observed::{Cause, Method, ObserveError, Observed, Options, Share, observe};
 pub use staircase::{Burst, Staircase};
 pub use tandem::{
     DocumentError, Flow, FlowBounds, Hop, Limit, Server, ServerBounds, Tandem, TandemBounds,

@@ -72,6 +72,17 @@ impl Method {
     }
 }
 
+/// Where a bound is made: the window of a length in which most arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Whether only blocks of one doubling of lifetimes count: the longest of those.
+    pub lifetimes_up_to: Option<u64>,
+    /// The length of the window.
+    pub length: u64,
+    /// What arrives in it.
+    pub burst: Burst,
+}
+
 /// What a class, or all of the trace, does and is bounded by.
 #[derive(Clone, Debug)]
 pub struct Share {
@@ -92,8 +103,8 @@ pub struct Share {
     pub burst: u128,
     /// Bounds on the live bytes, and the argument of each, the least first.
     pub bounds: Vec<(Method, u128)>,
-    /// The window within which the longest lifetime meets most arrivals.
-    pub densest: Burst,
+    /// The window that makes the bound: of its method, and of the blocks that count there most.
+    pub cause: Cause,
     /// The longest time throughout which something is live.
     pub busy: u64,
     /// α: most bytes allocated in windows of each length.
@@ -121,7 +132,11 @@ impl Share {
         let arrival = Staircase::arrival(residencies, &windows);
         let release = Staircase::release(&busy, &windows);
         let bytes = residencies.iter().map(|one| u128::from(one.bytes)).sum();
-        let densest = densest(residencies, lifetime);
+        let whole = Cause {
+            lifetimes_up_to: None,
+            length: lifetime,
+            burst: densest(residencies, lifetime),
+        };
         let mut share = Share {
             largest,
             arrivals: residencies.len() as u64,
@@ -131,17 +146,28 @@ impl Share {
             never_freed: residencies.iter().filter(|one| one.ended.is_none()).count() as u64,
             burst: burst(residencies, bytes, end),
             bounds: Vec::new(),
-            densest,
+            cause: whole,
             busy: busy.longest,
             arrival,
             release,
         };
-        share.offer(Method::Lifetime, densest.bytes);
-        share.offer(
-            Method::Release,
-            share.arrival.above(&share.release, busy.longest),
-        );
-        share.offer(Method::Lifetimes, by_lifetime(residencies));
+        share.offer(Method::Lifetime, whole.burst.bytes);
+        let (length, above) = share.arrival.above(&share.release, busy.longest);
+        share.offer(Method::Release, above);
+        let groups = by_lifetime(residencies);
+        let sum = groups.iter().map(|group| group.burst.bytes).sum();
+        share.offer(Method::Lifetimes, sum);
+        match share.bounds.first() {
+            Some((Method::Release, _)) => {
+                share.cause.length = length;
+                share.cause.burst = densest(residencies, length);
+            }
+            Some((Method::Lifetimes, _)) => {
+                let largest = groups.into_iter().max_by_key(|group| group.burst.bytes);
+                share.cause = largest.unwrap_or(whole);
+            }
+            _ => {}
+        }
         share
     }
 }
@@ -262,15 +288,22 @@ fn burst(residencies: &[Residency], bytes: u128, end: u64) -> u128 {
     most.div_ceil(ticks)
 }
 
-/// The sum over doublings of lifetimes of what arrives within the longest lifetime of each; blocks
-/// never freed are apart.
-fn by_lifetime(residencies: &[Residency]) -> u128 {
+/// By doublings of lifetimes, what arrives within the longest lifetime of each; blocks never freed
+/// are apart.
+fn by_lifetime(residencies: &[Residency]) -> Vec<Cause> {
     let mut groups: BTreeMap<(bool, u32), Vec<Residency>> = BTreeMap::new();
     for one in residencies {
         let doubling = u64::BITS - (one.last - one.born).leading_zeros();
         let group = groups.entry((one.ended.is_none(), doubling)).or_default();
         group.push(*one);
     }
-    let bounds = groups.values().map(|own| densest(own, longest(own)).bytes);
-    bounds.sum()
+    let causes = groups.values().map(|own| {
+        let length = longest(own);
+        Cause {
+            lifetimes_up_to: Some(length),
+            length,
+            burst: densest(own, length),
+        }
+    });
+    causes.collect()
 }

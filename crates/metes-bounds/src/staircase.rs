@@ -206,13 +206,14 @@ impl Staircase {
     }
 
     /// The most by which an arrival curve is above a release curve, in windows up to `longest`:
-    /// what can be live at once. The release curve only rises, so it is at the arrival curve's steps.
-    pub(crate) fn above(&self, release: &Staircase, longest: u64) -> u128 {
+    /// what can be live at once; and in which length of window. The release curve only rises, so it
+    /// is at a step of the arrival curve.
+    pub(crate) fn above(&self, release: &Staircase, longest: u64) -> (u64, u128) {
         let steps = self.steps.iter().filter(|(time, _)| *time <= longest);
         steps
-            .map(|(time, value)| value.saturating_sub(release.up_to(*time)))
-            .max()
-            .unwrap_or(0)
+            .map(|(time, value)| (*time, value.saturating_sub(release.up_to(*time))))
+            .max_by_key(|(time, above)| (*above, std::cmp::Reverse(*time)))
+            .unwrap_or((0, 0))
     }
 
     /// The staircase as an exact curve. Linear.

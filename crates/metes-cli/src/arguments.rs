@@ -359,7 +359,13 @@ pub(crate) struct Bounds {
     #[arg(long, value_enum, value_name = "AXIS", requires = "trace")]
     pub(crate) axis: Option<BoundsAxis>,
     /// How requests are divided into classes
-    #[arg(long, value_enum, value_name = "HOW", default_value = "powers", requires = "trace")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "powers",
+        requires = "trace"
+    )]
     pub(crate) classes: BoundsClasses,
     /// Window lengths tried in each doubling, where there are too many for all
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u64).range(1..=1024), requires = "trace")]

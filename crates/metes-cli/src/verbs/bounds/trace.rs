@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use metes_bounds::{
-    Axis, Classes, Contract, Counted, Declared, Observed, Options, Share, observe,
+    Axis, Cause, Classes, Contract, Counted, Declared, Observed, Options, Share, observe,
 };
 use metes_curve::Value as Reached;
 use metes_heap::bounds::{Demand, Geometry};
@@ -90,14 +90,13 @@ pub(super) fn run(path: &Path, arguments: &Bounds, json: bool) -> Result<u8, Fai
 }
 
 fn contract(path: &Path) -> Result<(String, Contract), Failure> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure::io("read", path, error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::io("read", path, error))?;
     let contract = Contract::parse(&text)
         .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
     Ok((path.display().to_string(), contract))
 }
 
-/// How long it takes until what was allocated is free again: the horizontal deviation.
+/// How long it takes until as much as was allocated is free again: the horizontal deviation.
 struct Reclaim {
     ticks: Option<String>,
 }
@@ -114,6 +113,25 @@ impl Reclaim {
         };
         Ok(Reclaim { ticks })
     }
+}
+
+/// The window that makes the bound of a class.
+fn cause(share: &Share) -> Value {
+    let Cause {
+        lifetimes_up_to,
+        length,
+        burst,
+    } = share.cause;
+    json!({
+        "lifetimes_up_to": lifetimes_up_to,
+        "length": length,
+        "from_event": burst.from_event,
+        "to_event": burst.to_event,
+        "from": burst.from,
+        "to": burst.to,
+        "blocks": burst.blocks,
+        "bytes": number(burst.bytes),
+    })
 }
 
 /// A contract, and whether the trace keeps it.
@@ -162,7 +180,9 @@ impl Report<'_> {
         let (least, most) = self.observed.sizes;
         let demand = |live: u128, largest: u64| {
             let live = u64::try_from(live).map_err(|_| {
-                Failure::input("the bound on the live bytes is beyond 64 bits: no heap is laid out for it")
+                Failure::input(
+                    "the bound on the live bytes is beyond 64 bits: no heap is laid out for it",
+                )
             })?;
             let mut demand = Demand::new(live.max(1), largest.max(1), least.max(1));
             let aligns = (0..self.trace.len()).map(|event| self.trace.align(event));
@@ -203,9 +223,10 @@ impl Report<'_> {
     }
 
     fn status(&self) -> u8 {
-        let broken = self.kept.as_ref().is_some_and(|kept| {
-            kept.breach.is_some() || kept.contract.bound().is_none()
-        });
+        let broken = self
+            .kept
+            .as_ref()
+            .is_some_and(|kept| kept.breach.is_some() || kept.contract.bound().is_none());
         let heap = self.heap.as_ref().map_or(0, |needed| {
             let declared = needed.declared.as_ref().map_or(0, Guaranteed::status);
             needed.observed.status().max(declared)
@@ -252,14 +273,7 @@ impl Report<'_> {
                     "method": method.name(),
                     "bytes": number(*bytes),
                 })).collect::<Vec<_>>(),
-                "window": json!({
-                    "from_event": share.densest.from_event,
-                    "to_event": share.densest.to_event,
-                    "from": share.densest.from,
-                    "to": share.densest.to,
-                    "blocks": share.densest.blocks,
-                    "bytes": number(share.densest.bytes),
-                }),
+                "cause": cause(share),
                 "busy": share.busy,
                 "exact": share.arrival.is_exact(),
             })
@@ -315,7 +329,10 @@ impl Report<'_> {
         if total.peak > observed.peak {
             line(
                 "",
-                format!("{} B with resized blocks in both sizes", grouped(total.peak)),
+                format!(
+                    "{} B with resized blocks in both sizes",
+                    grouped(total.peak)
+                ),
             );
         }
         line(
@@ -329,7 +346,10 @@ impl Report<'_> {
         );
         for (index, (method, value)) in total.bounds.iter().enumerate() {
             let title = if index == 0 { "by" } else { "also" };
-            line(title, format!("{:<24}{:>16} B", method.name(), grouped(*value)));
+            line(
+                title,
+                format!("{:<24}{:>16} B", method.name(), grouped(*value)),
+            );
         }
         line(
             "in blocks",
@@ -343,7 +363,10 @@ impl Report<'_> {
         text += &self.causes();
         text += &self.kept.as_ref().map_or(String::new(), Kept::text);
         if let Some(needed) = &self.heap {
-            text += &format!("\n{DIM}for the observed bound{DIM:#}\n{}", needed.observed.text());
+            text += &format!(
+                "\n{DIM}for the observed bound{DIM:#}\n{}",
+                needed.observed.text()
+            );
             if let Some(declared) = &needed.declared {
                 text += &format!("\n{DIM}for the declared bound{DIM:#}\n{}", declared.text());
             }
@@ -355,8 +378,8 @@ impl Report<'_> {
         let total = &self.observed.total;
         match &self.reclaim.ticks {
             Some(ticks) => format!(
-                "what is allocated has been freed {ticks} {} later (horizontal deviation of arrival and \
-                 release curve)",
+                "as many bytes as are allocated have been freed {ticks} {} later (horizontal deviation \
+                 of arrival and release curve)",
                 self.observed.options.axis
             ),
             None => format!(
@@ -402,7 +425,11 @@ impl Report<'_> {
                 grouped(share.never_freed),
                 grouped(share.peak),
                 grouped(share.bound()),
-                share.bounds.first().map_or("", |(method, _)| method.name()).to_owned(),
+                share
+                    .bounds
+                    .first()
+                    .map_or("", |(method, _)| method.name())
+                    .to_owned(),
             ]
         };
         for share in classes {
@@ -423,16 +450,22 @@ impl Report<'_> {
         let sum: u128 = classes.iter().map(|share| share.bound()).sum();
         let mut text = "\n  what makes it\n".to_owned();
         for share in classes.into_iter().take(CAUSES) {
-            let burst = share.densest;
+            let Cause {
+                lifetimes_up_to,
+                burst,
+                ..
+            } = share.cause;
+            let which = lifetimes_up_to.map_or(String::new(), |lifetime| {
+                format!(" that live up to {}", grouped(lifetime))
+            });
             text += &format!(
-                "  ≤ {:<9} {:.0} % of the sum over classes; within its longest lifetime most arrives \
-                 in events {} to {}: {} blocks, {} B\n",
-                grouped(share.largest),
+                "  {:<16} {:.0} % of the sum over classes; {} blocks{which}, {} B, in events {} to {}\n",
+                format!("≤ {}", grouped(share.largest)),
                 100.0 * share.bound() as f64 / sum.max(1) as f64,
+                grouped(burst.blocks),
+                grouped(burst.bytes),
                 grouped(burst.from_event),
                 grouped(burst.to_event),
-                grouped(burst.blocks),
-                grouped(burst.bytes)
             );
         }
         text
@@ -474,12 +507,20 @@ impl Kept {
                 grouped(bound),
                 bytes(bound)
             ),
-            None => "  declared    no bound: a class goes on arriving and has no lifetime; declare \
+            None => {
+                "  declared    no bound: a class goes on arriving and has no lifetime; declare \
                      one\n"
-                .to_owned(),
+                    .to_owned()
+            }
         };
         let mut table = Table::new(&[
-            "class", "burst B", "rate", "lifetime", "declared B", "observed B", "peak B",
+            "class",
+            "burst B",
+            "rate",
+            "lifetime",
+            "declared B",
+            "observed B",
+            "peak B",
         ]);
         for (class, (peak, bound)) in self.contract.classes().iter().zip(&self.observed) {
             table.row(
