@@ -161,14 +161,19 @@ impl<'a, N: Number> Plan<'a, N> {
             return Plan::Concave(count(&f), count(&g));
         }
         let convex = on.convex && is_convex(&f.section) && is_convex(&g.section);
+        let different = |low, high| match convex {
+            // No pairs are met: any cut does.
+            true => first_cut(low, high, algebra),
+            false => different_slopes(low, high, algebra),
+        };
         let infinities = (f.ultimate_infinity(), g.ultimate_infinity());
         let mut terms = match infinities {
             (Some(NegativeInfinity), _) | (_, Some(NegativeInfinity)) => vec![infinite(f, g)],
             (Some(_), _) => vec![beside_end(f, g)],
             (_, Some(_)) => vec![beside_end(g, f).swapped()],
             _ if f.slope() == g.slope() => equal_slopes(f, g, algebra),
-            _ if f.slope() < g.slope() => different_slopes(f, g, algebra),
-            _ => swapped(different_slopes(g, f, algebra)),
+            _ if f.slope() < g.slope() => different(f, g),
+            _ => swapped(different(g, f)),
         };
         for term in &mut terms {
             term.convex = convex;
@@ -409,8 +414,24 @@ fn least<N: Number>(plans: Vec<Vec<Term<'_, N>>>) -> Vec<Term<'_, N>> {
         .unwrap_or_default()
 }
 
+/// The slope gap, if it may be used, or else the best.
+fn first_cut<'a, N: Number>(
+    low: Operand<'a, N>,
+    high: Operand<'a, N>,
+    algebra: &Algebra,
+) -> Vec<Term<'a, N>> {
+    let gap = algebra
+        .optimisations
+        .slope_gap
+        .then(|| slope_gap(&low, &high));
+    match gap.flatten() {
+        Some(term) => vec![term],
+        None => different_slopes(low, high, algebra),
+    }
+}
+
 /// Plans are tried by looking for less work only where there is more than this.
-const WORTH_LOOKING: u64 = 2_000;
+const WORTH_LOOKING: u64 = 300;
 
 fn different_slopes<'a, N: Number>(
     low: Operand<'a, N>,
