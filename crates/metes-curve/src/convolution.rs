@@ -98,3 +98,22 @@ pub(crate) fn operation_count<N: Number>(
     }
     Ok(count)
 }
+
+/// The convolution of what both are before the end of the result's first period.
+pub(crate) fn of_sections<N: Number>(
+    f: &Periodic<N>,
+    g: &Periodic<N>,
+    transient: N,
+    period: N,
+    step: N,
+    algebra: &Algebra,
+) -> Result<Periodic<N>, Error> {
+    let end = transient.plus(&period);
+    let pairs = f.count_to(&end).saturating_mul(g.count_to(&end));
+    if pairs > algebra.limit {
+        return Err(Error::too_large(pairs, algebra));
+    }
+    let (left, right) = (f.up_to(&end, algebra.limit)?, g.up_to(&end, algebra.limit)?);
+    let section = envelope(&left, &right, &end, &step.over(&period), algebra);
+    Ok(Periodic::new(&section, transient, period, step))
+}

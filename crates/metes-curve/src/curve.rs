@@ -286,7 +286,7 @@ pub(crate) fn shown<N: Number>(value: &Extended<N>) -> Value {
     }
 }
 
-fn elements<N: Number>(section: &Section<N>) -> Vec<Element> {
+pub(crate) fn elements<N: Number>(section: &Section<N>) -> Vec<Element> {
     let starts = section.pieces.iter().map(|piece| piece.start.rational());
     let ends = starts.skip(1).chain([section.end.rational()]);
     let pair = |(piece, end): (&Piece<N>, Rational)| {

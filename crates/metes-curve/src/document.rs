@@ -127,7 +127,7 @@ impl From<&Element> for Part {
     }
 }
 
-fn value(text: &str) -> Result<Value, NotANumber> {
+pub(crate) fn value(text: &str) -> Result<Value, NotANumber> {
     Ok(match text {
         "+inf" => Value::PositiveInfinity,
         "-inf" => Value::NegativeInfinity,

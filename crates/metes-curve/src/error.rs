@@ -20,8 +20,46 @@ pub enum Error {
         /// What is said.
         what: String,
     },
-    /// ∞ − ∞.
-    #[error("infinities of different signs meet in a sum at one time, which is undefined")]
+    /// A parameter of a named curve is out of its range.
+    #[error("the {parameter} of a {curve} is {value}: it is {allowed}")]
+    Parameter {
+        /// Of which kind of curve.
+        curve: &'static str,
+        /// Which parameter.
+        parameter: &'static str,
+        /// What was given.
+        value: Rational,
+        /// What may be given.
+        allowed: String,
+    },
+    /// The curve falls, and the operation is defined where it does not.
+    #[error(
+        "{operation} takes curves that never fall, and this one falls at {time}: take its upper or lower non-decreasing closure first"
+    )]
+    Decreasing {
+        /// What was to be computed.
+        operation: &'static str,
+        /// When it falls first.
+        time: Rational,
+    },
+    /// The inner curve of a composition is below zero.
+    #[error(
+        "the inner curve of a composition gives the times of the outer one, and is below 0 at {time}, or at a limit there"
+    )]
+    NegativeTime {
+        /// When.
+        time: Rational,
+    },
+    /// An argument that the operation can not take.
+    #[error("{what}")]
+    Argument {
+        /// What is wrong, and what is right.
+        what: String,
+    },
+    /// ∞ − ∞, or 0 · ∞.
+    #[error(
+        "infinities meet that have no sum (∞ − ∞) or product (0 · ∞): cut or close the curves first"
+    )]
     Undefined,
     /// Infinite at some times of every period and finite at others, growing at another rate than
     /// what it is combined with.
@@ -49,4 +87,13 @@ pub enum Error {
         /// Allowed.
         limit: u64,
     },
+}
+
+impl Error {
+    pub(crate) fn too_large(pieces: u64, algebra: &crate::algebra::Algebra) -> Self {
+        Error::TooLarge {
+            pieces: i64::try_from(pieces).unwrap_or(i64::MAX).into(),
+            limit: algebra.limit,
+        }
+    }
 }

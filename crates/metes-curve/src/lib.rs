@@ -28,27 +28,45 @@
 
 #[macro_use]
 mod algebra;
+mod closure;
+mod comparison;
+mod composition;
+pub mod conformance;
+mod constructors;
 mod convolution;
 mod curve;
 mod cut;
+mod deconvolution;
+mod deviation;
 mod document;
 mod envelope;
 mod error;
 mod extended;
+mod inverse;
+mod limits;
 mod memo;
+mod monotone;
 mod number;
 mod optimisations;
+mod paths;
 mod periodic;
 pub mod plan;
 mod pointwise;
 pub mod published;
+mod query;
+mod rounding;
+pub mod script;
 mod section;
+mod transform;
 
 pub use algebra::{Algebra, LIMIT};
 pub use curve::{Curve, Element, Value};
 pub use cut::{Cut, Prediction};
+pub use deviation::Deviation;
 pub use document::DocumentError;
 pub use error::Error;
+pub use inverse::Interval;
 pub use memo::Memo;
 pub use number::{NotANumber, Rational};
 pub use optimisations::Optimisations;
+pub use query::Bounds;

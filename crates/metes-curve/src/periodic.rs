@@ -31,7 +31,7 @@ impl<N: Number> Periodic<N> {
     /// O(pieces × divisors of the pieces of a period).
     pub(crate) fn new(section: &Section<N>, transient: N, period: N, step: N) -> Self {
         let end = transient.plus(&period);
-        let section = Section::merged(section.pieces_of(&N::zero(), &end), end.clone());
+        let section = Section::merged(section.cut(&end).pieces, end);
         let long = Periodic {
             section,
             transient,
@@ -104,11 +104,12 @@ impl<N: Number> Periodic<N> {
         self
     }
 
-    /// With the least transient part.
-    fn with_least_transient(self) -> Self {
-        let zero = N::zero();
+    /// The last time before T at which the function is not what it is a period later, less the
+    /// step, and whether that is the end of a difference
+    /// or the time of one.
+    pub(crate) fn last_difference(&self) -> Option<(N, bool)> {
         if self.transient.is_zero() {
-            return self;
+            return None;
         }
         // The function beside itself one period later.
         let later: Vec<Piece<N>> = self
@@ -131,6 +132,16 @@ impl<N: Number> Periodic<N> {
             }
             Ok(())
         });
+        differs
+    }
+
+    /// With the least transient part.
+    fn with_least_transient(self) -> Self {
+        let zero = N::zero();
+        if self.transient.is_zero() {
+            return self;
+        }
+        let differs = self.last_difference();
         let transient = match differs {
             None => zero,
             Some((time, true)) => time,
@@ -399,18 +410,29 @@ impl<N: Number> Periodic<N> {
         )
     }
 
-    pub(crate) fn negated(&self) -> Self {
-        let pieces = self.section.pieces.iter().map(|piece| Piece {
-            start: piece.start.clone(),
-            at: piece.at.negated(),
-            after: piece.after.negated(),
-            slope: piece.slope.negated(),
-        });
+    /// The same value everywhere.
+    pub(crate) fn constant(value: Extended<N>) -> Self {
+        let section = Section {
+            pieces: vec![Piece::new(N::zero(), value.clone(), value, N::zero())],
+            end: N::whole(1),
+        };
         Periodic {
-            section: Section {
-                pieces: pieces.collect(),
-                end: self.section.end.clone(),
-            },
+            section,
+            transient: N::zero(),
+            period: N::whole(1),
+            step: N::zero(),
+        }
+    }
+
+    /// Whether it has a value anywhere, which is an infinity. Linear.
+    pub(crate) fn has(&self, infinity: &Extended<N>) -> bool {
+        let mut pieces = self.section.pieces.iter();
+        pieces.any(|piece| piece.at == *infinity || piece.after == *infinity)
+    }
+
+    pub(crate) fn negated(&self) -> Self {
+        Periodic {
+            section: self.section.negated(),
             transient: self.transient.clone(),
             period: self.period.clone(),
             step: self.step.negated(),

@@ -124,9 +124,19 @@ impl<N: Number> Section<N> {
 
     /// The same up to an earlier end.
     pub(crate) fn cut(&self, end: &N) -> Self {
+        self.part(&N::zero(), end)
+    }
+
+    /// The same from one time to a later one. It has a piece even if the times are none of a
+    /// section, as they may be after a result that did not fit.
+    pub(crate) fn part(&self, from: &N, to: &N) -> Self {
+        let mut pieces: Vec<_> = self.pieces_of(from, to).collect();
+        if pieces.is_empty() {
+            pieces.extend(self.pieces.first().cloned());
+        }
         Section {
-            pieces: self.pieces_of(&N::zero(), end).collect(),
-            end: end.clone(),
+            pieces,
+            end: to.clone(),
         }
     }
 
@@ -138,6 +148,19 @@ impl<N: Number> Section<N> {
             self.pieces.truncate(kept);
         }
         self
+    }
+
+    pub(crate) fn negated(&self) -> Self {
+        let pieces = self.pieces.iter().map(|piece| Piece {
+            start: piece.start.clone(),
+            at: piece.at.negated(),
+            after: piece.after.negated(),
+            slope: piece.slope.negated(),
+        });
+        Section {
+            pieces: pieces.collect(),
+            end: self.end.clone(),
+        }
     }
 
     /// Applies `combine` to the pieces of two functions wherever neither has a breakpoint inside.

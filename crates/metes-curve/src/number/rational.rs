@@ -42,6 +42,25 @@ impl Rational {
         )
     }
 
+    /// The quotient; `None` of a division by zero.
+    #[must_use]
+    pub fn divided_by(&self, other: &Self) -> Option<Self> {
+        let zero = Rational::from(0);
+        (*other != zero).then(|| Big(self.big()).over(&Big(other.big())).rational())
+    }
+
+    /// The largest whole number that is not larger.
+    #[must_use]
+    pub fn floor(&self) -> Self {
+        Big(self.big()).floor().rational()
+    }
+
+    /// How many bits numerator and denominator take.
+    pub(crate) fn bits(&self) -> u64 {
+        let big = self.big();
+        big.numer().bits() + big.denom().bits()
+    }
+
     /// The number, if it is whole, not below zero, and fits.
     pub(crate) fn whole(&self) -> Option<u64> {
         let big = self.big();

@@ -167,7 +167,10 @@ impl Number for Small {
     }
 
     fn over(&self, other: &Self) -> Self {
-        debug_assert_ne!(other.numerator, 0, "the divisor is not zero");
+        debug_assert!(
+            other.numerator != 0 || OVERFLOWED.get(),
+            "the divisor is not zero"
+        );
         match (
             other.numerator.checked_neg(),
             other.denominator.checked_neg(),

@@ -1,0 +1,318 @@
+//! The sub-additive closure: the least of δ, f, f ∗ f, f ∗ f ∗ f, …, where δ is 0 at 0 and +∞ behind;
+//! the greatest curve that is 0 at 0, nowhere above f, and sub-additive.
+//!
+//! If f ∧ δ is the same convolved with itself, it is its own closure. Else the closure is taken apart
+//! (Bouillard and Thierry, 2008): that of a minimum is the convolution of the closures. Let f be
+//! its transient part ∧ (E ∗ P), E one period of it and P the multiples of the point (d, c). P ∗ P = P,
+//! so (E ∗ P)\* = δ ∧ E ∗ E\* ∗ P, and
+//!
+//! f\* = (transient part)\* ∗ (δ ∧ E ∗ E\* ∗ P).
+//!
+//! What is left are closures of points and of open segments, which are written down:
+//!
+//! - A point (t, v): n v at n t.
+//! - A segment on (a, b) with the line y + σ t: n copies are n y + σ t on (n a, n b). With y < 0 as many
+//!   copies as can be are best, and one more each a; with y > 0 as few, and one more each b; with
+//!   y = 0 it does not matter. Behind a b / (b − a) the intervals overlap and leave no gap. With
+//!   a = 0 and y < 0 there is no least: −∞ behind 0.
+//!
+//! They are convolved in the order of their long-run slopes, so that each step finds a slope gap
+//! and the period stays that of the least slope.
+//!
+//! Invariant: no closure is enumerated beyond the time from which it repeats itself.
+
+use crate::algebra::Algebra;
+use crate::convolution;
+use crate::error::Error;
+use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
+use crate::number::Number;
+use crate::paths::Envelope;
+use crate::periodic::Periodic;
+use crate::pointwise;
+use crate::section::{Piece, Section};
+
+/// f\*.
+pub(crate) fn subadditive<N: Number>(
+    f: &Periodic<N>,
+    algebra: &Algebra,
+) -> Result<Periodic<N>, Error> {
+    let zero = Finite(N::zero());
+    let begin = f.section.value(&N::zero());
+    let reached = || from_zero(&marked(f, |value| *value != PositiveInfinity), algebra);
+    if begin < zero {
+        // n copies at 0 go down without end, wherever any sum of times of f is.
+        return Ok(sunk(&reached()?));
+    }
+    if !f.has(&NegativeInfinity) {
+        return from_zero(f, algebra);
+    }
+    // −∞ at a time at which f is that, plus any sum of times; elsewhere the closure of the rest.
+    let low = marked(f, |value| *value == NegativeInfinity);
+    let low = sunk(&convolved(&low, &reached()?, algebra)?);
+    let mut rest = f.clone();
+    for piece in &mut rest.section.pieces {
+        for value in [&mut piece.at, &mut piece.after] {
+            if *value == NegativeInfinity {
+                *value = PositiveInfinity;
+            }
+        }
+    }
+    let Periodic {
+        section,
+        transient,
+        period,
+        step,
+    } = rest;
+    let rest = Periodic::new(&section, transient, period, step);
+    pointwise::minimum(&from_zero(&rest, algebra)?, &low, algebra)
+}
+
+/// The super-additive closure: the negation of the sub-additive one of −f.
+pub(crate) fn superadditive<N: Number>(
+    f: &Periodic<N>,
+    algebra: &Algebra,
+) -> Result<Periodic<N>, Error> {
+    Ok(subadditive(&f.negated(), algebra)?.negated())
+}
+
+/// 0 where a value is one of some, +∞ elsewhere.
+fn marked<N: Number>(f: &Periodic<N>, which: impl Fn(&Extended<N>) -> bool) -> Periodic<N> {
+    flat(f, |value| match which(value) {
+        true => Finite(N::zero()),
+        false => PositiveInfinity,
+    })
+}
+
+/// A curve of constants in place of the values.
+fn flat<N: Number>(f: &Periodic<N>, value: impl Fn(&Extended<N>) -> Extended<N>) -> Periodic<N> {
+    let pieces = f.section.pieces.iter().map(|piece| {
+        let (at, after) = (value(&piece.at), value(&piece.after));
+        Piece::new(piece.start.clone(), at, after, N::zero())
+    });
+    let section = Section {
+        pieces: pieces.collect(),
+        end: f.section.end.clone(),
+    };
+    Periodic::new(&section, f.transient.clone(), f.period.clone(), N::zero())
+}
+
+/// −∞ where a curve is finite, +∞ where it is that.
+fn sunk<N: Number>(f: &Periodic<N>) -> Periodic<N> {
+    flat(f, |value| match value {
+        PositiveInfinity => PositiveInfinity,
+        _ => NegativeInfinity,
+    })
+}
+
+/// The closure of a curve that is nowhere −∞ and not below 0 at 0.
+fn from_zero<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic<N>, Error> {
+    let f = pointwise::minimum(f, &unit(), algebra)?;
+    match convolution::minimal(&f, &f, algebra) {
+        Ok(twice) if twice == f => Ok(f),
+        _ => by_elements(&f, algebra),
+    }
+}
+
+/// δ.
+fn unit<N: Number>() -> Periodic<N> {
+    let piece = Piece::new(N::zero(), Finite(N::zero()), PositiveInfinity, N::zero());
+    let section = Section {
+        pieces: vec![piece],
+        end: N::whole(2),
+    };
+    Periodic::new(&section, N::whole(1), N::whole(1), N::zero())
+}
+
+/// The closure from those of points and segments.
+fn by_elements<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic<N>, Error> {
+    let mut closures = Vec::new();
+    if f.transient.is_positive()
+        && !closures_of(&f.section.cut(&f.transient), &mut closures, algebra)?
+    {
+        return Ok(bottomless());
+    }
+    let again = f.section.part(&f.transient, &f.section.end);
+    let finite = |value: &Extended<N>| value.finite().is_some();
+    if again
+        .pieces
+        .iter()
+        .any(|piece| finite(&piece.at) || finite(&piece.after))
+    {
+        let mut repeated = vec![point(&f.period, &f.step)];
+        if !closures_of(&again, &mut repeated, algebra)? {
+            return Ok(bottomless());
+        }
+        let once = only(&again, &f.transient);
+        let all = in_order(repeated, algebra)?;
+        let all = convolution::minimal(&once, &all, algebra)?;
+        closures.push(pointwise::minimum(&all, &unit(), algebra)?);
+    }
+    in_order(closures, algebra)
+}
+
+/// 0 at 0, −∞ behind.
+fn bottomless<N: Number>() -> Periodic<N> {
+    let piece = Piece::new(N::zero(), Finite(N::zero()), NegativeInfinity, N::zero());
+    let section = Section {
+        pieces: vec![piece],
+        end: N::whole(2),
+    };
+    Periodic::new(&section, N::whole(1), N::whole(1), N::zero())
+}
+
+/// A part of a curve, +∞ elsewhere.
+fn only<N: Number>(part: &Section<N>, from: &N) -> Periodic<N> {
+    let nothing = |start: N| Piece::new(start, PositiveInfinity, PositiveInfinity, N::zero());
+    let before = from.is_positive().then(|| nothing(N::zero()));
+    let pieces = before.into_iter().chain(part.pieces.iter().cloned());
+    let section = Section {
+        pieces: pieces.chain([nothing(part.end.clone())]).collect(),
+        end: part.end.plus(&N::whole(1)),
+    };
+    Periodic::new(&section, part.end.clone(), N::whole(1), N::zero())
+}
+
+/// Adds the closures of all points and segments; false if one of them has no lower bound.
+fn closures_of<N: Number>(
+    part: &Section<N>,
+    closures: &mut Vec<Periodic<N>>,
+    algebra: &Algebra,
+) -> Result<bool, Error> {
+    for (piece, end) in part.spans() {
+        if let (Finite(value), true) = (&piece.at, piece.start.is_positive()) {
+            closures.push(point(&piece.start, value));
+        }
+        if let Finite(value) = &piece.after {
+            match segment(&piece.start, end, value, &piece.slope, algebra)? {
+                Some(closure) => closures.push(closure),
+                None => return Ok(false),
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The closure of a value at a time above 0.
+fn point<N: Number>(time: &N, value: &N) -> Periodic<N> {
+    let piece = Piece::new(N::zero(), Finite(N::zero()), PositiveInfinity, N::zero());
+    let section = Section {
+        pieces: vec![piece],
+        end: time.clone(),
+    };
+    Periodic::new(&section, N::zero(), time.clone(), value.clone())
+}
+
+/// The closure of a line on (start, end), from a limit; `None` if it has no lower bound.
+fn segment<N: Number>(
+    start: &N,
+    end: &N,
+    value: &N,
+    slope: &N,
+    algebra: &Algebra,
+) -> Result<Option<Periodic<N>>, Error> {
+    let each = value.minus(&slope.times(start));
+    let zero = N::zero();
+    if start.is_zero() && each < zero {
+        return Ok(None);
+    }
+    // From where no gap is left.
+    let closed = start.times(end).over(&end.minus(start));
+    let few = each.is_positive() || start.is_zero();
+    let period = if few { end } else { start };
+    let transient = closed.plus(period);
+    let until = transient.plus(period);
+    // More copies than these begin behind the end, or are above others.
+    let copies = until.over(period).floor().plus(&N::whole(2));
+    let Some(copies) = copies
+        .rational()
+        .whole()
+        .filter(|copies| *copies <= algebra.limit)
+    else {
+        return Err(Error::TooLarge {
+            pieces: copies.rational(),
+            limit: algebra.limit,
+        });
+    };
+    let mut envelope = Envelope::new(until);
+    envelope.path(&zero, Finite(zero.clone()), &[]);
+    let length = end.minus(start);
+    let mut begin = (zero.clone(), zero.clone(), zero);
+    for _ in 0..copies {
+        let (time, low, long) = begin;
+        begin = (time.plus(start), low.plus(value), long.plus(&length));
+        let line = (Finite(begin.1.clone()), begin.2.clone(), slope.clone());
+        envelope.path(&begin.0, PositiveInfinity, &[line]);
+    }
+    let step = each.plus(&slope.times(period));
+    let section = envelope.lowest();
+    Ok(Some(Periodic::new(
+        &section,
+        transient,
+        period.clone(),
+        step,
+    )))
+}
+
+/// All convolved, by slope.
+fn in_order<N: Number>(
+    mut curves: Vec<Periodic<N>>,
+    algebra: &Algebra,
+) -> Result<Periodic<N>, Error> {
+    let ends = |curve: &Periodic<N>| curve.ultimate_infinity().is_some();
+    curves.sort_by(|one, two| {
+        let slopes = || one.slope().cmp(&two.slope());
+        ends(one).cmp(&ends(two)).then_with(slopes)
+    });
+    let mut all = unit();
+    for curve in curves {
+        all = convolved(&all, &curve, algebra)?;
+    }
+    Ok(all)
+}
+
+/// f ∗ g; if the one of lesser slope is +∞ at times of each period and the other is finite, without
+/// a common multiple.
+fn convolved<N: Number>(
+    f: &Periodic<N>,
+    g: &Periodic<N>,
+    algebra: &Algebra,
+) -> Result<Periodic<N>, Error> {
+    if f.ultimate_infinity().is_none() && g.ultimate_infinity().is_none() {
+        let (low, high) = if f.slope() < g.slope() {
+            (f, g)
+        } else {
+            (g, f)
+        };
+        if let Some(transient) = beside_gaps(low, high) {
+            let (period, step) = (low.period.clone(), low.step.clone());
+            return convolution::of_sections(low, high, transient, period, step, algebra);
+        }
+    }
+    convolution::minimal(f, g, algebra)
+}
+
+/// From when on the convolution repeats itself as `low` does, which is +∞ at times of each period.
+///
+/// Let low be finite at u ≥ T_l, and M be above high(r) − ρ_l r for r in [T_h, T_h + d_l). Any t ≥ u + T_h
+/// is u + k d_l + r with such an r, so the result is at most ρ_l t + low(u) − ρ_l u + M there. Giving s to
+/// high makes it at least ρ_l t + m_l + m_h + (ρ_h − ρ_l) s. So what wins has
+/// s ≤ S = (low(u) − ρ_l u + M − m_l − m_h) / (ρ_h − ρ_l), and behind T_l + S leaves low in its periodic part.
+fn beside_gaps<N: Number>(low: &Periodic<N>, high: &Periodic<N>) -> Option<N> {
+    let apart = high.slope().minus(&low.slope());
+    if !apart.is_positive() || low.around_slope().is_some() {
+        return None;
+    }
+    let (_, most) = high.around_slope()?;
+    let (least_low, least_high) = (low.lowest()?, high.lowest()?);
+    let slope = low.slope();
+    let (time, value) = low
+        .section
+        .pieces_of(&low.transient, &low.section.end)
+        .find_map(|piece| Some((piece.start.clone(), piece.at.finite()?.clone())))?;
+    let latest = high.transient.plus(&low.period);
+    let most = most.plus(&apart.times(&latest));
+    let above = value.minus(&slope.times(&time)).plus(&most);
+    let reach = above.minus(&least_low).minus(&least_high).over(&apart);
+    let covered = time.plus(&high.transient);
+    Some(covered.max(low.transient.plus(&reach.max(N::zero()))))
+}
