@@ -30,6 +30,10 @@ impl<N: Number> Periodic<N> {
     /// The canonical form of a function whose section reaches to `transient + period` at least.
     /// O(pieces × divisors of the pieces of a period).
     pub(crate) fn new(section: &Section<N>, transient: N, period: N, step: N) -> Self {
+        if section.pieces.is_empty() {
+            // Only after a result that did not fit: what comes of it is thrown away.
+            return Periodic::constant(Extended::PositiveInfinity);
+        }
         let end = transient.plus(&period);
         let section = Section::merged(section.cut(&end).pieces, end);
         let long = Periodic {
@@ -179,6 +183,13 @@ impl<N: Number> Periodic<N> {
     pub(crate) fn up_to(&self, end: &N, limit: u64) -> Result<Section<N>, Error> {
         if *end <= self.section.end {
             return Ok(self.section.cut(end));
+        }
+        if self.is_ultimately_affine() || self.ultimate_infinity().is_some() {
+            // Its last line goes on, whatever its period is said to be.
+            return Ok(Section {
+                pieces: self.section.pieces.clone(),
+                end: end.clone(),
+            });
         }
         let each = self.repeated().len() as i64;
         let more = end.minus(&self.section.end).over(&self.period).floor();

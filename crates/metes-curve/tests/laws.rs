@@ -59,7 +59,10 @@ macro_rules! or_refused {
     ($result:expr) => {
         match $result {
             Ok(result) => result,
-            Err(Error::TooLarge { .. } | Error::TwoRates) => return Ok(None),
+            Err(Error::TooLarge { .. } | Error::TwoRates) => {
+                println!("REF {}", line!());
+                return Ok(None);
+            }
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         }
     };
@@ -536,11 +539,10 @@ fn numbers_that_do_not_fit_are_exact_all_the_same() {
             Algebra::maximal_deconvolution,
         ];
         for operation in binaries {
-            let near = or_refused!(operation(&algebra, &f, &g));
-            prop_assert_eq!(
-                or_refused!(operation(&algebra, &far_f, &far_g)),
-                scaled(&near)
-            );
+            let Ok(near) = operation(&algebra, &f, &g) else {
+                continue;
+            };
+            prop_assert_eq!(operation(&algebra, &far_f, &far_g), Ok(scaled(&near)));
         }
         type Unary = fn(&Algebra, &Curve) -> Result<Curve, Error>;
         let unaries: [Unary; 3] = [
@@ -549,8 +551,10 @@ fn numbers_that_do_not_fit_are_exact_all_the_same() {
             Algebra::subadditive_closure,
         ];
         for operation in unaries {
-            let near = or_refused!(operation(&algebra, &f));
-            prop_assert_eq!(or_refused!(operation(&algebra, &far_f)), scaled(&near));
+            let Ok(near) = operation(&algebra, &f) else {
+                continue;
+            };
+            prop_assert_eq!(operation(&algebra, &far_f), Ok(scaled(&near)));
         }
         // Times and values change places.
         let rise = or_refused!(algebra.upper_nondecreasing_closure(&f));
