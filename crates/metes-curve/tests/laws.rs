@@ -59,10 +59,7 @@ macro_rules! or_refused {
     ($result:expr) => {
         match $result {
             Ok(result) => result,
-            Err(Error::TooLarge { .. } | Error::TwoRates) => {
-                println!("REF {}", line!());
-                return Ok(None);
-            }
+            Err(Error::TooLarge { .. } | Error::TwoRates) => return Ok(None),
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         }
     };
@@ -523,7 +520,7 @@ fn a_closure_is_subadditive_and_the_greatest_below() {
 fn numbers_that_do_not_fit_are_exact_all_the_same() {
     let factors = ((i64::MAX - 1000)..i64::MAX, (i64::MAX / 2)..i64::MAX);
     let operands = (any_curves(), any_curves(), factors);
-    law_with_refusals(100, operands, |(f, g, (denominator, numerator))| {
+    law_with_refusals(25, operands, |(f, g, (denominator, numerator))| {
         let (up, long) = (part(1_000_003, denominator), part(numerator, 1_000_033));
         let (f, g) = (f.curve(), g.curve());
         let scaled = |curve: &Curve| curve.scaled(&up).unwrap().stretched(&long).unwrap();
