@@ -322,40 +322,89 @@ pub(crate) struct Merge {
     pub(crate) fresh: bool,
 }
 
-/// Print the heap size that provably suffices, and the time of each operation
+/// Print the heap size that provably suffices, and the time of each operation; or bound the live
+/// memory of a trace, or delay and backlog of flows through servers
 ///
-/// Exit status 1 if no finite bound is known.
+/// With --trace the least bound on the live bytes that the arrivals, releases and lifetimes of the
+/// trace support: it holds for this trace. With --declared it is of every program that keeps to
+/// what is declared. Exit status 1 if no finite bound is known, or the trace does not keep to what is
+/// declared.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  metes bounds --heap tlsf --live 1MiB --max-block 64KiB --min-block 16\n  \
-                  metes bounds --tables"
+                  metes bounds --tables\n  \
+                  metes bounds --trace out/trace.parquet --heap tlsf\n  \
+                  metes bounds --tandem network.toml"
 )]
 pub(crate) struct Bounds {
     /// The declared time of every heap instead, as in the tables of compact-fit's slides
-    #[arg(long, conflicts_with_all = ["heap", "live", "max_block", "min_block", "resizes"])]
+    #[arg(long, conflicts_with_all = ["heap", "live", "max_block", "min_block", "resizes", "trace", "tandem"])]
     pub(crate) tables: bool,
-    #[command(flatten)]
-    pub(crate) demand: Option<BoundsDemand>,
-}
-
-/// A heap and what is asked of it
-#[derive(Args)]
-pub(crate) struct BoundsDemand {
     /// A heap: a name with parameters, a heap.toml, or a directory with one
-    #[arg(long, value_name = "H", required_unless_present = "tables")]
-    pub(crate) heap: String,
+    #[arg(long, value_name = "H", required_unless_present_any = ["tables", "trace", "tandem"])]
+    pub(crate) heap: Option<String>,
     /// Most requested bytes live at once (M)
-    #[arg(long, value_name = "M", value_parser = positive_size, required_unless_present = "tables")]
-    pub(crate) live: u64,
+    #[arg(long, value_name = "M", value_parser = positive_size, required_unless_present_any = ["tables", "trace", "tandem"])]
+    pub(crate) live: Option<u64>,
     /// Largest request (n)
-    #[arg(long, value_name = "n", value_parser = positive_size, required_unless_present = "tables")]
-    pub(crate) max_block: u64,
+    #[arg(long, value_name = "n", value_parser = positive_size, required_unless_present_any = ["tables", "trace", "tandem"])]
+    pub(crate) max_block: Option<u64>,
     /// Smallest request (l)
     #[arg(long, value_name = "l", default_value = "1", value_parser = positive_size)]
     pub(crate) min_block: u64,
     /// The program also resizes blocks
     #[arg(long)]
     pub(crate) resizes: bool,
+    /// A trace file, of which to bound the live bytes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["live", "max_block", "min_block", "resizes", "tandem"])]
+    pub(crate) trace: Option<PathBuf>,
+    /// What time is in the trace [default: events, or what --declared says]
+    #[arg(long, value_enum, value_name = "AXIS", requires = "trace")]
+    pub(crate) axis: Option<BoundsAxis>,
+    /// How requests are divided into classes
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "powers",
+        requires = "trace"
+    )]
+    pub(crate) classes: BoundsClasses,
+    /// Window lengths tried in each doubling, where there are too many for all
+    #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u64).range(1..=1024), requires = "trace")]
+    pub(crate) resolution: u64,
+    /// A contract in TOML: burst, rate and lifetime of each class
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    pub(crate) declared: Option<PathBuf>,
+    /// Write the contract that the trace just keeps
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    pub(crate) declare: Option<PathBuf>,
+    /// Write arrival and release curves as JSON
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    pub(crate) curves: Option<PathBuf>,
+    /// Servers and the flows that cross them, in TOML: bound their delay and backlog
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["heap", "live", "max_block", "min_block", "resizes"])]
+    pub(crate) tandem: Option<PathBuf>,
+}
+
+/// What time is in a trace.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum BoundsAxis {
+    /// The number of the event
+    Events,
+    /// The recorded time
+    Nanoseconds,
+}
+
+/// How requests are divided.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum BoundsClasses {
+    /// By the next power of two
+    Powers,
+    /// Each size apart
+    Sizes,
+    /// By the size of the block with boundary tags
+    Blocks,
 }
 
 /// Write a heap as C and Rust code

@@ -12,6 +12,7 @@ mod policy;
 mod profile;
 mod subsets;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Instant;
@@ -27,9 +28,10 @@ use crate::error::Error;
 /// How the order of a chain is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Plan {
-    /// The curve of least slope first, and each time the curve that costs least with what there
-    /// is: for it the periods of the others do not matter, and what lies far out in them
-    /// neither. O(n²) with n curves.
+    /// The curve of least slope first, because with it neither the periods of the others matter
+    /// nor what lies far out in them; and each time one of those that cost about least with what
+    /// there is. Of several curves of one least slope the cheapest pair first. O(n²) with n
+    /// curves, O(n³) if their slopes are equal.
     #[default]
     Automatic,
     /// As given.
@@ -92,10 +94,14 @@ pub struct Chain {
     pub planning_seconds: f64,
 }
 
+/// Costs up to this factor apart are taken as equal: then the flatter curve is first, because it
+/// smooths what follows.
+const NEAR: f64 = 1.15;
+
 /// What is still to be convolved.
-struct Item {
+struct Item<'a> {
     part: Part,
-    curve: Curve,
+    curve: Cow<'a, Curve>,
     profile: Profile,
 }
 
@@ -111,12 +117,14 @@ impl Algebra {
         if let Plan::Order(order) = plan {
             permutation(order, curves.len())?;
         }
-        let looked = |(number, curve): (usize, &Curve)| Item {
-            part: Part::Curve(number),
-            profile: profile(curve),
-            curve: curve.clone(),
-        };
-        let mut items: Vec<Item> = curves.iter().enumerate().map(looked).collect();
+        let mut items: Vec<Item<'_>> = Vec::with_capacity(curves.len());
+        for (number, curve) in curves.iter().enumerate() {
+            items.push(Item {
+                part: Part::Curve(number),
+                profile: profile(curve),
+                curve: Cow::Borrowed(curve),
+            });
+        }
         let mut steps = Vec::with_capacity(curves.len());
         let mut planning = begin.elapsed();
         while items.len() > 1 {
@@ -141,13 +149,15 @@ impl Algebra {
             let profile = profile(&curve);
             items.push(Item {
                 part,
-                curve,
+                curve: Cow::Owned(curve),
                 profile,
             });
             planning += convolved.elapsed();
         }
         Ok(Chain {
-            curve: items.pop().map_or_else(Curve::neutral, |item| item.curve),
+            curve: items
+                .pop()
+                .map_or_else(Curve::neutral, |item| item.curve.into_owned()),
             steps,
             planning_seconds: planning.as_secs_f64(),
         })
@@ -155,23 +165,9 @@ impl Algebra {
 
     /// Which two items are convolved next, by their places. The result of the step before, if
     /// there was one, is the last item.
-    fn next(&self, items: &[Item], plan: &Plan) -> Result<(usize, usize), Error> {
+    fn next(&self, items: &[Item<'_>], plan: &Plan) -> Result<(usize, usize), Error> {
         let last = items.len() - 1;
         let begun = matches!(items[last].part, Part::Step(_));
-        let others: Vec<usize> = (0..last).collect();
-        let cost = |one: usize, other: usize| items[one].profile.cost(&items[other].profile);
-        let least = |of: usize, among: &[usize]| {
-            let others = among.iter().copied().filter(|other| *other != of);
-            others.min_by(|a, b| cost(of, *a).total_cmp(&cost(of, *b)))
-        };
-        let by_slope = |among: &[usize]| {
-            let slope = |place: &usize| items[*place].profile.slope;
-            among
-                .iter()
-                .copied()
-                .min_by(|a, b| slope(a).total_cmp(&slope(b)))
-        };
-        let all: Vec<usize> = (0..=last).collect();
         let place = |curve: usize| {
             let part = Part::Curve(curve);
             items.iter().position(|item| item.part == part)
@@ -181,27 +177,22 @@ impl Algebra {
                 let profiles: Vec<&Profile> = items.iter().map(|item| &item.profile).collect();
                 Some(subsets::first_pair(&profiles))
             }
-            Plan::Automatic | Plan::Subsets => {
-                let first = if begun { Some(last) } else { by_slope(&all) };
-                first.and_then(|first| Some((first, least(first, &all)?)))
-            }
+            Plan::Automatic | Plan::Subsets => automatic(items),
             Plan::LeftToRight if begun => Some((last, 0)),
             Plan::LeftToRight => Some((0, 1)),
             Plan::LeastSlope => {
-                let first = if begun { Some(last) } else { by_slope(&all) };
-                first.and_then(|first| {
-                    let others: Vec<usize> = all
-                        .iter()
-                        .copied()
-                        .filter(|place| *place != first)
-                        .collect();
-                    Some((first, by_slope(&others)?))
-                })
+                let flattest = |except: Option<usize>| {
+                    let places = (0..items.len()).filter(|place| Some(*place) != except);
+                    places.min_by(|a, b| slope(items, *a).total_cmp(&slope(items, *b)))
+                };
+                let first = if begun { Some(last) } else { flattest(None) };
+                first.and_then(|first| Some((first, flattest(Some(first))?)))
             }
             Plan::Policy { next, estimate, .. } if begun => {
                 let cost = |place: usize| {
                     self.estimated(*estimate, &items[last].curve, &items[place].curve)
                 };
+                let others: Vec<usize> = (0..last).collect();
                 Some((last, next.choose(&others, cost)?))
             }
             Plan::Policy {
@@ -230,8 +221,8 @@ impl Algebra {
     /// Those of [`convolution`](Self::convolution).
     pub fn estimated(&self, estimate: Estimate, f: &Curve, g: &Curve) -> Result<f64, Error> {
         Ok(match estimate {
-            Estimate::ElementProduct => profile(f).cost(&profile(g)),
-            Estimate::OperationCount => profile(f).cost(&profile(g)),
+            Estimate::ElementProduct => self.predict(f, g).element_product as f64,
+            Estimate::OperationCount => self.operation_count(f, g)? as f64,
             Estimate::Runtime => {
                 let begin = Instant::now();
                 std::hint::black_box(self.convolution(f, g)?);
@@ -243,6 +234,42 @@ impl Algebra {
 
 fn profile(curve: &Curve) -> Profile {
     either!(curve, curve => Profile::of(curve))
+}
+
+fn slope(items: &[Item<'_>], place: usize) -> f64 {
+    items[place].profile.slope
+}
+
+/// What [`Plan::Automatic`] says.
+fn automatic(items: &[Item<'_>]) -> Option<(usize, usize)> {
+    let cost = |one: usize, other: usize| items[one].profile.cost(&items[other].profile);
+    let all = 0..items.len();
+    let least = all
+        .clone()
+        .map(|place| slope(items, place))
+        .fold(f64::INFINITY, f64::min);
+    // Equal fractions may differ in the last digit of their quotients.
+    let flat = |place: &usize| slope(items, *place) <= least + least.abs() * 1e-12;
+    let mut flattest = all.clone().filter(flat);
+    let only = flattest.next()?;
+    if flattest.next().is_some() {
+        let pairs = all.clone().filter(flat).flat_map(|one| {
+            let later = one + 1..items.len();
+            later.filter(flat).map(move |other| (one, other))
+        });
+        return pairs.min_by(|a, b| cost(a.0, a.1).total_cmp(&cost(b.0, b.1)));
+    }
+    let others = all
+        .filter(|other| *other != only)
+        .map(|other| (other, cost(only, other)));
+    let near = others
+        .clone()
+        .fold(f64::INFINITY, |near, (_, cost)| near.min(cost))
+        * NEAR;
+    let next = others
+        .filter(|(_, cost)| *cost <= near)
+        .min_by(|(a, _), (b, _)| slope(items, *a).total_cmp(&slope(items, *b)));
+    next.map(|(next, _)| (only, next))
 }
 
 fn permutation(order: &[usize], count: usize) -> Result<(), Error> {

@@ -1,6 +1,8 @@
 //! `metes bounds`.
 
 mod tables;
+mod tandem;
+mod trace;
 
 use metes_config::{Config, GuaranteeError, HandleHeap};
 use metes_heap::bounds::compact::CompactBound;
@@ -18,39 +20,96 @@ use crate::quantity::{bytes, grouped};
 use crate::{heap, output};
 
 pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
-    let Some(asked) = &arguments.demand else {
-        return tables::run(json);
-    };
-    let named = heap::named(&asked.heap)?;
-    let mut demand = Demand::new(asked.live, asked.max_block, asked.min_block);
-    if asked.resizes {
-        demand = demand.resizing();
+    if let Some(path) = &arguments.tandem {
+        return tandem::run(path, json);
     }
-    let (name, bound) = match &named {
-        Named::Pointers(config) => (config.name(), of(config, &demand)?),
-        Named::Handles(heap) => (heap.spec(), of_handles(heap, &demand)?),
-    };
-    let (declared, options) = match &named {
-        Named::Pointers(config) => (config.declares(), config.compact_fit()),
-        Named::Handles(heap) => (heap.declares(), None),
-    };
-    let compact = options
-        .map(|options| Compact::new(options, &demand))
-        .transpose()?;
-    if json {
-        let mut document = document(&name, &bound);
-        document["fragmentation"] = declared.fragmentation.name().into();
-        if let Some(compact) = &compact {
+    if let Some(path) = &arguments.trace {
+        return trace::run(path, arguments, json);
+    }
+    // Without the one, the command line asks for all of the others.
+    match (&arguments.heap, arguments.live, arguments.max_block) {
+        (Some(heap), Some(live), Some(max_block)) => {
+            let mut demand = Demand::new(live, max_block, arguments.min_block);
+            if arguments.resizes {
+                demand = demand.resizing();
+            }
+            Guaranteed::of(heap, demand)?.print(json)
+        }
+        _ => tables::run(json),
+    }
+}
+
+/// What a heap guarantees for a demand.
+struct Guaranteed {
+    name: String,
+    demand: Demand,
+    bound: Bound,
+    fragmentation: Predictability,
+    compact: Option<Compact>,
+}
+
+impl Guaranteed {
+    fn of(heap: &str, demand: Demand) -> Result<Self, Failure> {
+        let named = heap::named(heap)?;
+        let (name, bound) = match &named {
+            Named::Pointers(config) => (config.name(), of(config, &demand)?),
+            Named::Handles(heap) => (heap.spec(), of_handles(heap, &demand)?),
+        };
+        let (declared, options) = match &named {
+            Named::Pointers(config) => (config.declares(), config.compact_fit()),
+            Named::Handles(heap) => (heap.declares(), None),
+        };
+        let compact = options
+            .map(|options| Compact::new(options, &demand))
+            .transpose()?;
+        Ok(Guaranteed {
+            name,
+            demand,
+            bound,
+            fragmentation: declared.fragmentation,
+            compact,
+        })
+    }
+
+    fn document(&self) -> Value {
+        let mut document = document(&self.name, &self.bound);
+        document["fragmentation"] = self.fragmentation.name().into();
+        if let Some(compact) = &self.compact {
             document["compact_fit"] = compact.document();
         }
-        output::json(&document)?;
-    } else {
-        show(&name, &demand, &bound, declared.fragmentation, compact)?;
+        document
     }
-    Ok(match bound.heap_bytes {
-        Some(_) => 0,
-        None => DOES_NOT_HOLD,
-    })
+
+    fn text(&self) -> String {
+        let Guaranteed {
+            name,
+            demand,
+            bound,
+            fragmentation,
+            compact,
+        } = self;
+        let mut text = text(name, demand, bound, *fragmentation);
+        text += &compact
+            .as_ref()
+            .map_or(String::new(), |compact| compact.show());
+        text
+    }
+
+    fn print(&self, json: bool) -> Result<u8, Failure> {
+        if json {
+            output::json(&self.document())?;
+        } else {
+            output::text(&self.text())?;
+        }
+        Ok(self.status())
+    }
+
+    fn status(&self) -> u8 {
+        match self.bound.heap_bytes {
+            Some(_) => 0,
+            None => DOES_NOT_HOLD,
+        }
+    }
 }
 
 /// What is known of compact-fit in the terms of its slides.
@@ -198,13 +257,7 @@ fn number(value: u128) -> Value {
     u64::try_from(value).map_or_else(|_| value.to_string().into(), Value::from)
 }
 
-fn show(
-    name: &str,
-    demand: &Demand,
-    bound: &Bound,
-    fragmentation: Predictability,
-    compact: Option<Compact>,
-) -> Result<(), Failure> {
+fn text(name: &str, demand: &Demand, bound: &Bound, fragmentation: Predictability) -> String {
     let mut text = format!("{BOLD}{name}{BOLD:#}\n\n");
     let mut line = |name: &str, value: String| text += &format!("  {name:<11} {value}\n");
     line("allocate", bound.time.allocate.notation().to_owned());
@@ -267,6 +320,5 @@ fn show(
         text += &format!("  {:<11} {}\n", "source", candidate.citation);
         text += &format!("{DIM}  {:<11} {}{DIM:#}\n", "proof", candidate.proof);
     }
-    text += &compact.map_or(String::new(), |compact| compact.show());
-    output::text(&text)
+    text
 }

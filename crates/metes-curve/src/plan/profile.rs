@@ -17,6 +17,7 @@ pub(super) struct Profile {
     pub(super) slope: f64,
     transient: f64,
     period: f64,
+    step: f64,
     /// Pieces before T.
     before: f64,
     /// Pieces of a period.
@@ -39,6 +40,7 @@ impl Profile {
             slope,
             transient,
             period,
+            step,
             before: 0.0,
             each: 0.0,
             most: f64::NEG_INFINITY,
@@ -83,7 +85,7 @@ impl Profile {
         let whole = || {
             low.pairs(
                 high,
-                low.transient + high.transient + 2.0 * common(low, high),
+                low.transient + high.transient + 2.0 * common(low.period, high.period),
             )
         };
         if high.slope == f64::INFINITY {
@@ -92,14 +94,26 @@ impl Profile {
         if low.slope == high.slope {
             return whole();
         }
-        let width = low.most - low.least + high.origin - high.least;
-        let reach = (width / (high.slope - low.slope)).max(0.0);
-        let gap =
+        let reach = low.reach(high);
+        let cut =
             low.pieces(low.transient + reach + low.period) * high.pieces(reach.max(low.transient));
-        match gap.is_finite() {
-            true => gap.min(whole()),
+        match cut.is_finite() {
+            true => cut.min(whole()),
             false => whole(),
         }
+    }
+
+    /// How far the faster curve is needed: by the gap of the slopes, or up to the least whole
+    /// number of its periods after which it has outgrown the slower one's variation, or in
+    /// which it rises by a multiple of the slower one's step.
+    fn reach(&self, high: &Profile) -> f64 {
+        let apart = high.slope - self.slope;
+        let width = self.most - self.least;
+        let gap = ((width + high.origin - high.least) / apart).max(0.0);
+        let periods = (width / (apart * high.period)).ceil().max(1.0);
+        let rises = common(self.step, high.step) / high.step;
+        let rises = if rises.is_finite() { rises } else { periods };
+        gap.min(high.transient + high.period * periods.min(rises))
     }
 
     /// About what their convolution is like: the bounds of the slope gap, as if nothing merged.
@@ -115,12 +129,16 @@ impl Profile {
         let (transient, period) = match apart > 0.0 {
             true if apart.is_finite() => (low.transient + (width / apart).max(0.0), low.period),
             true => (low.transient + high.transient, low.period),
-            false => (low.transient + high.transient, common(low, high)),
+            false => (
+                low.transient + high.transient,
+                common(low.period, high.period),
+            ),
         };
         Profile {
             slope: low.slope,
             transient,
             period,
+            step: low.slope * period,
             before: low.pieces(transient) + high.pieces(transient.min(high.transient)),
             each: low.each * period / low.period,
             most,
@@ -135,14 +153,14 @@ impl Profile {
     }
 }
 
-/// About the least common multiple of the periods: of whole numbers exactly, of others no less
-/// than their product.
-fn common(one: &Profile, other: &Profile) -> f64 {
-    let (mut a, mut b) = (one.period, other.period);
-    while b > 1e-9 * one.period {
+/// About the least common multiple: of whole numbers exactly, of others no less than their
+/// product.
+fn common(one: f64, other: f64) -> f64 {
+    let (mut a, mut b) = (one, other);
+    while b > 1e-9 * one {
         (a, b) = (b, a % b);
     }
-    one.period / a * other.period
+    one / a * other
 }
 
 fn approximate<N: Number>(value: &Extended<N>) -> f64 {

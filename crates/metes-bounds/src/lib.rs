@@ -1,0 +1,27 @@
+//! Bounds on memory, delay and backlog, from exact curves.
+//!
+//! - [`observe`] finds the arrival and release curves of a trace, by class of sizes, and from
+//!   them bounds on its live bytes: never below what was live;
+//! - [`Contract`] declares bursts, rates and lifetimes of classes, bounds the live bytes of every
+//!   program that keeps to them, and says where a trace does not;
+//! - [`Tandem`] bounds delay and backlog of flows that cross chains of servers.
+//!
+//! What is observed holds for a trace; what is declared, for all that keep to it.
+
+mod axis;
+mod classes;
+mod contract;
+mod observed;
+mod residency;
+mod staircase;
+mod tandem;
+
+pub use axis::Axis;
+pub use classes::{Classes, Counted};
+pub use contract::{Breach, Contract, ContractError, Declared};
+pub use observed::{Cause, Method, ObserveError, Observed, Options, Share, observe};
+pub use staircase::{Burst, Staircase};
+pub use tandem::{
+    DocumentError, Flow, FlowBounds, Hop, Limit, Server, ServerBounds, Tandem, TandemBounds,
+    TandemError,
+};

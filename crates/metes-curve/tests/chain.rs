@@ -1,0 +1,179 @@
+//! Chains of curves: every plan, order and tree gives the same struct.
+//!
+//! Invariant: what is compared was computed by different convolutions.
+
+mod common;
+
+use common::{Model, finite, models, number, part};
+use metes_curve::plan::{Estimate, FirstPair, NextCurve, Part, Plan, orders, splits};
+use metes_curve::{Algebra, Curve, Error, Value};
+use proptest::prelude::*;
+
+fn algebra() -> Algebra {
+    let mut algebra = Algebra::default();
+    algebra.limit = 100_000;
+    algebra
+}
+
+fn plans() -> Vec<Plan> {
+    let named = ["automatic", "subsets", "left-to-right", "least-slope"];
+    let mut plans: Vec<Plan> = named.map(|name| name.parse().expect("a plan")).to_vec();
+    for first in FirstPair::ALL {
+        for next in NextCurve::ALL {
+            plans.extend(Estimate::ALL.map(|estimate| Plan::Policy {
+                first,
+                next,
+                estimate,
+            }));
+        }
+    }
+    plans
+}
+
+/// Staircases, each of a jump or two and flat stretches.
+fn staircases(count: usize) -> impl Strategy<Value = Vec<Curve>> {
+    let steps = prop::collection::vec((1_i64..8, 1_i64..8), 1..3);
+    let curve = (steps, any::<bool>()).prop_map(|(steps, even)| {
+        let (mut time, mut value) = (number(0), number(0));
+        let mut pieces = Vec::new();
+        for (length, jump) in steps {
+            let at = value.clone();
+            value = &value + &number(jump);
+            pieces.push((
+                time.clone(),
+                Value::Finite(at),
+                Value::Finite(value.clone()),
+                number(0),
+            ));
+            time = &time + &number(length);
+        }
+        // Half of them rise by as much as they are long, so that slopes are equal, too.
+        if even {
+            value = time.clone();
+        }
+        Model {
+            pieces,
+            transient: number(0),
+            period: time,
+            step: value,
+        }
+        .curve()
+    });
+    prop::collection::vec(curve, count)
+}
+
+/// The result of every subset by every split, all equal; `None` if one is refused.
+fn by_every_tree(curves: &[Curve]) -> Option<Curve> {
+    let algebra = algebra();
+    let mut results: Vec<Option<Curve>> = vec![None; 1 << curves.len()];
+    for set in 1..1_u32 << curves.len() {
+        if set.count_ones() == 1 {
+            results[set as usize] = Some(curves[set.trailing_zeros() as usize].clone());
+            continue;
+        }
+        for (one, other) in splits(set) {
+            let (left, right) = (
+                results[one as usize].as_ref()?,
+                results[other as usize].as_ref()?,
+            );
+            let result = algebra.convolution(left, right).ok()?;
+            if let Some(earlier) = &results[set as usize] {
+                assert_eq!(*earlier, result, "{one:b} and {other:b}");
+            }
+            results[set as usize] = Some(result);
+        }
+    }
+    results.pop()?
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn all_orders_trees_and_plans_agree(curves in staircases(5)) {
+        let Some(expected) = by_every_tree(&curves) else { return Ok(()) };
+        let given = orders(5).into_iter().map(Plan::Order);
+        for plan in plans().into_iter().chain(given) {
+            let Ok(chain) = algebra().chain(&curves, &plan) else { continue };
+            prop_assert_eq!(&chain.curve, &expected, "{}", plan);
+            prop_assert_eq!(chain.steps.len(), 4);
+            // Every part but the last result enters once.
+            let mut parts: Vec<Part> = chain.steps.iter().flat_map(|step| [step.left, step.right]).collect();
+            parts.sort_by_key(|part| match part { Part::Curve(n) => (0, *n), Part::Step(n) => (1, *n) });
+            let all = (0..5).map(Part::Curve).chain((0..3).map(Part::Step));
+            prop_assert_eq!(parts, all.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn jumps_and_lines_agree_too(models in prop::collection::vec(models(finite()), 3)) {
+        let curves: Vec<Curve> = models.iter().map(Model::curve).collect();
+        let Some(expected) = by_every_tree(&curves) else { return Ok(()) };
+        for plan in plans() {
+            if let Ok(chain) = algebra().chain(&curves, &plan) {
+                prop_assert_eq!(&chain.curve, &expected, "{}", plan);
+            }
+        }
+    }
+
+    #[test]
+    fn plans_are_read_as_they_are_shown(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle()) {
+        for plan in plans().into_iter().chain([Plan::Order(order)]) {
+            prop_assert_eq!(plan.to_string().parse::<Plan>(), Ok(plan));
+        }
+    }
+}
+
+#[test]
+fn short_chains() {
+    let line = Model {
+        pieces: vec![(
+            number(0),
+            Value::Finite(number(0)),
+            Value::Finite(number(0)),
+            part(1, 2),
+        )],
+        transient: number(0),
+        period: number(1),
+        step: part(1, 2),
+    }
+    .curve();
+    for plan in plans() {
+        let none = algebra().chain(&[], &plan).expect("neutral").curve;
+        assert_eq!(none.convolution(&line), Ok(line.clone()), "{plan}");
+        let one = algebra().chain(std::slice::from_ref(&line), &plan);
+        assert_eq!(one.expect("itself").curve, line, "{plan}");
+    }
+}
+
+#[test]
+fn wrong_orders_and_plans_are_said() {
+    let line = algebra()
+        .chain(&[], &Plan::Automatic)
+        .expect("neutral")
+        .curve;
+    let curves = [line.clone(), line.clone(), line];
+    for (order, what) in [
+        (vec![0, 1], "3 is missing"),
+        (vec![0, 1, 1], "2 stands in it"),
+        (vec![0, 1, 3], "4 stands in it"),
+    ] {
+        let error = algebra()
+            .chain(&curves, &Plan::Order(order))
+            .expect_err("wrong");
+        assert!(matches!(error, Error::Order { .. }), "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    for text in [
+        "",
+        "fastest",
+        "0,1",
+        "1,,2",
+        "shortest",
+        "shortest/longest/x",
+        "shortest/longest/runtime/x",
+    ] {
+        let error = text.parse::<Plan>().expect_err("no plan");
+        assert!(error.to_string().contains("least-slope"), "{error}");
+    }
+}
