@@ -82,9 +82,7 @@ fn expression(text: &str, algebra: &Algebra) -> Result<Found, Failure> {
         .evaluate(text)
         .map_err(|error| {
             let script::ScriptError { column, what, .. } = error;
-            Failure::input(format!(
-                "`{text}`, column {column}: {what}; a curve is a JSON file or an expression"
-            ))
+            Failure::input(format!("`{text}`, column {column}: {what}"))
         })
 }
 
