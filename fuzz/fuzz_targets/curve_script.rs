@@ -14,8 +14,10 @@ fuzz_target!(|text: &str| {
             return;
         }
     };
-    let mut algebra = Algebra::default();
-    algebra.limit = 300;
+    let algebra = Algebra {
+        limit: 300,
+        ..Algebra::default()
+    };
     let mut interpreter = Interpreter::new(algebra);
     for statement in script.statements().iter().take(8) {
         let outcome = match interpreter.run(statement) {

@@ -33,9 +33,10 @@ fn made(result: Result<metes_curve::Curve, Error>) -> PyResult<Curve> {
 }
 
 fn algebra(limit: u64) -> Algebra {
-    let mut algebra = Algebra::default();
-    algebra.limit = limit;
-    algebra
+    Algebra {
+        limit,
+        ..Algebra::default()
+    }
 }
 
 /// A finite number of Python: int, Fraction, float, or text such as "22/7".

@@ -18,8 +18,10 @@ use crate::output::{self, Table};
 const SCREEN: (usize, usize) = (78, 20);
 
 pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<u8, Failure> {
-    let mut algebra = Algebra::default();
-    algebra.limit = arguments.limit;
+    let algebra = Algebra {
+        limit: arguments.limit,
+        ..Algebra::default()
+    };
     match &arguments.action {
         CurveAction::Run { script } => run_script(script, algebra, json),
         CurveAction::Eval { expression } => evaluate(expression, algebra, json),
