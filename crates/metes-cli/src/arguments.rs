@@ -2,6 +2,7 @@
 //!
 //! Invariant: every verb has one word, an example and `--json`.
 
+mod curve;
 mod device;
 mod worst;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use metes_explore::Preference;
 use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
+pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 pub(crate) use worst::{Target, Worst};
 
@@ -53,6 +55,7 @@ pub(crate) enum Verb {
     Serve(Serve),
     Trace(Trace),
     Device(Device),
+    Curve(Curve),
     Reproduce(Reproduce),
 }
 

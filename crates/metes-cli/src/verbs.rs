@@ -1,6 +1,7 @@
 //! One module a verb: what it reads, which library does the work, what it shows.
 
 pub(crate) mod bounds;
+pub(crate) mod curve;
 pub(crate) mod device;
 pub(crate) mod emit;
 pub(crate) mod evaluate;

@@ -187,6 +187,26 @@ impl Curve {
         Some(shown(&self.big().value(&Big::from(time))))
     }
 
+    /// The values at many times, as by [`Curve::value`], which takes longer for each time whose
+    /// value does not fit 64 bits.
+    #[must_use]
+    pub fn values(&self, times: &[Rational]) -> Vec<Option<Value>> {
+        let zero = Rational::from(0);
+        let mut long = None;
+        let value = |time: &Rational| {
+            if *time < zero {
+                return None;
+            }
+            let short = self.short().zip(time.small());
+            if let Some(value) = short.and_then(|(short, time)| exactly(|| short.value(&time))) {
+                return Some(shown(&value));
+            }
+            let long = long.get_or_insert_with(|| self.big());
+            Some(shown(&long.value(&Big::from(time))))
+        };
+        times.iter().map(value).collect()
+    }
+
     /// Its elements on `[0, T + d)`: points and segments in turn.
     #[must_use]
     pub fn elements(&self) -> Vec<Element> {

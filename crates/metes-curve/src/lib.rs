@@ -51,6 +51,7 @@ mod optimisations;
 mod paths;
 mod periodic;
 pub mod plan;
+pub mod plot;
 mod pointwise;
 pub mod published;
 mod query;

@@ -7,6 +7,7 @@
 mod accesses;
 mod bad_input;
 mod cases;
+mod curve;
 mod device;
 mod energy;
 mod support;

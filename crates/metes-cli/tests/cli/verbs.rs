@@ -23,6 +23,7 @@ fn every_verb_has_help_with_an_example() {
         "report",
         "trace",
         "device",
+        "curve",
         "reproduce",
     ];
     for verb in verbs {

@@ -42,6 +42,12 @@ impl Rational {
         )
     }
 
+    /// The number that a float is, exactly; `None` of infinities and of what is no number.
+    #[must_use]
+    pub fn from_f64(float: f64) -> Option<Self> {
+        BigRational::from_float(float).map(Rational::of_big)
+    }
+
     /// The quotient; `None` of a division by zero.
     #[must_use]
     pub fn divided_by(&self, other: &Self) -> Option<Self> {
