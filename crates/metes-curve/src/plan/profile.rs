@@ -36,7 +36,11 @@ impl Profile {
     pub(super) fn of<N: Number>(curve: &Periodic<N>) -> Self {
         let [transient, period, step] =
             [&curve.transient, &curve.period, &curve.step].map(Number::approximate);
-        let ends = curve.ultimate_infinity() == Some(PositiveInfinity);
+        // In the canonical form one piece is all of an infinite end.
+        let ends = curve.section.pieces.last().is_some_and(|last| {
+            let infinite = last.at == PositiveInfinity && last.after == PositiveInfinity;
+            infinite && last.start <= curve.transient
+        });
         let slope = if ends { f64::INFINITY } else { step / period };
         let mut profile = Profile {
             slope,
