@@ -35,6 +35,8 @@ pub struct Algebra {
     pub limit: u64,
     /// Which optimisations may be used.
     pub optimisations: Optimisations,
+    /// On how many threads large envelopes are computed; results are the same. By default 1.
+    pub threads: usize,
 }
 
 impl Default for Algebra {
@@ -42,6 +44,7 @@ impl Default for Algebra {
         Algebra {
             limit: LIMIT,
             optimisations: Optimisations::all(),
+            threads: 1,
         }
     }
 }

@@ -10,9 +10,10 @@ use metes_curve::{Algebra, Curve, Error, Value};
 use proptest::prelude::*;
 
 fn algebra() -> Algebra {
-    let mut algebra = Algebra::default();
-    algebra.limit = 100_000;
-    algebra
+    Algebra {
+        limit: 100_000,
+        ..Algebra::default()
+    }
 }
 
 fn plans() -> Vec<Plan> {

@@ -7,7 +7,7 @@ mod common;
 use std::cell::Cell;
 
 use common::{Model, finite, models, number, part, plus, values};
-use metes_curve::{Algebra, Curve, Error, Optimisations, Rational, Value};
+use metes_curve::{Algebra, Curve, Cut, Error, Memo, Optimisations, Rational, Value};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 
@@ -343,20 +343,6 @@ fn the_greatest_is_the_least_of_the_negated() {
 #[test]
 fn a_gap_of_slopes_needs_no_common_multiple() {
     // Periods of 10007 and 10009 days apart: their common multiple has a hundred million.
-    let stairs = |period: i64, step: i64| {
-        let model = common::Model {
-            pieces: vec![(
-                number(0),
-                Value::Finite(number(0)),
-                Value::Finite(number(step)),
-                number(0),
-            )],
-            transient: number(0),
-            period: number(period),
-            step: number(step),
-        };
-        model.curve()
-    };
     let (slow, fast) = (stairs(10_007, 1), stairs(10_009, 5));
     let both = slow.convolution(&fast).unwrap();
     assert_eq!(both.period(), number(10_007));
@@ -364,4 +350,108 @@ fn a_gap_of_slopes_needs_no_common_multiple() {
         both.value(&number(10_007 * 1000 + 1)),
         Some(Value::Finite(number(1001)))
     );
+}
+
+/// One flat step, `high` behind the point.
+fn stairs(period: i64, high: i64) -> Curve {
+    let model = Model {
+        pieces: vec![(
+            number(0),
+            Value::Finite(number(0)),
+            Value::Finite(number(high)),
+            number(0),
+        )],
+        transient: number(0),
+        period: number(period),
+        step: number(high),
+    };
+    model.curve()
+}
+
+#[test]
+fn a_convolution_is_remembered_in_either_order() {
+    let (f, g) = (stairs(5, 3), stairs(7, 2));
+    let mut memo = Memo::new(algebra());
+    let first = memo.convolution(&f, &g).unwrap();
+    assert_eq!(memo.counts(), (1, 0));
+    assert_eq!(memo.convolution(&g, &f).unwrap(), first);
+    assert_eq!(memo.counts(), (1, 1));
+    assert_eq!(
+        memo.convolution(&f, &f).unwrap(),
+        f.convolution(&f).unwrap()
+    );
+    assert_eq!(memo.counts(), (2, 1));
+}
+
+#[test]
+fn close_slopes_take_few_pairs() {
+    // By period 10100, and by slopes 15150; but 60 steps of 61 are 61 steps of 60.
+    let (f, g) = (stairs(100, 60), stairs(101, 61));
+    let prediction = Algebra::default().predict(&f, &g);
+    assert_eq!(prediction.cut, Cut::Isospeed);
+    assert!(prediction.element_product < 4_000, "{prediction:?}");
+    let both = f.convolution(&g).unwrap();
+    assert_eq!(
+        (both.transient(), both.period()),
+        (number(5900), number(100))
+    );
+    // Equal slopes: the period is the divisor of both.
+    let both = stairs(100, 60).convolution(&stairs(105, 63)).unwrap();
+    assert_eq!((both.transient(), both.period()), (number(1900), number(5)));
+}
+
+#[test]
+fn what_is_too_large_is_refused_before_it_is_begun() {
+    let (f, g) = (stairs(1_000_003, 1_000_003), stairs(999_983, 999_983));
+    let error = Algebra::default().convolution(&f, &g).unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    assert!(error.to_string().contains("Algebra::limit"), "{error}");
+    let predicted = Algebra::default().predict(&f, &g).element_product;
+    assert!(predicted > 10_000_000, "{predicted}");
+}
+
+#[test]
+fn threads_change_no_result() {
+    let zigzag = |pieces: i64, shift: i64, step: i64| {
+        let pieces = (0..pieces).map(|k| {
+            let value = (k * 7919 + shift) % 101 - 50;
+            let slope = (k * 31 + shift) % 7 - 3;
+            let at = Value::Finite(number(value));
+            (number(2 * k), at.clone(), at, number(slope))
+        });
+        let pieces: Vec<_> = pieces.collect();
+        let period = number(2 * pieces.len() as i64);
+        Model {
+            pieces,
+            transient: number(0),
+            period,
+            step: number(step),
+        }
+        .curve()
+    };
+    // No result of either is found in the other's share alone.
+    let (f, g) = (zigzag(400, 3, 800), zigzag(300, 5, 1200));
+    let one = Algebra::default();
+    assert!(one.predict(&f, &g).element_product > 1 << 16);
+    let three = Algebra {
+        threads: 3,
+        ..Algebra::default()
+    };
+    assert_eq!(one.convolution(&f, &g), three.convolution(&f, &g));
+}
+
+#[test]
+fn the_count_of_operations_is_of_pairs_that_begin_before_the_end() {
+    let (f, g) = (stairs(100, 44), stairs(17, 65));
+    let a = Algebra::default();
+    let (predicted, counted) = (a.predict(&f, &g), a.operation_count(&f, &g).unwrap());
+    assert!(
+        counted > 0 && counted <= predicted.element_product,
+        "{counted}"
+    );
+    let none = Algebra {
+        optimisations: Optimisations::none(),
+        ..a
+    };
+    assert!(none.operation_count(&f, &g).unwrap() > 10 * counted);
 }

@@ -14,9 +14,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 fn algebra() -> Algebra {
-    let mut algebra = Algebra::default();
-    algebra.limit = 30_000;
-    algebra
+    Algebra {
+        limit: 30_000,
+        ..Algebra::default()
+    }
 }
 
 /// Runs a law on many operands. `None` is a refusal; of ten at most four may be.

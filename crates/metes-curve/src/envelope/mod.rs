@@ -3,6 +3,7 @@
 //! Invariant: which kernel computed it can not be seen in a result.
 
 mod convex;
+mod lines;
 mod pairs;
 mod rows;
 mod staircase;
@@ -56,7 +57,11 @@ pub(crate) fn envelope<N: Number>(
     {
         let (f, g) = (scale.up(f), scale.up(g));
         let (end, slope) = (scale.time_up(end), scale.slope_up(slope));
-        return scale.down(&general(&f, &g, &end, &slope));
+        let lines = match on.merge_tree {
+            true => lines::envelope(&f, &g, &end, &slope, on.early_exit, algebra.threads),
+            false => None,
+        };
+        return scale.down(&lines.unwrap_or_else(|| general(&f, &g, &end, &slope)));
     }
     general(f, g, end, slope)
 }

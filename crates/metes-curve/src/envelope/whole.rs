@@ -19,8 +19,7 @@ pub(super) struct Scale<N> {
 }
 
 impl<N: Number> Scale<N> {
-    /// The least scale on which all is whole; `None` if that is large, or everything is whole as it
-    /// is.
+    /// The least scale on which all is whole; `None` if that is large.
     pub(super) fn of(f: &Section<N>, g: &Section<N>, end: &N) -> Option<Self> {
         let (mut time, mut value) = (end.parts()?.1, 1_i64);
         let take = |common: &mut i64, number: &N| {
@@ -50,9 +49,6 @@ impl<N: Number> Scale<N> {
             if value % denominator != 0 {
                 value = least(value, denominator)?;
             }
-        }
-        if time == 1 && value == 1 {
-            return None;
         }
         Some(Scale {
             time: N::whole(time),

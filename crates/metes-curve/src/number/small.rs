@@ -65,47 +65,57 @@ impl Small {
         }
     }
 
-    /// `self + sign * other`, as Knuth (TAOCP 2, 4.5.1) keeps terms low.
-    fn sum(self, other: Self, sign: i128) -> Self {
-        let (a, b) = (
-            i128::from(self.numerator),
-            sign * i128::from(other.numerator),
-        );
+    /// `self + other`, as Knuth (TAOCP 2, 4.5.1) keeps terms low. Divisions are of 64 bits wherever
+    /// what is divided fits them.
+    fn sum(self, other: Self) -> Self {
         if self.denominator == 1 && other.denominator == 1 {
-            return Small::fit(a + b, 1);
+            return match self.numerator.checked_add(other.numerator) {
+                Some(sum) => Small::whole(sum),
+                None => Self::lost(),
+            };
         }
         let common = divisor(self.denominator, other.denominator);
-        let (left, right) = (
-            i128::from(self.denominator) / common,
-            i128::from(other.denominator) / common,
-        );
-        let total = a * right + b * left;
-        let again = match common {
-            1 => 1,
-            _ => total.gcd(&common),
+        let (left, right) = (self.denominator / common, other.denominator / common);
+        let total = i128::from(self.numerator) * i128::from(right)
+            + i128::from(other.numerator) * i128::from(left);
+        let again = match (common, i64::try_from(total)) {
+            (1, _) => 1,
+            (_, Ok(total)) => divisor(total, common),
+            // The divisor of both is at most `common`.
+            _ => i64::try_from(total.gcd(&i128::from(common))).unwrap_or(1),
         };
-        Small::fit(
-            total / again,
-            left * (i128::from(other.denominator) / again),
-        )
+        let numerator = match (again, i64::try_from(total)) {
+            (1, _) => total,
+            (_, Ok(total)) => i128::from(total / again),
+            _ => total / i128::from(again),
+        };
+        let denominator = i128::from(left) * i128::from(other.denominator / again);
+        Small::fit(numerator, denominator)
     }
 
     fn product(self, numerator: i64, denominator: i64) -> Self {
         if self.denominator == 1 && denominator == 1 {
-            return Small::fit(i128::from(self.numerator) * i128::from(numerator), 1);
+            return match self.numerator.checked_mul(numerator) {
+                Some(product) => Small::whole(product),
+                None => Self::lost(),
+            };
         }
         let left = divisor(self.numerator, denominator);
         let right = divisor(numerator, self.denominator);
         Small::fit(
-            i128::from(self.numerator) / left * (i128::from(numerator) / right),
-            i128::from(self.denominator) / right * (i128::from(denominator) / left),
+            i128::from(self.numerator / left) * i128::from(numerator / right),
+            i128::from(self.denominator / right) * i128::from(denominator / left),
         )
     }
 }
 
-/// The greatest common divisor; 1 of zeros.
-fn divisor(a: i64, b: i64) -> i128 {
-    i128::from(a.unsigned_abs().gcd(&b.unsigned_abs())).max(1)
+/// The greatest common divisor, one of the numbers being above zero.
+fn divisor(a: i64, b: i64) -> i64 {
+    if a == 1 || b == 1 {
+        return 1;
+    }
+    // It is not above the positive one, and so fits.
+    a.unsigned_abs().gcd(&b.unsigned_abs()).max(1) as i64
 }
 
 impl PartialOrd for Small {
@@ -133,11 +143,23 @@ impl Number for Small {
     }
 
     fn plus(&self, other: &Self) -> Self {
-        self.sum(*other, 1)
+        self.sum(*other)
     }
 
     fn minus(&self, other: &Self) -> Self {
-        self.sum(*other, -1)
+        match other.numerator.checked_neg() {
+            Some(numerator) => self.sum(Small {
+                numerator,
+                ..*other
+            }),
+            None if self.denominator == 1 && other.denominator == 1 => {
+                match self.numerator.checked_sub(other.numerator) {
+                    Some(difference) => Small::whole(difference),
+                    None => Self::lost(),
+                }
+            }
+            None => Self::lost(),
+        }
     }
 
     fn times(&self, other: &Self) -> Self {
@@ -172,7 +194,7 @@ impl Number for Small {
             common => a / common * b,
         };
         let denominator = divisor(self.denominator, other.denominator);
-        Small::new(numerator, denominator).unwrap_or_else(Self::lost)
+        Small::new(numerator, denominator.into()).unwrap_or_else(Self::lost)
     }
 
     fn parts(&self) -> Option<(i64, i64)> {
