@@ -10,7 +10,7 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Step {
     Alloc(u64),
-    /// Of the live blocks, the so-manieth.
+    /// A live block, by its place among them.
     Free(usize),
     Resize(usize, u64),
 }
