@@ -101,11 +101,13 @@ fn laws(f: &Curve, g: &Curve) -> Option<()> {
     found(algebra.is_finally_not_above(f, g));
     found(algebra.floor(f));
     found(algebra.ceiling(f));
-    f.bounds();
-    f.first_nonnegative_time();
-    f.first_finite_time();
-    f.first_finite_time_behind_origin();
-    f.period_start_infimum();
+    std::hint::black_box((
+        f.bounds(),
+        f.first_nonnegative_time(),
+        f.first_finite_time(),
+        f.first_finite_time_behind_origin(),
+        f.period_start_infimum(),
+    ));
     if let Some(rest) = found(algebra.deconvolution(f, g))
         && let Some(again) = found(algebra.convolution(&rest, g))
         && !f.attains(&Value::NegativeInfinity)
