@@ -9,6 +9,7 @@
 //! - [`device`] measures device heaps: arenas, instructions, time, pages;
 //! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
 //! - [`partition`] explores compact-fit's size classes on recorded programs;
+//! - [`reorder`] convolves chains of curves in every order;
 //! - [`slides`] has the complexity tables of compact-fit's slides beside our declarations;
 //! - [`prediction`] runs emitted heaps under the packet program and compares, and
 //!   [`predicted`] does so for a sample of a space.
@@ -27,6 +28,7 @@ mod platform;
 pub mod predicted;
 pub mod prediction;
 mod random;
+pub mod reorder;
 mod report;
 pub mod slides;
 mod statistics;

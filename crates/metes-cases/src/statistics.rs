@@ -53,6 +53,30 @@ pub(crate) fn expected_least(sorted: &[f64], count: usize) -> Option<f64> {
     Some(expected)
 }
 
+/// The linear correlation (Pearson's), from -1 to 1; none if either side does not vary. What is
+/// beyond the shorter side is left out.
+pub(crate) fn correlation(one: &[f64], other: &[f64]) -> Option<f64> {
+    let length = one.len().min(other.len());
+    let (one, other) = (&one[..length], &other[..length]);
+    let (mean_one, mean_other) = (mean(one)?, mean(other)?);
+    let product = |a: &[f64], mean_a: f64, b: &[f64], mean_b: f64| -> f64 {
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| (a - mean_a) * (b - mean_b))
+            .sum()
+    };
+    let spread =
+        product(one, mean_one, one, mean_one) * product(other, mean_other, other, mean_other);
+    (spread > 0.0).then(|| product(one, mean_one, other, mean_other) / spread.sqrt())
+}
+
+/// The standard deviation of all values there are; none of no values.
+pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / values.len() as f64).sqrt())
+}
+
 /// The mean; none of no values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();

@@ -4,7 +4,7 @@
 //!     cargo run --release -p metes-curve --example scaling [MOST]
 //!
 //! Elements are pieces (a point and the segment behind it) of the longer operand; `MOST`, by
-//! default 1000000, ends a series, and so does a convolution of more than five seconds.
+//! default 1000000, ends a series, and so does a convolution of more than two seconds.
 
 use std::time::Instant;
 
@@ -124,8 +124,8 @@ fn series(
         let taken = times.into_iter().fold(f64::INFINITY, f64::min);
         println!("  {pieces:>8} {product:>14} {:>10.3}", taken * 1e3);
         found.push(((pieces as f64).ln(), taken.ln()));
-        if taken > 5.0 / 10.0 && product > 10_000_000 {
-            // The next one would take ten times as long, or more.
+        if taken > 2.0 {
+            // The next one would take three to ten times as long.
             break;
         }
     }

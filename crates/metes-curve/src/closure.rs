@@ -131,14 +131,21 @@ fn by_elements<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic
     {
         return Ok(bottomless());
     }
-    let again = f.section.part(&f.transient, &f.section.end);
+    // An affine end has any period: one as long as the transient part leaves few copies apart.
+    let period = match f.is_ultimately_affine() {
+        true => f.period.clone().max(f.transient.clone()),
+        false => f.period.clone(),
+    };
+    let step = f.slope().times(&period);
+    let end = f.transient.plus(&period);
+    let again = f.up_to(&end, algebra.limit)?.part(&f.transient, &end);
     let finite = |value: &Extended<N>| value.finite().is_some();
     if again
         .pieces
         .iter()
         .any(|piece| finite(&piece.at) || finite(&piece.after))
     {
-        let mut repeated = vec![point(&f.period, &f.step)];
+        let mut repeated = vec![point(&period, &step)];
         if !closures_of(&again, &mut repeated, algebra)? {
             return Ok(bottomless());
         }

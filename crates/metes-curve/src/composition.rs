@@ -56,7 +56,7 @@ pub(crate) fn compose<N: Number>(
     };
     let end = transient.plus(&period);
     let inner = g.up_to(&end, algebra.limit)?;
-    let outer = f.up_to(&behind(&inner), algebra.limit)?;
+    let outer = f.up_to(&most(&inner).plus(&f.period), algebra.limit)?;
     let section = sections(&outer, &inner, limit(f).as_ref(), algebra)?;
     Ok(Periodic::new(&section, transient, period, step))
 }
@@ -90,8 +90,8 @@ fn lowest_behind<N: Number>(g: &Periodic<N>, slope: &N) -> N {
     least.unwrap_or_else(N::zero)
 }
 
-/// Behind every finite value of a section.
-pub(crate) fn behind<N: Number>(inner: &Section<N>) -> N {
+/// The highest finite value of a section, or 0.
+pub(crate) fn most<N: Number>(inner: &Section<N>) -> N {
     let mut most = N::zero();
     for (piece, end) in inner.spans() {
         for value in [piece.at.clone(), piece.after.clone(), piece.line(end)] {
@@ -100,7 +100,7 @@ pub(crate) fn behind<N: Number>(inner: &Section<N>) -> N {
             }
         }
     }
-    most.plus(&N::whole(1))
+    most
 }
 
 /// What f comes to as time goes on; `None` if to nothing.

@@ -161,14 +161,19 @@ impl<'a, N: Number> Plan<'a, N> {
             return Plan::Concave(count(&f), count(&g));
         }
         let convex = on.convex && is_convex(&f.section) && is_convex(&g.section);
+        let different = |low, high| match convex {
+            // No pairs are met: any cut does.
+            true => first_cut(low, high, algebra),
+            false => different_slopes(low, high, algebra),
+        };
         let infinities = (f.ultimate_infinity(), g.ultimate_infinity());
         let mut terms = match infinities {
             (Some(NegativeInfinity), _) | (_, Some(NegativeInfinity)) => vec![infinite(f, g)],
             (Some(_), _) => vec![beside_end(f, g)],
             (_, Some(_)) => vec![beside_end(g, f).swapped()],
             _ if f.slope() == g.slope() => equal_slopes(f, g, algebra),
-            _ if f.slope() < g.slope() => different_slopes(f, g, algebra),
-            _ => swapped(different_slopes(g, f, algebra)),
+            _ if f.slope() < g.slope() => different(f, g),
+            _ => swapped(different(g, f)),
         };
         for term in &mut terms {
             term.convex = convex;
@@ -409,8 +414,24 @@ fn least<N: Number>(plans: Vec<Vec<Term<'_, N>>>) -> Vec<Term<'_, N>> {
         .unwrap_or_default()
 }
 
+/// The slope gap, if it may be used, or else the best.
+fn first_cut<'a, N: Number>(
+    low: Operand<'a, N>,
+    high: Operand<'a, N>,
+    algebra: &Algebra,
+) -> Vec<Term<'a, N>> {
+    let gap = || slope_gap(&low, &high, &Range::of(&low)?);
+    match algebra.optimisations.slope_gap.then(gap).flatten() {
+        Some(term) => vec![term],
+        None => different_slopes(low, high, algebra),
+    }
+}
+
+/// Looking once more at a piece takes as much as so many pairs.
+const PAIRS_OF_A_LOOK: u64 = 8;
+
 /// Plans are tried by looking for less work only where there is more than this.
-const WORTH_LOOKING: u64 = 2_000;
+const WORTH_LOOKING: u64 = 300;
 
 fn different_slopes<'a, N: Number>(
     low: Operand<'a, N>,
@@ -419,9 +440,16 @@ fn different_slopes<'a, N: Number>(
 ) -> Vec<Term<'a, N>> {
     let on = algebra.optimisations;
     let mut plans = Vec::new();
-    if on.slope_gap {
-        plans.extend(slope_gap(&low, &high).map(|term| vec![term]));
-        plans.extend(outgrown(&low, &high).map(|term| vec![term]));
+    if on.slope_gap
+        && let Some(range) = Range::of(&low)
+    {
+        plans.extend(slope_gap(&low, &high, &range).map(|term| vec![term]));
+        plans.extend(outgrown(&low, &high, &range).map(|term| vec![term]));
+        let pieces = low.section.pieces.len() + high.section.pieces.len();
+        let little = PAIRS_OF_A_LOOK * pieces as u64;
+        if plans.iter().any(|terms| work(terms) <= little) {
+            return least(plans);
+        }
     }
     if on.isospeed {
         plans.extend(isospeed(&low, &high, on.super_isospeed).map(|term| vec![term]));
@@ -452,6 +480,21 @@ fn different_slopes<'a, N: Number>(
     least(plans)
 }
 
+/// How far a curve lies above its slope: at most, from T on, and at least, anywhere.
+struct Range<N> {
+    most: N,
+    least: N,
+}
+
+impl<N: Number> Range<N> {
+    /// `None` where it is not finite from below, or infinite at times of each period.
+    fn of(curve: &Periodic<N>) -> Option<Self> {
+        let (_, most) = curve.around_slope()?;
+        let least = curve.lowest()?;
+        Some(Range { most, least })
+    }
+}
+
 /// Let M be the highest that the slower curve f lies above its slope from T_f on, m_f and m_g the
 /// lowest that f and g lie above theirs anywhere. For t ≥ T_f the split s = 0 of g gives at most
 /// ρ_f t + M + g(0), any split s at least ρ_f t + m_f + m_g + (ρ_g − ρ_f) s. So only
@@ -460,14 +503,21 @@ fn different_slopes<'a, N: Number>(
 ///
 /// `None` where one is not finite from below, or infinite at times of each period, or the faster
 /// one at 0.
-fn slope_gap<'a, N: Number>(low: &Operand<'a, N>, high: &Operand<'a, N>) -> Option<Term<'a, N>> {
-    let (_, most) = low.around_slope()?;
-    let (least, least_high) = (low.lowest()?, high.lowest()?);
+fn slope_gap<'a, N: Number>(
+    low: &Operand<'a, N>,
+    high: &Operand<'a, N>,
+    range: &Range<N>,
+) -> Option<Term<'a, N>> {
+    let least_high = high.lowest()?;
     let Finite(begin) = high.section.value(&N::zero()) else {
         return None;
     };
     let apart = high.slope().minus(&low.slope());
-    let more = most.minus(&least).plus(&begin).minus(&least_high);
+    let more = range
+        .most
+        .minus(&range.least)
+        .plus(&begin)
+        .minus(&least_high);
     let reach = more.over(&apart).max(N::zero());
     Some(Term {
         cut: Cut::SlopeGap,
@@ -485,10 +535,13 @@ fn slope_gap<'a, N: Number>(low: &Operand<'a, N>, high: &Operand<'a, N>) -> Opti
 
 /// The exchange of so many periods of the faster curve that the gap between the slopes outgrows
 /// whatever the slower one varies by.
-fn outgrown<'a, N: Number>(low: &Operand<'a, N>, high: &Operand<'a, N>) -> Option<Term<'a, N>> {
-    let (_, most) = low.around_slope()?;
+fn outgrown<'a, N: Number>(
+    low: &Operand<'a, N>,
+    high: &Operand<'a, N>,
+    range: &Range<N>,
+) -> Option<Term<'a, N>> {
     let apart = high.slope().minus(&low.slope());
-    let grown = most.minus(&low.lowest()?).over(&apart);
+    let grown = range.most.minus(&range.least).over(&apart);
     // f(u + a) is to be in the periodic part, of which the highest is known.
     let time = whole_periods(high, &grown.max(low.transient.clone()));
     Some(exchanged(Cut::SlopeGap, low.clone(), high.clone(), &time))

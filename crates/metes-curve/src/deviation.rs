@@ -168,7 +168,8 @@ pub(crate) fn horizontal<N: Number>(
             .map_or(f.period.clone(), |piece| piece.start.clone()),
     );
     let inner = f.up_to(&end, algebra.limit)?;
-    let outer = delay.up_to(&composition::behind(&inner), algebra.limit)?;
+    let most = composition::most(&inner);
+    let outer = delay.up_to(&most.plus(&delay.period), algebra.limit)?;
     let beyond = reached(&PositiveInfinity);
     let reached = composition::sections(&outer, &inner, Some(&beyond), algebra)?;
     Ok(above_time(&reached))

@@ -30,6 +30,10 @@ impl<N: Number> Periodic<N> {
     /// The canonical form of a function whose section reaches to `transient + period` at least.
     /// O(pieces × divisors of the pieces of a period).
     pub(crate) fn new(section: &Section<N>, transient: N, period: N, step: N) -> Self {
+        if section.pieces.is_empty() {
+            // Only after a result that did not fit: what comes of it is thrown away.
+            return Periodic::constant(Extended::PositiveInfinity);
+        }
         let end = transient.plus(&period);
         let section = Section::merged(section.cut(&end).pieces, end);
         let long = Periodic {
@@ -181,9 +185,9 @@ impl<N: Number> Periodic<N> {
             return Ok(self.section.cut(end));
         }
         if self.is_ultimately_affine() || self.ultimate_infinity().is_some() {
-            let section = &self.section;
+            // Its last line goes on, whatever its period is said to be.
             return Ok(Section {
-                pieces: section.pieces.clone(),
+                pieces: self.section.pieces.clone(),
                 end: end.clone(),
             });
         }

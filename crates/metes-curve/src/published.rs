@@ -48,6 +48,25 @@ struct Pair<'a> {
     published_ms: BTreeMap<String, Option<f64>>,
 }
 
+/// The pairs of a document `{"sets": {NAME: [{"f", "g"}]}}`, by set.
+///
+/// # Errors
+/// [`DocumentError`] if it is no such document.
+pub fn pairs(document: &str) -> Result<BTreeMap<String, Vec<(Curve, Curve)>>, DocumentError> {
+    let document: Document = serde_json::from_str(document)?;
+    let read = |pair: &Pair| {
+        Ok((
+            Curve::from_json(pair.f.get())?,
+            Curve::from_json(pair.g.get())?,
+        ))
+    };
+    let sets = document.sets.into_iter().map(|(name, pairs)| {
+        let pairs: Result<Vec<_>, DocumentError> = pairs.iter().map(read).collect();
+        Ok((name, pairs?))
+    });
+    sets.collect()
+}
+
 /// Convolves every pair of a document `{"sets": {NAME: [{"f", "g", "published_ms"}]}}`.
 ///
 /// # Errors

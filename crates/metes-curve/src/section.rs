@@ -96,7 +96,10 @@ impl<N: Number> Section<N> {
 
     /// The value at a time before the end. Logarithmic.
     pub(crate) fn value(&self, time: &N) -> Extended<N> {
-        let piece = &self.pieces[self.index(time)];
+        let Some(piece) = self.pieces.get(self.index(time)) else {
+            // Only after a result that did not fit.
+            return Extended::PositiveInfinity;
+        };
         match piece.start == *time {
             true => piece.at.clone(),
             false => piece.line(time),

@@ -521,7 +521,7 @@ fn a_closure_is_subadditive_and_the_greatest_below() {
 fn numbers_that_do_not_fit_are_exact_all_the_same() {
     let factors = ((i64::MAX - 1000)..i64::MAX, (i64::MAX / 2)..i64::MAX);
     let operands = (any_curves(), any_curves(), factors);
-    law_with_refusals(100, operands, |(f, g, (denominator, numerator))| {
+    law_with_refusals(25, operands, |(f, g, (denominator, numerator))| {
         let (up, long) = (part(1_000_003, denominator), part(numerator, 1_000_033));
         let (f, g) = (f.curve(), g.curve());
         let scaled = |curve: &Curve| curve.scaled(&up).unwrap().stretched(&long).unwrap();
@@ -537,11 +537,10 @@ fn numbers_that_do_not_fit_are_exact_all_the_same() {
             Algebra::maximal_deconvolution,
         ];
         for operation in binaries {
-            let near = or_refused!(operation(&algebra, &f, &g));
-            prop_assert_eq!(
-                or_refused!(operation(&algebra, &far_f, &far_g)),
-                scaled(&near)
-            );
+            let Ok(near) = operation(&algebra, &f, &g) else {
+                continue;
+            };
+            prop_assert_eq!(operation(&algebra, &far_f, &far_g), Ok(scaled(&near)));
         }
         type Unary = fn(&Algebra, &Curve) -> Result<Curve, Error>;
         let unaries: [Unary; 3] = [
@@ -550,8 +549,10 @@ fn numbers_that_do_not_fit_are_exact_all_the_same() {
             Algebra::subadditive_closure,
         ];
         for operation in unaries {
-            let near = or_refused!(operation(&algebra, &f));
-            prop_assert_eq!(or_refused!(operation(&algebra, &far_f)), scaled(&near));
+            let Ok(near) = operation(&algebra, &f) else {
+                continue;
+            };
+            prop_assert_eq!(operation(&algebra, &far_f), Ok(scaled(&near)));
         }
         // Times and values change places.
         let rise = or_refused!(algebra.upper_nondecreasing_closure(&f));

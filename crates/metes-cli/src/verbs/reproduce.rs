@@ -8,7 +8,7 @@ mod tlsf;
 
 use std::path::Path;
 
-use metes_cases::{Figure, concurrent, easyport, figure, predicted, vtc};
+use metes_cases::{Figure, concurrent, easyport, figure, predicted, reorder, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::progress;
 use crate::quantity::grouped;
 
 /// Name and one line for each experiment.
-const EXPERIMENTS: [(&str, &str); 13] = [
+const EXPERIMENTS: [(&str, &str); 15] = [
     (
         "small-heaps",
         "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -69,6 +69,14 @@ const EXPERIMENTS: [(&str, &str); 13] = [
         "TLSF and non-compacting compact-fit on a recorded editor and browser: instructions, memory",
     ),
     (
+        "reorder-fig-1",
+        "chains of six curves: time of every order and of every tree",
+    ),
+    (
+        "reorder-tables-1-5",
+        "chains of six curves: policies and estimates of the order, and the default plan",
+    ),
+    (
         "hypervolume",
         "random, local search and NSGA-II on 102 400 heaps: evaluations to 99 % of the hypervolume",
     ),
@@ -89,6 +97,10 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
     let threads = match quick {
         true => concurrent::Effort::Quick,
         false => concurrent::Effort::Whole,
+    };
+    let chains = match quick {
+        true => reorder::Effort::Quick,
+        false => reorder::Effort::Whole,
     };
     match name.as_deref() {
         None => list(json),
@@ -127,6 +139,12 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         }
         Some("compact-fit-tlsf") => show.study(|tell| tlsf::run(*quick, tell)),
         Some("complexity") => complexity::run(arguments, json),
+        Some("reorder-fig-1") => {
+            show.study(|tell| reorder::distribution(chains, tell).map_err(fail))
+        }
+        Some("reorder-tables-1-5") => {
+            show.study(|tell| reorder::policies(chains, tell).map_err(fail))
+        }
         Some("hypervolume") => hypervolume::run(*quick, json),
         Some(name) => Err(unknown(name)),
     }
