@@ -199,23 +199,20 @@ fn recorded_traces_are_bounded() {
             Classes::Sizes,
             Classes::Blocks(Geometry::TAGGED_64),
         ] {
-            let mut options = Options::default();
-            options.classes = classes;
+            let options = Options {
+                classes,
+                ..Options::default()
+            };
             let observed =
                 never_below(&trace, options).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(observed.peak, u128::from(profile.peak_live), "{name}");
-            let ratio = observed.total.bound() as f64 / observed.total.peak as f64;
-            println!(
-                "{name} {classes}: bound {} peak {} ratio {ratio:.3}",
-                observed.total.bound(),
-                observed.total.peak
-            );
-            println!("   {:?}", observed.total.bounds);
             assert!(observed.total.bound() <= observed.total.bytes);
         }
         // Blocks take more than was asked for.
-        let mut options = Options::default();
-        options.counted = Counted::Block(Geometry::TAGGED_64);
+        let options = Options {
+            counted: Counted::Block(Geometry::TAGGED_64),
+            ..Options::default()
+        };
         let blocks = observe(&trace, options).unwrap();
         assert!(blocks.total.bound() > observe(&trace, Options::default()).unwrap().total.bound());
     }

@@ -259,16 +259,16 @@ fn automatic(items: &[Item<'_>]) -> Option<(usize, usize)> {
         });
         return pairs.min_by(|a, b| cost(a.0, a.1).total_cmp(&cost(b.0, b.1)));
     }
-    let others = all
-        .filter(|other| *other != only)
-        .map(|other| (other, cost(only, other)));
-    let near = others
-        .clone()
-        .fold(f64::INFINITY, |near, (_, cost)| near.min(cost))
-        * NEAR;
-    let next = others
-        .filter(|(_, cost)| *cost <= near)
-        .min_by(|(a, _), (b, _)| slope(items, *a).total_cmp(&slope(items, *b)));
+    let mut costs = Vec::with_capacity(items.len());
+    let others = all.filter(|other| *other != only);
+    costs.extend(others.map(|other| (other, cost(only, other))));
+    let cheapest = costs
+        .iter()
+        .fold(f64::INFINITY, |cheapest, (_, cost)| cheapest.min(*cost));
+    let near = costs
+        .into_iter()
+        .filter(|(_, cost)| *cost <= cheapest * NEAR);
+    let next = near.min_by(|(a, _), (b, _)| slope(items, *a).total_cmp(&slope(items, *b)));
     next.map(|(next, _)| (only, next))
 }
 

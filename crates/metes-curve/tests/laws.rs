@@ -112,7 +112,7 @@ fn compared(low: &Curve, high: &Curve) -> bool {
 
 #[test]
 fn pseudo_inverses_are_the_first_and_the_last_time() {
-    law(150, any_curves(), |model| {
+    law(80, any_curves(), |model| {
         let f = rising(&model);
         let (first, last) = (
             algebra().lower_pseudo_inverse(&f).expect("it rises"),
@@ -158,7 +158,7 @@ fn pseudo_inverses_are_the_first_and_the_last_time() {
 fn pseudo_inverses_on_an_interval_are_those_of_its_times() {
     let ends = (0_i64..60, 1_i64..60, any::<[bool; 3]>());
     law(
-        100,
+        60,
         (any_curves(), ends),
         |(model, (start, length, [left, right, bounded]))| {
             let f = rising(&model);
@@ -199,7 +199,7 @@ fn pseudo_inverses_on_an_interval_are_those_of_its_times() {
 #[test]
 fn deconvolution_is_the_residue_of_convolution() {
     let operands = (any_curves(), models(finite()), any_curves());
-    law_with_refusals(150, operands, |(f, g, h)| {
+    law_with_refusals(80, operands, |(f, g, h)| {
         let (f, g, h) = (f.curve(), g.curve(), h.curve());
         let residue = or_refused!(algebra().deconvolution(&h, &g));
         let again = or_refused!(algebra().convolution(&residue, &g));
@@ -256,7 +256,7 @@ fn a_deconvolution_is_the_greatest_of_all_differences() {
 
 #[test]
 fn deviations_are_what_they_are_defined_as() {
-    law_with_refusals(200, (models(finite()), models(finite())), |(f, g)| {
+    law_with_refusals(100, (models(finite()), models(finite())), |(f, g)| {
         let (one, two) = (f.curve(), g.curve());
         let found = or_refused!(algebra().vertical_deviation(&one, &two));
         let residue = or_refused!(algebra().deconvolution(&one, &two));
@@ -283,7 +283,7 @@ fn deviations_are_what_they_are_defined_as() {
 
 #[test]
 fn the_horizontal_deviation_is_the_least_shift_that_hides_one_behind_the_other() {
-    law_with_refusals(200, (any_curves(), any_curves()), |(f, g)| {
+    law_with_refusals(100, (any_curves(), any_curves()), |(f, g)| {
         let (f, g) = (rising(&f), rising(&g));
         let found = or_refused!(algebra().horizontal_deviation(&f, &g));
         let hides = |by: &Rational| compared(&f, &g.advanced(by).expect("small"));
@@ -312,7 +312,7 @@ fn the_horizontal_deviation_is_the_least_shift_that_hides_one_behind_the_other()
 #[test]
 fn a_composition_is_one_curve_at_the_values_of_another() {
     law_with_refusals(
-        200,
+        60,
         (any_curves(), models(finite()), any::<bool>()),
         |(f, g, rise)| {
             let g = if rise { rising(&g) } else { g.curve() };
@@ -338,7 +338,7 @@ fn a_composition_is_one_curve_at_the_values_of_another() {
 
 #[test]
 fn nondecreasing_closures_are_convolutions_with_zero() {
-    law_with_refusals(200, any_curves(), |model| {
+    law_with_refusals(100, any_curves(), |model| {
         let f = model.curve();
         let upper = or_refused!(algebra().upper_nondecreasing_closure(&f));
         let lower = or_refused!(algebra().lower_nondecreasing_closure(&f));
@@ -365,7 +365,7 @@ fn nondecreasing_closures_are_convolutions_with_zero() {
 
 #[test]
 fn rounding_rounds_every_value() {
-    law_with_refusals(200, any_curves(), |model| {
+    law_with_refusals(100, any_curves(), |model| {
         let f = model.curve();
         let (floor, ceiling) = (
             or_refused!(algebra().floor(&f)),
@@ -389,7 +389,7 @@ fn rounding_rounds_every_value() {
 #[test]
 fn shifts_and_scales_move_every_value() {
     let by = (0_i64..30, 1_i64..5, -4_i64..5);
-    law(150, (any_curves(), by), |(model, (up, over, factor))| {
+    law(80, (any_curves(), by), |(model, (up, over, factor))| {
         let f = model.curve();
         let by = part(up, over);
         let (late, early) = (f.delayed(&by).unwrap(), f.advanced(&by).unwrap());
@@ -428,40 +428,36 @@ fn shifts_and_scales_move_every_value() {
 
 #[test]
 fn comparisons_and_bounds_are_those_of_all_values() {
-    law_with_refusals(
-        200,
-        (any_curves(), any_curves(), 0_i64..30),
-        |(f, g, up)| {
-            let (f, g) = (f.curve(), g.curve().raised(&number(up)));
-            let least = or_refused!(algebra().minimum(&f, &g));
-            let below = or_refused!(algebra().is_nowhere_above(&f, &g));
-            prop_assert_eq!(below, least == f);
-            let finally = or_refused!(algebra().is_finally_not_above(&f, &g));
-            prop_assert!(finally || !below);
-            let late = number(100_000);
-            let (f_late, g_late) = (f.advanced(&late), g.advanced(&late));
-            if let (Ok(f_late), Ok(g_late)) = (f_late, g_late) {
-                let below = or_refused!(algebra().is_nowhere_above(&f_late, &g_late));
-                prop_assert_eq!(finally, below);
-            }
-            let bounds = f.bounds();
-            for time in times(300) {
-                let value = at(&f, &time);
-                prop_assert!(bounds.infimum <= value && value <= bounds.supremum);
-                prop_assert!(bounds.has_minimum || value != bounds.infimum);
-                prop_assert!(bounds.has_maximum || value != bounds.supremum);
-                prop_assert!(f.attains(&value));
-            }
-            prop_assert_eq!(f.attains(&bounds.infimum), bounds.has_minimum);
-            prop_assert_eq!(f.attains(&bounds.supremum), bounds.has_maximum);
-            let first = f.first_nonnegative_time();
-            let early = times(300).find(|time| at(&f, time) >= Value::Finite(number(0)));
-            if let Some(early) = early {
-                prop_assert!(first.is_some_and(|first| first <= early));
-            }
-            Ok(Some(()))
-        },
-    );
+    law_with_refusals(60, (any_curves(), any_curves(), 0_i64..30), |(f, g, up)| {
+        let (f, g) = (f.curve(), g.curve().raised(&number(up)));
+        let least = or_refused!(algebra().minimum(&f, &g));
+        let below = or_refused!(algebra().is_nowhere_above(&f, &g));
+        prop_assert_eq!(below, least == f);
+        let finally = or_refused!(algebra().is_finally_not_above(&f, &g));
+        prop_assert!(finally || !below);
+        let late = number(100_000);
+        let (f_late, g_late) = (f.advanced(&late), g.advanced(&late));
+        if let (Ok(f_late), Ok(g_late)) = (f_late, g_late) {
+            let below = or_refused!(algebra().is_nowhere_above(&f_late, &g_late));
+            prop_assert_eq!(finally, below);
+        }
+        let bounds = f.bounds();
+        for time in times(300) {
+            let value = at(&f, &time);
+            prop_assert!(bounds.infimum <= value && value <= bounds.supremum);
+            prop_assert!(bounds.has_minimum || value != bounds.infimum);
+            prop_assert!(bounds.has_maximum || value != bounds.supremum);
+            prop_assert!(f.attains(&value));
+        }
+        prop_assert_eq!(f.attains(&bounds.infimum), bounds.has_minimum);
+        prop_assert_eq!(f.attains(&bounds.supremum), bounds.has_maximum);
+        let first = f.first_nonnegative_time();
+        let early = times(300).find(|time| at(&f, time) >= Value::Finite(number(0)));
+        if let Some(early) = early {
+            prop_assert!(first.is_some_and(|first| first <= early));
+        }
+        Ok(Some(()))
+    });
 }
 
 /// Curves that are +∞ from 0 to some time, or not.
@@ -477,7 +473,7 @@ fn closable() -> impl Strategy<Value = Model> {
 
 #[test]
 fn a_closure_is_subadditive_and_the_greatest_below() {
-    law_with_refusals(120, closable(), |model| {
+    law_with_refusals(60, closable(), |model| {
         let f = model.curve();
         let closure = or_refused!(algebra().subadditive_closure(&f));
         let twice = or_refused!(algebra().convolution(&closure, &closure));

@@ -6,6 +6,7 @@
 
 mod accesses;
 mod bad_input;
+mod bounds;
 mod cases;
 mod curve;
 mod device;

@@ -202,7 +202,10 @@ impl Number for Small {
     }
 
     fn approximate(&self) -> f64 {
-        self.numerator as f64 / self.denominator as f64
+        match self.denominator {
+            1 => self.numerator as f64,
+            denominator => self.numerator as f64 / denominator as f64,
+        }
     }
 
     fn rational(&self) -> Rational {

@@ -6,6 +6,8 @@
 //!
 //! Invariant: a profile takes one pass over the pieces, and a cost takes none.
 
+use num_integer::Integer;
+
 use crate::extended::Extended::{self, Finite, PositiveInfinity};
 use crate::number::Number;
 use crate::periodic::Periodic;
@@ -48,8 +50,10 @@ impl Profile {
             origin: approximate(&curve.section.pieces[0].at),
         };
         let slope = step / period;
+        let mut next = 0.0;
         for (piece, end) in curve.section.spans() {
-            let (start, end) = (piece.start.approximate(), end.approximate());
+            let (start, end) = (next, end.approximate());
+            next = end;
             let (at, after) = (approximate(&piece.at), approximate(&piece.after));
             let near = [
                 at - slope * start,
@@ -82,24 +86,25 @@ impl Profile {
             true => (self, other),
             false => (other, self),
         };
-        let whole = || {
-            low.pairs(
-                high,
-                low.transient + high.transient + 2.0 * common(low.period, high.period),
-            )
-        };
+        let transients = low.transient + high.transient;
         if high.slope == f64::INFINITY {
-            return low.pairs(high, low.transient + high.transient + low.period);
+            return low.pairs(high, transients + low.period);
         }
+        let whole = |common: f64| low.pairs(high, transients + 2.0 * common);
         if low.slope == high.slope {
-            return whole();
+            return whole(common(low.period, high.period));
         }
         let reach = low.reach(high);
         let cut =
             low.pieces(low.transient + reach + low.period) * high.pieces(reach.max(low.transient));
+        // A common multiple is no less than the longer period.
+        if cut <= whole(low.period.max(high.period)) {
+            return cut;
+        }
+        let whole = whole(common(low.period, high.period));
         match cut.is_finite() {
-            true => cut.min(whole()),
-            false => whole(),
+            true => cut.min(whole),
+            false => whole,
         }
     }
 
@@ -111,6 +116,10 @@ impl Profile {
         let width = self.most - self.least;
         let gap = ((width + high.origin - high.least) / apart).max(0.0);
         let periods = (width / (apart * high.period)).ceil().max(1.0);
+        let exchange = high.transient + high.period * periods;
+        if periods == 1.0 || gap <= high.transient + high.period {
+            return gap.min(exchange);
+        }
         let rises = common(self.step, high.step) / high.step;
         let rises = if rises.is_finite() { rises } else { periods };
         gap.min(high.transient + high.period * periods.min(rises))
@@ -156,6 +165,12 @@ impl Profile {
 /// About the least common multiple: of whole numbers exactly, of others no less than their
 /// product.
 fn common(one: f64, other: f64) -> f64 {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    let whole = |number: f64| number.fract() == 0.0 && number.abs() < EXACT;
+    if whole(one) && whole(other) {
+        let divisor = (one.abs() as u64).gcd(&(other.abs() as u64));
+        return one / divisor as f64 * other;
+    }
     let (mut a, mut b) = (one, other);
     while b > 1e-9 * one {
         (a, b) = (b, a % b);

@@ -368,7 +368,10 @@ impl Report<'_> {
                 needed.observed.text()
             );
             if let Some(declared) = &needed.declared {
-                text += &format!("\n{DIM}for the declared bound{DIM:#}\n{}", declared.text());
+                text += &format!(
+                    "\n{DIM}for the declared bound, with the smallest request and alignment of the trace{DIM:#}\n{}",
+                    declared.text()
+                );
             }
         }
         text
