@@ -7,6 +7,7 @@
 //! Invariant: every curve of a chain enters exactly one convolution, and so does every result
 //! but the last.
 
+mod explain;
 mod orders;
 mod policy;
 mod profile;
@@ -17,6 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Instant;
 
+pub use explain::{Share, Side};
 pub use orders::{costs_of_trees, orders, splits};
 pub use policy::{Estimate, FirstPair, NextCurve};
 use profile::Profile;

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Model, finite, models, number, part};
-use metes_curve::plan::{Estimate, FirstPair, NextCurve, Part, Plan, orders, splits};
+use metes_curve::plan::{Estimate, FirstPair, NextCurve, Part, Plan, Side, orders, splits};
 use metes_curve::{Algebra, Curve, Error, Value};
 use proptest::prelude::*;
 
@@ -115,6 +115,37 @@ proptest! {
                 prop_assert_eq!(&chain.curve, &expected, "{}", plan);
             }
         }
+    }
+
+    #[test]
+    fn the_shares_of_a_value_make_it(
+        models in prop::collection::vec(models(finite()), 3), at in 0_i64..400,
+    ) {
+        let curves: Vec<Curve> = models.iter().map(Model::curve).collect();
+        let Ok(chain) = algebra().chain(&curves, &Plan::Automatic) else { return Ok(()) };
+        let time = part(at, 42);
+        let shares = chain.explain(&curves, &time, &algebra()).expect("small");
+        prop_assert_eq!(shares.len(), 3);
+        let (mut times, mut values) = (number(0), number(0));
+        let near = part(1, 1_000_003);
+        for (place, share) in shares.iter().enumerate() {
+            prop_assert_eq!(share.curve, place);
+            times = &times + &share.time;
+            let Value::Finite(value) = &share.value else { panic!("finite") };
+            values = &values + value;
+            // The model is near it: slopes are no steeper than 3.
+            let beside = match share.side {
+                Side::Before => &share.time - &near,
+                Side::At => share.time.clone(),
+                Side::After => &share.time + &near,
+            };
+            let Value::Finite(modelled) = models[place].value(&beside) else { panic!("finite") };
+            let apart = &modelled - value;
+            let allowed = &near * &number(4);
+            prop_assert!(apart <= allowed && &apart + &allowed >= number(0), "{:?}", share);
+        }
+        prop_assert_eq!(&times, &time);
+        prop_assert_eq!(chain.curve.value(&time), Some(Value::Finite(values)));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use metes_curve::Rational;
 use metes_curve::plan::Plan;
 
 /// Compute with arrival and service curves, exactly: scripts, convolutions, plots
@@ -52,7 +53,8 @@ pub(crate) enum CurveAction {
     /// Convolve curves, in the order that costs least
     #[command(after_help = "Examples:
   metes curve convolve 'stair(0, 4, 3)' 'ratency(2, 3)' server.json
-  metes curve convolve a.json b.json c.json --plan 3,1,2")]
+  metes curve convolve a.json b.json c.json --plan 3,1,2
+  metes curve convolve 'stair(0, 4, 3)' 'ratency(2, 3)' --explain 17/2")]
     Convolve {
         /// The curves
         #[arg(required = true, value_name = "CURVE")]
@@ -61,6 +63,9 @@ pub(crate) enum CurveAction {
         /// FIRST/NEXT[/ESTIMATE]
         #[arg(long, value_name = "PLAN", default_value = "automatic")]
         plan: Plan,
+        /// Which pieces made the value at this time: what each curve contributes
+        #[arg(long, value_name = "TIME")]
+        explain: Option<Rational>,
     },
     /// Convolve published pairs, timed and checked; exit status 1 if a result is wrong
     #[command(

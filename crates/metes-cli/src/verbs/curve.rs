@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use metes_curve::plan::{Part, Plan, Step};
+use metes_curve::plan::{Part, Plan, Share, Side, Step};
 use metes_curve::plot::{Options, Picture};
 use metes_curve::script::{self, Found, Interpreter, Outcome, Script};
 use metes_curve::{Algebra, Curve, Rational, conformance, published};
@@ -26,7 +26,11 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<u8, Failure> {
         CurveAction::Run { script } => run_script(script, algebra, json),
         CurveAction::Eval { expression } => evaluate(expression, algebra, json),
         CurveAction::Check { cases } => check(cases, json),
-        CurveAction::Convolve { curves, plan } => convolve(curves, plan, &algebra, json),
+        CurveAction::Convolve {
+            curves,
+            plan,
+            explain,
+        } => convolve(curves, plan, explain.as_ref(), &algebra, json),
         CurveAction::Bench { pairs } => bench(pairs, &algebra, json),
         CurveAction::Plot {
             curves,
@@ -259,7 +263,13 @@ fn check(path: &Path, json: bool) -> Result<u8, Failure> {
     Ok(if report.failed > 0 { DOES_NOT_HOLD } else { 0 })
 }
 
-fn convolve(texts: &[String], plan: &Plan, algebra: &Algebra, json: bool) -> Result<u8, Failure> {
+fn convolve(
+    texts: &[String],
+    plan: &Plan,
+    explain: Option<&Rational>,
+    algebra: &Algebra,
+    json: bool,
+) -> Result<u8, Failure> {
     let curves: Vec<Curve> = texts
         .iter()
         .map(|text| curve(text, algebra))
@@ -267,8 +277,15 @@ fn convolve(texts: &[String], plan: &Plan, algebra: &Algebra, json: bool) -> Res
     let chain = algebra
         .chain(&curves, plan)
         .map_err(|error| Failure::input(error.to_string()))?;
+    let explained = explain
+        .map(|time| chain.explain(&curves, time, algebra))
+        .transpose()
+        .map_err(|error| Failure::input(error.to_string()))?;
     if json {
         let mut document = object(&chain.curve);
+        if let Some(shares) = &explained {
+            document.insert("shares".into(), shares.iter().map(share_as_json).collect());
+        }
         let steps: Vec<Value> = chain.steps.iter().map(step_as_json).collect();
         document.insert("plan".into(), Value::Array(steps));
         document.insert("planning_seconds".into(), json!(chain.planning_seconds));
@@ -290,7 +307,50 @@ fn convolve(texts: &[String], plan: &Plan, algebra: &Algebra, json: bool) -> Res
         );
     }
     output::text(&format!("{table}{}\n", script::written(&chain.curve)))?;
+    if let Some((time, shares)) = explain.zip(explained) {
+        output::text(&shares_as_text(&chain.curve, time, &shares))?;
+    }
     Ok(0)
+}
+
+/// What each curve contributes to the value at a time.
+fn shares_as_text(curve: &Curve, time: &Rational, shares: &[Share]) -> String {
+    let value = curve
+        .value(time)
+        .map_or(String::new(), |value| value.to_string());
+    if shares.is_empty() {
+        return format!("\nat {time}: {value}, however the time is split\n");
+    }
+    let mut table = Table::new(&["curve", "contributes its", "at", "value"]);
+    for share in shares {
+        table.row(
+            Default::default(),
+            vec![
+                (share.curve + 1).to_string(),
+                side(share.side).to_owned(),
+                share.time.to_string(),
+                share.value.to_string(),
+            ],
+        );
+    }
+    format!("\nat {time}: {value}, made of\n{table}")
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Before => "limit from the left",
+        Side::At => "value",
+        Side::After => "limit from the right",
+    }
+}
+
+fn share_as_json(share: &Share) -> Value {
+    json!({
+        "curve": share.curve + 1,
+        "time": share.time.to_string(),
+        "side": side(share.side),
+        "value": share.value.to_string(),
+    })
 }
 
 fn part(part: Part) -> String {
