@@ -98,19 +98,19 @@ impl Engine {
     const ALL: [Engine; 2] = [Engine::Paper, Engine::Ours];
 
     fn algebra(self) -> Algebra {
-        let all = Optimisations::all();
-        let optimisations = match self {
-            Engine::Paper => Optimisations {
-                slope_gap: false,
-                super_isospeed: false,
-                common_divisor: false,
-                ..all
+        match self {
+            // Without the other cuts some trees meet more pairs than the default limit.
+            Engine::Paper => Algebra {
+                limit: 1_000_000_000,
+                optimisations: Optimisations {
+                    slope_gap: false,
+                    super_isospeed: false,
+                    common_divisor: false,
+                    ..Optimisations::all()
+                },
+                ..Algebra::default()
             },
-            Engine::Ours => all,
-        };
-        Algebra {
-            optimisations,
-            ..Algebra::default()
+            Engine::Ours => Algebra::default(),
         }
     }
 
