@@ -249,7 +249,7 @@ pub fn distribution(effort: Effort, tell: &dyn Fn(&str)) -> Result<Report, Error
 
 /// Shares of orders and of trees by multiples of the fastest order.
 fn histogram(engine: &str, orders: &[f64], trees: &[f64]) -> Plot {
-    const BARS: usize = 24;
+    const BARS: usize = 14;
     let [_, slowest] = range(&[range(orders)[1], range(trees)[1]]);
     let width = slowest / BARS as f64;
     let shares = |values: &[f64]| -> Vec<f64> {
@@ -263,7 +263,10 @@ fn histogram(engine: &str, orders: &[f64], trees: &[f64]) -> Plot {
         title: format!("orders and trees of the slowest set, {engine}"),
         x: "milliseconds up to".to_owned(),
         names: (1..=BARS)
-            .map(|bar| format!("{:.3}", 1e3 * width * bar as f64))
+            .map(|bar| match 1e3 * width * bar as f64 {
+                milliseconds if slowest < 1e-2 => format!("{milliseconds:.2}"),
+                milliseconds => format!("{milliseconds:.1}"),
+            })
             .collect(),
         y: "share, %".to_owned(),
         joined: true,

@@ -64,7 +64,7 @@ pub(crate) enum CurveAction {
         #[arg(long, value_name = "PLAN", default_value = "automatic")]
         plan: Plan,
         /// Which pieces made the value at this time: what each curve contributes
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
         explain: Option<Rational>,
     },
     /// Convolve published pairs, timed and checked; exit status 1 if a result is wrong
