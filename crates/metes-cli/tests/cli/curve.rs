@@ -143,6 +143,26 @@ fn chains_are_convolved_by_any_plan() {
 }
 
 #[test]
+fn a_value_of_a_chain_is_explained() {
+    let place = Place::new();
+    let convolve = ["curve", "convolve", "stair(0, 4, 3)", "ratency(2, 3)"];
+    let explain = |time| [&convolve[..], &["--explain", time]].concat();
+    let (code, document) = place.json(&explain("7"));
+    assert_eq!(code, 0);
+    let shares = document["shares"].as_array().expect("shares");
+    let of = |key: &str| -> Vec<i64> {
+        let number = |share: &serde_json::Value| share[key].as_str()?.parse().ok();
+        shares.iter().filter_map(number).collect()
+    };
+    assert_eq!(of("time").iter().sum::<i64>(), 7, "{document:#}");
+    let output = place.metes(&explain("7"));
+    let line = format!("at 7: {}, made of", of("value").iter().sum::<i64>());
+    assert!(stdout(&output).contains(&line), "{}", stdout(&output));
+    refused(&place.metes(&explain("-1")), &["-1"]);
+    refused(&place.metes(&explain("soon")), &["soon", "22/7"]);
+}
+
+#[test]
 fn pairs_are_timed_and_checked() {
     let place = Place::new();
     place.write(
