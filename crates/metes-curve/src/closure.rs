@@ -125,20 +125,27 @@ fn unit<N: Number>() -> Periodic<N> {
 
 /// The closure from those of points and segments.
 fn by_elements<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic<N>, Error> {
-    let mut closures = Vec::new();
-    if f.transient.is_positive()
-        && !closures_of(&f.section.cut(&f.transient), &mut closures, algebra)?
-    {
-        return Ok(bottomless());
-    }
-    // An affine end has any period: one as long as the transient part leaves few copies apart.
-    let period = match f.is_ultimately_affine() {
-        true => f.period.clone().max(f.transient.clone()),
-        false => f.period.clone(),
+    // An affine end has any period, and begins anywhere behind its last breakpoint: one as long as
+    // what is before leaves few copies apart.
+    let (transient, period) = match f.section.pieces.last() {
+        Some(last) if f.is_ultimately_affine() => {
+            let period = f.period.clone().max(last.start.clone());
+            let begins = match last.at == last.after {
+                true => last.start.clone(),
+                false => last.start.plus(&period),
+            };
+            (begins, period)
+        }
+        _ => (f.transient.clone(), f.period.clone()),
     };
     let step = f.slope().times(&period);
-    let end = f.transient.plus(&period);
-    let again = f.up_to(&end, algebra.limit)?.part(&f.transient, &end);
+    let end = transient.plus(&period);
+    let all = f.up_to(&end, algebra.limit)?;
+    let mut closures = Vec::new();
+    if transient.is_positive() && !closures_of(&all.cut(&transient), &mut closures, algebra)? {
+        return Ok(bottomless());
+    }
+    let again = all.part(&transient, &end);
     let finite = |value: &Extended<N>| value.finite().is_some();
     if again
         .pieces
@@ -149,7 +156,7 @@ fn by_elements<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic
         if !closures_of(&again, &mut repeated, algebra)? {
             return Ok(bottomless());
         }
-        let once = only(&again, &f.transient);
+        let once = only(&again, &transient);
         let all = in_order(repeated, algebra)?;
         let all = convolution::minimal(&once, &all, algebra)?;
         closures.push(pointwise::minimum(&all, &unit(), algebra)?);
