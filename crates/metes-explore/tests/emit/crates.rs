@@ -67,7 +67,7 @@ fn the_emitted_crate_decides_alike() {
 }
 
 /// Sound operations with bad ones among them: frees of what is free, of addresses inside
-/// blocks, and bytes zeroed behind and in front of blocks.
+/// blocks, and bytes overwritten behind and in front of blocks.
 fn with_bad_ones(operations: &[Operation]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut sizes = std::collections::HashMap::new();

@@ -42,8 +42,10 @@ fn reserved(arena: usize) -> NonNull<u8> {
 }
 
 /// Operations: `a ID SIZE ALIGN`, `r ID SIZE ALIGN`, `f ID`, also of what is free;
-/// `m ID BYTES` frees so far behind the block's beginning; `w ID BYTES COUNT` zeroes so
-/// many bytes there, of blocks in general pools.
+/// `m ID BYTES` frees so far behind the block's beginning; `w ID BYTES COUNT` overwrites so
+/// many bytes there, of blocks in general pools: with zeros, and with ones what was zero.
+/// (A byte of a link may be zero already, which depends on where the memory lies: what is
+/// reported must not.)
 pub(crate) fn play<I: Index<Hardened>, const POOLS: usize>(
     heap: &mut Composite<'_, I, Hardened, POOLS>,
     pools: usize,
@@ -105,10 +107,10 @@ pub(crate) fn play<I: Index<Hardened>, const POOLS: usize>(
                         moved.map(|moved| spots.insert(id, moved));
                     }),
                 ("w", Some(Spot::Block(_, place))) => {
-                    place
-                        .as_ptr()
-                        .wrapping_offset(first as isize)
-                        .write_bytes(0, second as usize);
+                    for offset in first..first + second {
+                        let byte = place.as_ptr().wrapping_offset(offset as isize);
+                        byte.write(u8::from(byte.read() == 0));
+                    }
                     Ok(None)
                 }
                 ("w", Some(Spot::Slot(_))) => Ok(None),
