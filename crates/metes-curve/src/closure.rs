@@ -63,7 +63,7 @@ pub(crate) fn subadditive<N: Number>(
         period,
         step,
     } = rest;
-    let rest = Periodic::new(&section, transient, period, step);
+    let rest = Periodic::new(section, transient, period, step);
     pointwise::minimum(&from_zero(&rest, algebra)?, &low, algebra)
 }
 
@@ -93,7 +93,7 @@ fn flat<N: Number>(f: &Periodic<N>, value: impl Fn(&Extended<N>) -> Extended<N>)
         pieces: pieces.collect(),
         end: f.section.end.clone(),
     };
-    Periodic::new(&section, f.transient.clone(), f.period.clone(), N::zero())
+    Periodic::new(section, f.transient.clone(), f.period.clone(), N::zero())
 }
 
 /// −∞ where a curve is finite, +∞ where it is that.
@@ -120,7 +120,7 @@ fn unit<N: Number>() -> Periodic<N> {
         pieces: vec![piece],
         end: N::whole(2),
     };
-    Periodic::new(&section, N::whole(1), N::whole(1), N::zero())
+    Periodic::new(section, N::whole(1), N::whole(1), N::zero())
 }
 
 /// The closure from those of points and segments.
@@ -171,7 +171,7 @@ fn bottomless<N: Number>() -> Periodic<N> {
         pieces: vec![piece],
         end: N::whole(2),
     };
-    Periodic::new(&section, N::whole(1), N::whole(1), N::zero())
+    Periodic::new(section, N::whole(1), N::whole(1), N::zero())
 }
 
 /// A part of a curve, +∞ elsewhere.
@@ -183,7 +183,7 @@ fn only<N: Number>(part: &Section<N>, from: &N) -> Periodic<N> {
         pieces: pieces.chain([nothing(part.end.clone())]).collect(),
         end: part.end.plus(&N::whole(1)),
     };
-    Periodic::new(&section, part.end.clone(), N::whole(1), N::zero())
+    Periodic::new(section, part.end.clone(), N::whole(1), N::zero())
 }
 
 /// Adds the closures of all points and segments; false if one of them has no lower bound.
@@ -213,7 +213,7 @@ fn point<N: Number>(time: &N, value: &N) -> Periodic<N> {
         pieces: vec![piece],
         end: time.clone(),
     };
-    Periodic::new(&section, N::zero(), time.clone(), value.clone())
+    Periodic::new(section, N::zero(), time.clone(), value.clone())
 }
 
 /// The closure of a line on (start, end), from a limit; `None` if it has no lower bound.
@@ -260,7 +260,7 @@ fn segment<N: Number>(
     let step = each.plus(&slope.times(period));
     let section = envelope.lowest();
     Ok(Some(Periodic::new(
-        &section,
+        section,
         transient,
         period.clone(),
         step,

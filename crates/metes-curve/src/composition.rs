@@ -58,7 +58,7 @@ pub(crate) fn compose<N: Number>(
     let inner = g.up_to(&end, algebra.limit)?;
     let outer = f.up_to(&most(&inner).plus(&f.period), algebra.limit)?;
     let section = sections(&outer, &inner, limit(f).as_ref(), algebra)?;
-    Ok(Periodic::new(&section, transient, period, step))
+    Ok(Periodic::new(section, transient, period, step))
 }
 
 /// The least of g(t) − slope · t from T on, where g is finite.

@@ -31,7 +31,7 @@ pub(crate) fn minimal<N: Number>(
         let slope = term.step.over(&term.period);
         let section = envelope(&long, &short, &term.end(), &slope, algebra);
         let (transient, period) = (term.transient.clone(), term.period.clone());
-        let part = Periodic::new(&section, transient, period, term.step.clone());
+        let part = Periodic::new(section, transient, period, term.step.clone());
         lowest = Some(match lowest {
             Some(lowest) => pointwise::minimum(&lowest, &part, algebra)?,
             None => part,
@@ -115,5 +115,5 @@ pub(crate) fn of_sections<N: Number>(
     }
     let (left, right) = (f.up_to(&end, algebra.limit)?, g.up_to(&end, algebra.limit)?);
     let section = envelope(&left, &right, &end, &step.over(&period), algebra);
-    Ok(Periodic::new(&section, transient, period, step))
+    Ok(Periodic::new(section, transient, period, step))
 }

@@ -141,7 +141,7 @@ impl Curve {
             end: Small::whole(2),
         };
         let one = Small::whole(1);
-        Curve(Form::Small(Periodic::new(&section, one, one, zero)))
+        Curve(Form::Small(Periodic::new(section, one, one, zero)))
     }
 
     /// How many pieces it is kept in.
@@ -284,7 +284,7 @@ fn build<N: Number, E>(
         pieces,
         end: transient.plus(&period),
     };
-    Ok(Periodic::new(&section, transient, period, step))
+    Ok(Periodic::new(section, transient, period, step))
 }
 
 fn known<N: Number, E>(

@@ -51,7 +51,7 @@ pub(crate) fn minimal<N: Number>(
     };
     let section = section(f, g, &end, &reach, algebra)?;
     Ok(Periodic::new(
-        &section,
+        section,
         f.transient.clone(),
         f.period.clone(),
         f.step.clone(),
@@ -131,7 +131,7 @@ fn beside_gaps<N: Number>(
     // The greater of both.
     let section = bounded.negated().minimum(&unbounded.negated()).negated();
     Ok(Periodic::new(
-        &section,
+        section,
         f.transient.clone(),
         f.period.clone(),
         f.step.clone(),

@@ -123,7 +123,7 @@ pub(crate) fn lower<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Per
         end: graph.level,
     };
     Ok(Periodic::new(
-        &section,
+        section,
         transient,
         f.step.clone(),
         f.period.clone(),
@@ -142,7 +142,7 @@ pub(crate) fn upper<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Per
         period,
         step,
     } = right;
-    let right = Periodic::new(&section, transient, period, step);
+    let right = Periodic::new(section, transient, period, step);
     let nowhere = match f.section.value(&N::zero()) {
         Finite(least) if least.is_positive() => Range::from(least, true).indicator().negated(),
         PositiveInfinity => return Ok(Periodic::constant(NegativeInfinity)),
@@ -252,7 +252,7 @@ fn restricted<N: Number>(
         end: long.end,
     };
     Ok(Restricted {
-        curve: Periodic::new(&section, transient, period, step),
+        curve: Periodic::new(section, transient, period, step),
         range: Range {
             low: Some(low),
             high,
@@ -328,7 +328,7 @@ impl<N: Number> Range<N> {
         let transient = last.plus(&N::whole(1));
         let end = transient.plus(&N::whole(1));
         let section = Section { pieces, end };
-        Periodic::new(&section, transient, N::whole(1), N::zero())
+        Periodic::new(section, transient, N::whole(1), N::zero())
     }
 }
 
@@ -417,6 +417,6 @@ impl<N: Number> Graph<N> {
             pieces: self.pieces,
             end,
         };
-        Periodic::new(&section, transient, N::whole(1), N::zero())
+        Periodic::new(section, transient, N::whole(1), N::zero())
     }
 }

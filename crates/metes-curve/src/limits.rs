@@ -106,7 +106,7 @@ fn left_continuous<N: Number>(f: &Periodic<N>) -> Periodic<N> {
         })
         .collect();
     let section = Section { pieces, end };
-    Periodic::new(&section, transient, f.period.clone(), f.step.clone())
+    Periodic::new(section, transient, f.period.clone(), f.step.clone())
 }
 
 fn right_continuous<N: Number>(f: &Periodic<N>) -> Periodic<N> {
@@ -120,7 +120,7 @@ fn right_continuous<N: Number>(f: &Periodic<N>) -> Periodic<N> {
         end: f.section.end.clone(),
     };
     Periodic::new(
-        &section,
+        section,
         f.transient.clone(),
         f.period.clone(),
         f.step.clone(),

@@ -54,7 +54,7 @@ pub(crate) fn upper<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Per
         pieces.push(met);
     }
     let section = Section { pieces, end };
-    Ok(Periodic::new(&section, transient, f.period.clone(), step))
+    Ok(Periodic::new(section, transient, f.period.clone(), step))
 }
 
 /// inf f(s) over s ≥ t.
@@ -101,7 +101,7 @@ pub(crate) fn lower<N: Number>(f: &Periodic<N>, _: &Algebra) -> Result<Periodic<
         end: f.section.end.clone(),
     };
     Ok(Periodic::new(
-        &section,
+        section,
         f.transient.clone(),
         f.period.clone(),
         f.step.clone(),

@@ -9,7 +9,7 @@
 //! Invariant: equal functions are equal structs.
 
 use crate::error::Error;
-use crate::extended::Extended;
+use crate::extended::Extended::{self, Finite};
 use crate::number::Number;
 use crate::section::{Piece, Section};
 
@@ -28,14 +28,14 @@ pub(crate) struct Periodic<N> {
 
 impl<N: Number> Periodic<N> {
     /// The canonical form of a function whose section reaches to `transient + period` at least.
-    /// O(pieces × divisors of the pieces of a period).
-    pub(crate) fn new(section: &Section<N>, transient: N, period: N, step: N) -> Self {
+    /// O(pieces), and where parts of a period are alike, that times their number's divisors.
+    pub(crate) fn new(section: Section<N>, transient: N, period: N, step: N) -> Self {
         if section.pieces.is_empty() {
             // Only after a result that did not fit: what comes of it is thrown away.
             return Periodic::constant(Extended::PositiveInfinity);
         }
         let end = transient.plus(&period);
-        let section = Section::merged(section.cut(&end).pieces, end);
+        let section = Section::merged(section.truncated(&end).pieces, end);
         let long = Periodic {
             section,
             transient,
@@ -45,116 +45,142 @@ impl<N: Number> Periodic<N> {
         long.with_least_period().with_least_transient()
     }
 
-    /// The part that repeats itself, as pieces.
-    fn repeated(&self) -> Vec<Piece<N>> {
-        self.section
-            .pieces_of(&self.transient, &self.section.end)
-            .collect()
+    /// The pieces that begin behind T.
+    fn behind(&self) -> &[Piece<N>] {
+        &self.section.pieces[self.first_behind()..]
     }
 
-    /// The function up to so many periods more.
-    fn longer(&self, periods: u64) -> Section<N> {
-        let pieces = self.repeated();
-        let mut all = self.section.pieces.clone();
-        let (mut time, mut value) = (N::zero(), N::zero());
-        for _ in 0..periods {
-            (time, value) = (time.plus(&self.period), value.plus(&self.step));
-            all.extend(pieces.iter().map(|piece| piece.moved(&time, &value)));
+    /// The number of the first piece that begins behind T.
+    fn first_behind(&self) -> usize {
+        let pieces = &self.section.pieces;
+        pieces.partition_point(|piece| piece.start <= self.transient)
+    }
+
+    /// What there is at T and on from there: a piece, or what is left of one.
+    fn beginning(&self) -> Piece<N> {
+        let piece = &self.section.pieces[self.first_behind().saturating_sub(1)];
+        match piece.start < self.transient {
+            true => piece.from(&self.transient),
+            false => piece.clone(),
         }
-        Section::merged(all, self.section.end.plus(&time))
+    }
+
+    /// The part that repeats itself, as pieces.
+    fn repeated(&self) -> impl Iterator<Item = Piece<N>> {
+        std::iter::once(self.beginning()).chain(self.behind().iter().cloned())
+    }
+
+    /// The function on `[0, end)`, which is not so far that it takes more periods than said.
+    fn longer(&self, periods: u64, end: &N) -> Section<N> {
+        let (beginning, behind) = (self.beginning(), self.behind());
+        let more = usize::try_from(periods).unwrap_or(usize::MAX);
+        let more = more.saturating_mul(behind.len() + 1);
+        let mut pieces = Vec::with_capacity(self.section.pieces.len().saturating_add(more));
+        pieces.extend_from_slice(&self.section.pieces);
+        let (mut time, mut value) = (N::zero(), N::zero());
+        'periods: for _ in 0..periods {
+            (time, value) = (time.plus(&self.period), value.plus(&self.step));
+            for (number, piece) in std::iter::once(&beginning).chain(behind).enumerate() {
+                let piece = piece.moved(&time, &value);
+                if piece.start >= *end {
+                    break 'periods;
+                }
+                // Only there may two that are no breakpoint meet.
+                let continues = |before| piece.continues(before);
+                if number > 0 || !pieces.last().is_some_and(continues) {
+                    pieces.push(piece);
+                }
+            }
+        }
+        Section {
+            pieces,
+            end: end.clone(),
+        }
     }
 
     /// With the smallest period, beginning at a breakpoint if there is any.
-    fn with_least_period(self) -> Self {
-        let two = self.longer(1);
-        let breakpoint = |piece: &&Piece<N>| piece.start > self.transient;
-        if !two.pieces.iter().any(|piece| breakpoint(&piece)) {
+    fn with_least_period(mut self) -> Self {
+        let first = self.first_behind();
+        let again = self.beginning().moved(&self.period, &self.step);
+        let pieces = &mut self.section.pieces;
+        let last = &pieces[pieces.len() - 1];
+        let breaks = !again.continues(last);
+        if first == pieces.len() && !breaks {
             // Affine, or infinite: a jump would come again.
-            let end = self.transient.plus(&N::whole(1));
-            let last = &two.pieces[two.pieces.len() - 1];
-            return Periodic {
-                step: last.slope.clone(),
-                section: Section {
-                    pieces: two.pieces,
-                    end,
-                },
-                transient: self.transient,
-                period: N::whole(1),
-            };
+            self.period = N::whole(1);
+            self.step = last.slope.clone();
+            self.section.end = self.transient.plus(&self.period);
+            return self;
         }
         // A breakpoint at T itself may be of the transient part alone.
-        let first = two
-            .pieces
-            .partition_point(|piece| piece.start <= self.transient);
-        let transient = two.pieces[first].start.clone();
-        let end = transient.plus(&self.period);
-        let pieces: Vec<_> = two.pieces_of(&transient, &end).collect();
-        let count = pieces.len();
-        let parts = (1..=count).filter(|part| count.is_multiple_of(*part));
-        for part in parts {
+        let behind = pieces.get(first);
+        self.transient = behind
+            .map_or(&self.section.end, |piece| &piece.start)
+            .clone();
+        if breaks {
+            pieces.push(again);
+        }
+        let repeated = &pieces[first..];
+        let count = repeated.len();
+        let mut parts = (1..count).filter(|part| count.is_multiple_of(*part));
+        let least = parts.find_map(|part| {
             let times = N::whole((count / part) as i64);
             let (period, step) = (self.period.over(&times), self.step.over(&times));
-            let repeats =
-                |(one, other): (&Piece<N>, &Piece<N>)| one.moved(&period, &step) == *other;
-            if pieces.iter().zip(&pieces[part..]).all(repeats) {
-                return Periodic {
-                    section: two.cut(&transient.plus(&period)),
-                    transient,
-                    period,
-                    step,
-                };
-            }
+            let repeats = |(one, other): (&Piece<N>, &Piece<N>)| {
+                one.slope == other.slope && one.moved(&period, &step) == *other
+            };
+            let pairs = &mut repeated.iter().zip(&repeated[part..]);
+            pairs.all(repeats).then_some((part, period, step))
+        });
+        if let Some((part, period, step)) = least {
+            pieces.truncate(first + part);
+            (self.period, self.step) = (period, step);
         }
+        self.section.end = self.transient.plus(&self.period);
         self
     }
 
     /// The last time before T at which the function is not what it is a period later, less the
     /// step, and whether that is the end of a difference
-    /// or the time of one.
+    /// or the time of one. Looked for from T backwards.
     pub(crate) fn last_difference(&self) -> Option<(N, bool)> {
-        if self.transient.is_zero() {
-            return None;
-        }
-        // The function beside itself one period later.
-        let later: Vec<Piece<N>> = self
-            .section
-            .pieces_of(&self.period, &self.section.end)
-            .map(|piece| piece.moved(&self.period.negated(), &self.step.negated()))
-            .collect();
-        let now = self.section.cut(&self.transient);
-        let later = Section {
-            pieces: later,
-            end: self.transient.clone(),
-        };
-        // The last time of a difference, and whether it holds at that time itself.
-        let mut differs: Option<(N, bool)> = None;
-        let _: Result<(), ()> = now.together(&later, |one, other, end| {
-            if one.after != other.after || one.slope != other.slope {
-                differs = Some((end.clone(), true));
-            } else if one.at != other.at {
-                differs = Some((one.start.clone(), false));
+        let pieces = &self.section.pieces;
+        let before = |end: &N| pieces.partition_point(|piece| piece.start < *end);
+        let (mut now, mut later) = (before(&self.transient), before(&self.section.end));
+        let mut end = self.transient.clone();
+        while end.is_positive() {
+            // None are missing but after a result that did not fit.
+            let one = pieces.get(now.checked_sub(1)?)?;
+            let two = pieces.get(later.checked_sub(1)?)?;
+            let two_start = two.start.minus(&self.period);
+            let start = one.start.clone().max(two_start.clone());
+            let time = start.plus(&self.period);
+            let down = self.step.negated();
+            if one.slope != two.slope || one.line(&start) != two.line(&time).moved(&down) {
+                return Some((end, true));
             }
-            Ok(())
-        });
-        differs
+            if one.value(&start) != two.value(&time).moved(&down) {
+                return Some((start, false));
+            }
+            now -= usize::from(one.start == start);
+            later -= usize::from(two_start == start);
+            end = start;
+        }
+        None
     }
 
     /// With the least transient part.
-    fn with_least_transient(self) -> Self {
-        let zero = N::zero();
+    fn with_least_transient(mut self) -> Self {
         if self.transient.is_zero() {
             return self;
         }
-        let differs = self.last_difference();
-        let transient = match differs {
-            None => zero,
+        let transient = match self.last_difference() {
+            None => N::zero(),
             Some((time, true)) => time,
             Some((time, false)) => {
-                let next = self
-                    .section
-                    .pieces
-                    .partition_point(|piece| piece.start <= time);
-                match self.section.pieces.get(next) {
+                let pieces = &self.section.pieces;
+                let next = pieces.partition_point(|piece| piece.start <= time);
+                match pieces.get(next) {
                     Some(piece) => piece.start.clone(),
                     None => time.plus(&self.period),
                 }
@@ -165,15 +191,12 @@ impl<N: Number> Periodic<N> {
         }
         // Without a breakpoint behind, it may be up to a period later than what was given.
         let end = transient.plus(&self.period);
-        let section = match end <= self.section.end {
-            true => self.section.cut(&end),
-            false => self.longer(1).cut(&end),
+        self.section = match end <= self.section.end {
+            true => self.section.truncated(&end),
+            false => self.longer(1, &end),
         };
-        Periodic {
-            section,
-            transient,
-            ..self
-        }
+        self.transient = transient;
+        self
     }
 
     /// The function on `[0, end)`.
@@ -191,19 +214,19 @@ impl<N: Number> Periodic<N> {
                 end: end.clone(),
             });
         }
-        let each = self.repeated().len() as i64;
+        let each = self.behind().len() as i64 + 1;
         let more = end.minus(&self.section.end).over(&self.period).floor();
         let more = more.plus(&N::whole(1));
         let pieces = more.times(&N::whole(each)).rational();
         match more.rational().whole() {
             Some(periods) if pieces <= (limit.min(i64::MAX as u64) as i64).into() => {
-                Ok(self.longer(periods).cut(end))
+                Ok(self.longer(periods, end))
             }
             _ => Err(Error::TooLarge { pieces, limit }),
         }
     }
 
-    /// About how many pieces it has on `[0, end)`, and not fewer. O(pieces of a period).
+    /// About how many pieces it has on `[0, end)`, and not fewer. Logarithmic.
     pub(crate) fn count_to(&self, end: &N) -> u64 {
         let pieces = &self.section.pieces;
         if *end <= self.section.end {
@@ -212,9 +235,8 @@ impl<N: Number> Periodic<N> {
         if self.is_ultimately_affine() || self.ultimate_infinity().is_some() {
             return pieces.len() as u64;
         }
-        let first = pieces.partition_point(|piece| piece.start <= self.transient);
         // One more: a piece may go on over T.
-        let each = (pieces.len() - first) as u64 + 1;
+        let each = self.behind().len() as u64 + 1;
         let more = end.minus(&self.section.end).over(&self.period).floor();
         let periods = more.rational().whole().unwrap_or(u64::MAX);
         let more = periods.saturating_add(1).saturating_mul(each);
@@ -258,16 +280,23 @@ impl<N: Number> Periodic<N> {
         value.moved(&periods.times(&self.step))
     }
 
+    /// The piece that is all there is from T on, if there is but one.
+    fn only(&self) -> Option<&Piece<N>> {
+        let last = self.section.pieces.last();
+        last.filter(|last| last.start <= self.transient)
+    }
+
+    /// Whether a piece that T lies in is the same at T as behind it.
+    fn is_whole(&self, piece: &Piece<N>) -> bool {
+        piece.start < self.transient || piece.at == piece.after
+    }
+
     /// Whether it is affine from some time on.
     pub(crate) fn is_ultimately_affine(&self) -> bool {
-        match &self.repeated()[..] {
-            [only] => {
-                only.at == only.after
-                    && only.after.finite().is_some()
-                    && only.line(&self.section.end) == only.at.moved(&self.step)
-            }
-            _ => false,
-        }
+        self.only().is_some_and(|only| {
+            let is_finite = only.after.finite().is_some();
+            is_finite && self.is_whole(only) && only.slope.times(&self.period) == self.step
+        })
     }
 
     /// Whether it is finite and concave; it may jump up at 0. Linear.
@@ -301,10 +330,9 @@ impl<N: Number> Periodic<N> {
 
     /// Which infinity it is from some time on, if it is one.
     pub(crate) fn ultimate_infinity(&self) -> Option<Extended<N>> {
-        match &self.repeated()[..] {
-            [only] if only.at == only.after && only.at.finite().is_none() => Some(only.at.clone()),
-            _ => None,
-        }
+        let only = self.only()?;
+        let is_infinite = only.after.finite().is_none() && self.is_whole(only);
+        is_infinite.then(|| only.after.clone())
     }
 
     /// c / d.
@@ -314,24 +342,37 @@ impl<N: Number> Periodic<N> {
 
     /// Least and greatest of f(t) − c/d · t from T on, where that is finite. Linear.
     pub(crate) fn around_slope(&self) -> Option<(N, N)> {
-        let slope = self.slope();
+        let beginning = self.beginning();
+        let pieces = std::iter::once(&beginning).chain(self.behind());
+        let ends = self.behind().iter().map(|piece| &piece.start);
         let mut range: Option<(N, N)> = None;
-        let mut take = |time: &N, value: &Extended<N>| {
-            let distance = value.finite()?.minus(&slope.times(time));
-            range = Some(match range.take() {
-                None => (distance.clone(), distance),
-                Some((least, most)) => (least.min(distance.clone()), most.max(distance)),
-            });
-            Some(())
-        };
-        let pieces = self.repeated();
-        let ends = pieces.iter().skip(1).map(|piece| &piece.start);
-        for (piece, end) in pieces.iter().zip(ends.chain([&self.section.end])) {
-            take(&piece.start, &piece.at)?;
-            take(&piece.start, &piece.after)?;
-            take(end, &piece.line(end))?;
+        for (piece, end) in pieces.zip(ends.chain([&self.section.end])) {
+            for value in self.above_slope(piece, end) {
+                let Finite(value) = value else { return None };
+                range = Some(match range.take() {
+                    None => (value.clone(), value),
+                    Some((least, most)) => (least.min(value.clone()), most.max(value)),
+                });
+            }
         }
-        range
+        // Counted in d times the distance, which is whole more often.
+        range.map(|(least, most)| (least.over(&self.period), most.over(&self.period)))
+    }
+
+    /// How far a piece is above the slope, times d: its point, and its line at both ends.
+    fn above_slope(&self, piece: &Piece<N>, end: &N) -> [Extended<N>; 3] {
+        let above = |time: &N, value: &Extended<N>| match value {
+            Finite(value) => {
+                let fall = self.step.times(time);
+                Finite(value.times(&self.period).minus(&fall))
+            }
+            infinity => infinity.clone(),
+        };
+        [
+            above(&piece.start, &piece.at),
+            above(&piece.start, &piece.after),
+            above(end, &piece.line(end)),
+        ]
     }
 
     /// The same function on other numbers.
@@ -361,26 +402,21 @@ impl<N: Number> Periodic<N> {
 
     /// The least of f(t) − c/d · t anywhere; `None` if it is −∞ somewhere. Linear.
     pub(crate) fn lowest(&self) -> Option<N> {
-        let slope = self.slope();
         let mut least: Option<N> = None;
         for (piece, end) in self.section.spans() {
-            for (time, value) in [
-                (&piece.start, piece.at.clone()),
-                (&piece.start, piece.after.clone()),
-                (end, piece.line(end)),
-            ] {
-                let distance = match value {
-                    Extended::Finite(value) => value.minus(&slope.times(time)),
+            for value in self.above_slope(piece, end) {
+                let value = match value {
+                    Finite(value) => value,
                     Extended::PositiveInfinity => continue,
                     Extended::NegativeInfinity => return None,
                 };
                 least = Some(match least {
-                    Some(least) => least.min(distance),
-                    None => distance,
+                    Some(least) => least.min(value),
+                    None => value,
                 });
             }
         }
-        least
+        least.map(|least| least.over(&self.period))
     }
 
     /// The transient part alone, +∞ behind it (`None` if there is none), and the periodic part
@@ -409,8 +445,8 @@ impl<N: Number> Periodic<N> {
         };
         let transient = self.transient.clone();
         (
-            Some(Periodic::new(&before, transient.clone(), one, N::zero())),
-            Periodic::new(&behind, transient, self.period.clone(), self.step.clone()),
+            Some(Periodic::new(before, transient.clone(), one, N::zero())),
+            Periodic::new(behind, transient, self.period.clone(), self.step.clone()),
         )
     }
 

@@ -61,7 +61,7 @@ pub(crate) fn minimum<N: Number>(
     let section = f
         .up_to(&end, algebra.limit)?
         .minimum(&g.up_to(&end, algebra.limit)?);
-    Ok(Periodic::new(&section, transient, period, step))
+    Ok(Periodic::new(section, transient, period, step))
 }
 
 /// f ∨ g.
@@ -89,7 +89,7 @@ pub(crate) fn sum<N: Number>(
     let end = transient.plus(&period);
     let (left, right) = (f.up_to(&end, algebra.limit)?, g.up_to(&end, algebra.limit)?);
     let section = left.sum(&right).ok_or(Error::Undefined)?;
-    Ok(Periodic::new(&section, transient, period, step))
+    Ok(Periodic::new(section, transient, period, step))
 }
 
 /// f − g.

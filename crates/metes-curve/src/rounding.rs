@@ -83,7 +83,7 @@ pub(crate) fn floor<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Per
         }
     }
     let section = Section::merged(found, end);
-    Ok(Periodic::new(&section, f.transient.clone(), period, step))
+    Ok(Periodic::new(section, f.transient.clone(), period, step))
 }
 
 /// The least whole numbers that are not below.

@@ -44,8 +44,16 @@ impl<N: Number> Piece<N> {
         }
     }
 
+    /// The value at a time that is not before the piece.
+    pub(crate) fn value(&self, time: &N) -> Extended<N> {
+        match self.start == *time {
+            true => self.at.clone(),
+            false => self.line(time),
+        }
+    }
+
     /// What the piece would be if it began later, on its line.
-    fn from(&self, time: &N) -> Self {
+    pub(crate) fn from(&self, time: &N) -> Self {
         let value = self.line(time);
         Piece::new(time.clone(), value.clone(), value, self.slope.clone())
     }
@@ -78,12 +86,8 @@ pub(crate) struct Section<N> {
 impl<N: Number> Section<N> {
     /// Merges pieces that continue each other. Linear.
     pub(crate) fn merged(pieces: impl IntoIterator<Item = Piece<N>>, end: N) -> Self {
-        let mut kept: Vec<Piece<N>> = Vec::new();
-        for piece in pieces {
-            if !kept.last().is_some_and(|before| piece.continues(before)) {
-                kept.push(piece);
-            }
-        }
+        let mut kept: Vec<Piece<N>> = pieces.into_iter().collect();
+        kept.dedup_by(|piece, before| piece.continues(before));
         Section { pieces: kept, end }
     }
 
@@ -100,10 +104,7 @@ impl<N: Number> Section<N> {
             // Only after a result that did not fit.
             return Extended::PositiveInfinity;
         };
-        match piece.start == *time {
-            true => piece.at.clone(),
-            false => piece.line(time),
-        }
+        piece.value(time)
     }
 
     /// Pieces, each with where it ends.
@@ -128,6 +129,14 @@ impl<N: Number> Section<N> {
     /// The same up to an earlier end.
     pub(crate) fn cut(&self, end: &N) -> Self {
         self.part(&N::zero(), end)
+    }
+
+    /// The same up to an earlier end, where it lies. It has a piece, as of [`Self::part`].
+    pub(crate) fn truncated(mut self, end: &N) -> Self {
+        let kept = self.pieces.partition_point(|piece| piece.start < *end);
+        self.pieces.truncate(kept.max(1));
+        self.end = end.clone();
+        self
     }
 
     /// The same from one time to a later one. It has a piece even if the times are none of a

@@ -25,7 +25,7 @@ pub(crate) fn delayed<N: Number>(f: &Periodic<N>, by: &N) -> Result<Periodic<N>,
     };
     let transient = f.transient.plus(by);
     Ok(Periodic::new(
-        &section,
+        section,
         transient,
         f.period.clone(),
         f.step.clone(),
@@ -49,7 +49,7 @@ pub(crate) fn advanced<N: Number>(
     };
     let transient = latest.minus(by);
     Ok(Periodic::new(
-        &section,
+        section,
         transient,
         f.period.clone(),
         f.step.clone(),
@@ -68,7 +68,7 @@ pub(crate) fn raised_behind_origin<N: Number>(
         first.at = f.section.value(&N::zero());
     }
     Ok(Periodic::new(
-        &section,
+        section,
         transient,
         f.period.clone(),
         f.step.clone(),
@@ -101,7 +101,7 @@ pub(crate) fn scaled<N: Number>(f: &Periodic<N>, by: &N) -> Result<Periodic<N>, 
         end: f.section.end.clone(),
     };
     let (transient, period) = (f.transient.clone(), f.period.clone());
-    Ok(Periodic::new(&section, transient, period, f.step.times(by)))
+    Ok(Periodic::new(section, transient, period, f.step.times(by)))
 }
 
 /// f(t / by); `by` is above 0.
@@ -124,7 +124,7 @@ pub(crate) fn stretched<N: Number>(f: &Periodic<N>, by: &N) -> Result<Periodic<N
         end: f.section.end.times(by),
     };
     let (transient, period) = (f.transient.times(by), f.period.times(by));
-    Ok(Periodic::new(&section, transient, period, f.step.clone()))
+    Ok(Periodic::new(section, transient, period, f.step.clone()))
 }
 
 fn not_below_zero<N: Number>(by: &N, what: &str) -> Result<(), Error> {
