@@ -55,13 +55,18 @@ pub(crate) fn envelope<N: Number>(
     if on.integers
         && let Some(scale) = whole::Scale::of(f, g, end)
     {
-        let (f, g) = (scale.up(f), scale.up(g));
-        let (end, slope) = (scale.time_up(end), scale.slope_up(slope));
-        let lines = match on.merge_tree {
-            true => lines::envelope(&f, &g, &end, &slope, on.early_exit, algebra.threads),
-            false => None,
+        let whole = |f: &Section<N>, g: &Section<N>, end: &N, slope: &N| {
+            let lines = match on.merge_tree {
+                true => lines::envelope(f, g, end, slope, on.early_exit, algebra.threads),
+                false => None,
+            };
+            lines.unwrap_or_else(|| general(f, g, end, slope))
         };
-        return scale.down(&lines.unwrap_or_else(|| general(&f, &g, &end, &slope)));
+        if scale.is_one() {
+            return whole(f, g, end, slope);
+        }
+        let (end, slope) = (scale.time_up(end), scale.slope_up(slope));
+        return scale.down(&whole(&scale.up(f), &scale.up(g), &end, &slope));
     }
     general(f, g, end, slope)
 }

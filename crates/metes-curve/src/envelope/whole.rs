@@ -56,6 +56,11 @@ impl<N: Number> Scale<N> {
         })
     }
 
+    /// Whether all is whole as it is.
+    pub(super) fn is_one(&self) -> bool {
+        self.time == N::whole(1) && self.value == N::whole(1)
+    }
+
     pub(super) fn time_up(&self, time: &N) -> N {
         time.times(&self.time)
     }

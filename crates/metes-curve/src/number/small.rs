@@ -65,8 +65,7 @@ impl Small {
         }
     }
 
-    /// `self + other`, as Knuth (TAOCP 2, 4.5.1) keeps terms low. Divisions are of 64 bits wherever
-    /// what is divided fits them.
+    #[inline]
     fn sum(self, other: Self) -> Self {
         if self.denominator == 1 && other.denominator == 1 {
             return match self.numerator.checked_add(other.numerator) {
@@ -74,6 +73,13 @@ impl Small {
                 None => Self::lost(),
             };
         }
+        self.sum_of_fractions(other)
+    }
+
+    /// `self + other`, as Knuth (TAOCP 2, 4.5.1) keeps terms low. Divisions are of 64 bits wherever
+    /// what is divided fits them.
+    #[inline(never)]
+    fn sum_of_fractions(self, other: Self) -> Self {
         let common = divisor(self.denominator, other.denominator);
         let (left, right) = (self.denominator / common, other.denominator / common);
         let total = i128::from(self.numerator) * i128::from(right)
@@ -93,6 +99,7 @@ impl Small {
         Small::fit(numerator, denominator)
     }
 
+    #[inline]
     fn product(self, numerator: i64, denominator: i64) -> Self {
         if self.denominator == 1 && denominator == 1 {
             return match self.numerator.checked_mul(numerator) {
@@ -100,6 +107,11 @@ impl Small {
                 None => Self::lost(),
             };
         }
+        self.product_of_fractions(numerator, denominator)
+    }
+
+    #[inline(never)]
+    fn product_of_fractions(self, numerator: i64, denominator: i64) -> Self {
         let left = divisor(self.numerator, denominator);
         let right = divisor(numerator, self.denominator);
         Small::fit(
