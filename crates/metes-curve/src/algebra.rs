@@ -95,6 +95,15 @@ impl<F: Found> Found for Option<F> {
     }
 }
 
+/// With a number of operations.
+impl<F: Found> Found for (F, u64) {
+    type Shown = (F::Shown, u64);
+
+    fn shown(self) -> Self::Shown {
+        (self.0.shown(), self.1)
+    }
+}
+
 impl Found for Prediction {
     type Shown = Prediction;
 
@@ -150,6 +159,15 @@ impl Algebra {
     /// [`Error::TooLarge`].
     pub fn operation_count(&self, f: &Curve, g: &Curve) -> Result<u64, Error> {
         exact!(f, g, |f, g| convolution::operation_count(f, g, self))
+    }
+
+    /// A convolution, and the work that was predicted for it ([`Prediction::work`]).
+    pub(crate) fn convolution_with_work(
+        &self,
+        f: &Curve,
+        g: &Curve,
+    ) -> Result<(Curve, u64), Error> {
+        exact!(f, g, |f, g| convolution::with_work(f, g, self))
     }
 }
 

@@ -6,7 +6,7 @@
 //! Invariant: nothing is computed before it is known how much that is.
 
 use crate::algebra::Algebra;
-use crate::cut::{Plan, Prediction};
+use crate::cut::{Plan, Prediction, Term};
 use crate::envelope::envelope;
 use crate::error::Error;
 use crate::extended::Extended;
@@ -20,13 +20,28 @@ pub(crate) fn minimal<N: Number>(
     g: &Periodic<N>,
     algebra: &Algebra,
 ) -> Result<Periodic<N>, Error> {
+    Ok(with_work(f, g, algebra)?.0)
+}
+
+/// f ∗ g, and how many pairs of pieces (or pieces, where none meet) that was predicted to take.
+pub(crate) fn with_work<N: Number>(
+    f: &Periodic<N>,
+    g: &Periodic<N>,
+    algebra: &Algebra,
+) -> Result<(Periodic<N>, u64), Error> {
     let plan = Plan::new(f, g, algebra);
-    plan.check(algebra.limit)?;
-    let Plan::Terms(terms) = plan else {
-        return concave(f, g, algebra);
+    let work = plan.check(algebra.limit)?;
+    let result = match plan {
+        Plan::Concave(..) => concave(f, g, algebra)?,
+        Plan::Terms(terms) => lowest(&terms, algebra)?,
     };
+    Ok((result, work))
+}
+
+/// The least of all terms.
+fn lowest<N: Number>(terms: &[Term<'_, N>], algebra: &Algebra) -> Result<Periodic<N>, Error> {
     let mut lowest: Option<Periodic<N>> = None;
-    for term in &terms {
+    for term in terms {
         let (long, short) = term.sections(algebra.limit)?;
         let slope = term.step.over(&term.period);
         let section = envelope(&long, &short, &term.end(), &slope, algebra);

@@ -188,14 +188,14 @@ impl<'a, N: Number> Plan<'a, N> {
         }
     }
 
-    /// Refuses what takes more than the limit, before any of it is done.
+    /// The work. Refuses what takes more than the limit, before any of it is done.
     ///
     /// # Errors
     /// [`Error::TooLarge`].
-    pub(crate) fn check(&self, limit: u64) -> Result<(), Error> {
+    pub(crate) fn check(&self, limit: u64) -> Result<u64, Error> {
         let work = self.work();
         if work <= limit {
-            return Ok(());
+            return Ok(work);
         }
         Err(Error::TooLarge {
             pieces: i64::try_from(work).unwrap_or(i64::MAX).into(),

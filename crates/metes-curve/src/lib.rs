@@ -55,6 +55,7 @@ pub mod plot;
 mod pointwise;
 pub mod published;
 mod query;
+mod remembered;
 mod rounding;
 pub mod script;
 mod section;

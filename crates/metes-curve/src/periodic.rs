@@ -11,6 +11,8 @@
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite};
 use crate::number::Number;
+use crate::plan::Profile;
+use crate::remembered::Remembered;
 use crate::section::{Piece, Section};
 
 /// A function on `[0, ∞)`.
@@ -24,6 +26,8 @@ pub(crate) struct Periodic<N> {
     pub(crate) period: N,
     /// c: how much higher each time; 0 if it is infinite in the end.
     pub(crate) step: N,
+    /// What plans ask of it.
+    pub(crate) profile: Remembered<Profile>,
 }
 
 impl<N: Number> Periodic<N> {
@@ -41,6 +45,7 @@ impl<N: Number> Periodic<N> {
             transient,
             period,
             step,
+            profile: Remembered::default(),
         };
         long.with_least_period().with_least_transient()
     }
@@ -397,6 +402,7 @@ impl<N: Number> Periodic<N> {
             transient: number(&self.transient)?,
             period: number(&self.period)?,
             step: number(&self.step)?,
+            profile: Remembered::default(),
         })
     }
 
@@ -461,6 +467,7 @@ impl<N: Number> Periodic<N> {
             transient: N::zero(),
             period: N::whole(1),
             step: N::zero(),
+            profile: Remembered::default(),
         }
     }
 
@@ -476,6 +483,7 @@ impl<N: Number> Periodic<N> {
             transient: self.transient.clone(),
             period: self.period.clone(),
             step: self.step.negated(),
+            profile: Remembered::default(),
         }
     }
 }

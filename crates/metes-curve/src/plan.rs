@@ -7,6 +7,7 @@
 //! Invariant: every curve of a chain enters exactly one convolution, and so does every result
 //! but the last.
 
+mod ahead;
 mod explain;
 mod orders;
 mod policy;
@@ -18,10 +19,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Instant;
 
+use ahead::Planned;
 pub use explain::{Share, Side};
 pub use orders::{costs_of_trees, orders, splits};
 pub use policy::{Estimate, FirstPair, NextCurve};
-use profile::Profile;
+pub(crate) use profile::Profile;
 
 use crate::algebra::Algebra;
 use crate::curve::{Curve, either};
@@ -31,8 +33,9 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Plan {
     /// The curve of least slope first, because with it neither the periods of the others matter
-    /// nor what lies far out in them; and each time one of those that cost about least with what
-    /// there is. Of several curves of one least slope the cheapest pair first. O(n²) with n
+    /// nor what lies far out in them; then the others by how far each is needed beside it. Several
+    /// curves of one least slope by pairs, first those that soon repeat themselves together. All
+    /// of it is chosen ahead, and what is left again after a large result. O(n log n) with n
     /// curves, O(n³) if their slopes are equal.
     #[default]
     Automatic,
@@ -77,8 +80,8 @@ pub struct Step {
     pub left: Part,
     /// The other.
     pub right: Part,
-    /// About how many pairs of pieces were expected to meet.
-    pub predicted: f64,
+    /// How many pairs of pieces (or pieces, where none meet) it was predicted to look at.
+    pub predicted: u64,
     /// Elements of the result on `[0, T + d)`.
     pub elements: usize,
     /// How long it took.
@@ -96,15 +99,14 @@ pub struct Chain {
     pub planning_seconds: f64,
 }
 
-/// Costs up to this factor apart are taken as equal: then the flatter curve is first, because it
-/// smooths what follows.
-const NEAR: f64 = 1.15;
+/// Results of so many pieces are looked at before it goes on: that takes little beside what is
+/// convolved with them.
+const WORTH_LOOKING: usize = 256;
 
 /// What is still to be convolved.
 struct Item<'a> {
     part: Part,
     curve: Cow<'a, Curve>,
-    profile: Profile,
 }
 
 impl Algebra {
@@ -115,6 +117,85 @@ impl Algebra {
     /// [`Error::Order`] of an order that is none of these curves, and those of
     /// [`convolution`](Self::convolution).
     pub fn chain(&self, curves: &[Curve], plan: &Plan) -> Result<Chain, Error> {
+        match plan {
+            Plan::Automatic => self.ahead(curves),
+            Plan::Subsets if curves.len() > Plan::MOST_SUBSETS => self.ahead(curves),
+            _ => self.step_by_step(curves, plan),
+        }
+    }
+
+    /// By [`Plan::Automatic`].
+    fn ahead(&self, curves: &[Curve]) -> Result<Chain, Error> {
+        let mut now = Instant::now();
+        let mut items: Vec<(Part, &Profile)> = Vec::with_capacity(curves.len());
+        for (number, curve) in curves.iter().enumerate() {
+            items.push((Part::Curve(number), profile(curve)));
+        }
+        let mut planned = ahead::steps(&items, 0).into_iter();
+        let mut planning = now.elapsed();
+        let mut waiting = vec![true; curves.len()];
+        let mut made: Vec<Option<Curve>> = Vec::with_capacity(curves.len());
+        let mut steps: Vec<Step> = Vec::with_capacity(curves.len());
+        now += planning;
+        while let Some(Planned { left, right, .. }) = planned.next() {
+            let (curve, predicted) = {
+                let of = |part: Part| match part {
+                    Part::Curve(number) => curves.get(number),
+                    Part::Step(number) => made.get(number).and_then(Option::as_ref),
+                };
+                let both = of(left).zip(of(right));
+                let Some((one, other)) = both else {
+                    unreachable!("a plan names curves, and steps that are made and not used")
+                };
+                self.convolution_with_work(one, other)?
+            };
+            for part in [left, right] {
+                match part {
+                    Part::Curve(number) => waiting[number] = false,
+                    Part::Step(number) => made[number] = None,
+                }
+            }
+            let before = std::mem::replace(&mut now, Instant::now());
+            steps.push(Step {
+                left,
+                right,
+                predicted,
+                elements: curve.pieces() * 2,
+                seconds: (now - before).as_secs_f64(),
+            });
+            let is_large = curve.pieces() >= WORTH_LOOKING;
+            made.push(Some(curve));
+            if is_large && planned.len() > 1 {
+                let mut items: Vec<(Part, &Profile)> = Vec::with_capacity(planned.len() + 1);
+                for (number, curve) in curves.iter().enumerate() {
+                    if waiting[number] {
+                        items.push((Part::Curve(number), profile(curve)));
+                    }
+                }
+                for (number, curve) in made.iter().enumerate() {
+                    if let Some(curve) = curve {
+                        items.push((Part::Step(number), profile(curve)));
+                    }
+                }
+                planned = ahead::steps(&items, steps.len()).into_iter();
+                let spent = now.elapsed();
+                planning += spent;
+                now += spent;
+            }
+        }
+        let curve = match made.pop() {
+            Some(last) => last,
+            None => curves.first().cloned(),
+        };
+        Ok(Chain {
+            curve: curve.unwrap_or_else(Curve::neutral),
+            steps,
+            planning_seconds: planning.as_secs_f64(),
+        })
+    }
+
+    /// By a plan that looks at what there is before each step.
+    fn step_by_step(&self, curves: &[Curve], plan: &Plan) -> Result<Chain, Error> {
         let begin = Instant::now();
         if let Plan::Order(order) = plan {
             permutation(order, curves.len())?;
@@ -123,7 +204,6 @@ impl Algebra {
         for (number, curve) in curves.iter().enumerate() {
             items.push(Item {
                 part: Part::Curve(number),
-                profile: profile(curve),
                 curve: Cow::Borrowed(curve),
             });
         }
@@ -135,26 +215,20 @@ impl Algebra {
             // The later place first, so that the earlier one stays.
             let right = items.remove(one.max(other));
             let left = items.remove(one.min(other));
-            let predicted = left.profile.cost(&right.profile);
             let chosen = Instant::now();
             planning += chosen - begin;
-            let curve = self.convolution(&left.curve, &right.curve)?;
-            let convolved = Instant::now();
+            let (curve, predicted) = self.convolution_with_work(&left.curve, &right.curve)?;
             steps.push(Step {
                 left: left.part,
                 right: right.part,
                 predicted,
                 elements: curve.pieces() * 2,
-                seconds: (convolved - chosen).as_secs_f64(),
+                seconds: chosen.elapsed().as_secs_f64(),
             });
-            let part = Part::Step(steps.len() - 1);
-            let profile = profile(&curve);
             items.push(Item {
-                part,
+                part: Part::Step(steps.len() - 1),
                 curve: Cow::Owned(curve),
-                profile,
             });
-            planning += convolved.elapsed();
         }
         Ok(Chain {
             curve: items
@@ -175,13 +249,12 @@ impl Algebra {
             items.iter().position(|item| item.part == part)
         };
         let chosen = match plan {
-            Plan::Subsets if items.len() <= Plan::MOST_SUBSETS => {
-                let profiles: Vec<&Profile> = items.iter().map(|item| &item.profile).collect();
-                Some(subsets::first_pair(&profiles))
+            Plan::Subsets => {
+                let profiles = items.iter().map(|item| profile(&item.curve));
+                Some(subsets::first_pair(&profiles.collect::<Vec<_>>()))
             }
-            Plan::Automatic | Plan::Subsets => automatic(items),
             Plan::LeftToRight if begun => Some((last, 0)),
-            Plan::LeftToRight => Some((0, 1)),
+            Plan::LeftToRight | Plan::Automatic => Some((0, 1)),
             Plan::LeastSlope => {
                 let flattest = |except: Option<usize>| {
                     let places = (0..items.len()).filter(|place| Some(*place) != except);
@@ -234,44 +307,12 @@ impl Algebra {
     }
 }
 
-fn profile(curve: &Curve) -> Profile {
-    either!(curve, curve => Profile::of(curve))
+fn profile(curve: &Curve) -> &Profile {
+    either!(curve, curve => curve.profile.get(|| Profile::of(curve)))
 }
 
 fn slope(items: &[Item<'_>], place: usize) -> f64 {
-    items[place].profile.slope
-}
-
-/// What [`Plan::Automatic`] says.
-fn automatic(items: &[Item<'_>]) -> Option<(usize, usize)> {
-    let cost = |one: usize, other: usize| items[one].profile.cost(&items[other].profile);
-    let all = 0..items.len();
-    let least = all
-        .clone()
-        .map(|place| slope(items, place))
-        .fold(f64::INFINITY, f64::min);
-    // Equal fractions may differ in the last digit of their quotients.
-    let flat = |place: &usize| slope(items, *place) <= least + least.abs() * 1e-12;
-    let mut flattest = all.clone().filter(flat);
-    let only = flattest.next()?;
-    if flattest.next().is_some() {
-        let pairs = all.clone().filter(flat).flat_map(|one| {
-            let later = one + 1..items.len();
-            later.filter(flat).map(move |other| (one, other))
-        });
-        return pairs.min_by(|a, b| cost(a.0, a.1).total_cmp(&cost(b.0, b.1)));
-    }
-    let mut costs = Vec::with_capacity(items.len());
-    let others = all.filter(|other| *other != only);
-    costs.extend(others.map(|other| (other, cost(only, other))));
-    let cheapest = costs
-        .iter()
-        .fold(f64::INFINITY, |cheapest, (_, cost)| cheapest.min(*cost));
-    let near = costs
-        .into_iter()
-        .filter(|(_, cost)| *cost <= cheapest * NEAR);
-    let next = near.min_by(|(a, _), (b, _)| slope(items, *a).total_cmp(&slope(items, *b)));
-    next.map(|(next, _)| (only, next))
+    profile(&items[place].curve).slope
 }
 
 fn permutation(order: &[usize], count: usize) -> Result<(), Error> {

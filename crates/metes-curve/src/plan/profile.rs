@@ -6,30 +6,30 @@
 //!
 //! Invariant: a profile takes one pass over the pieces, and a cost takes none.
 
-use num_integer::Integer;
-
 use crate::extended::Extended::{self, Finite, PositiveInfinity};
 use crate::number::Number;
 use crate::periodic::Periodic;
 
 /// A curve from afar.
 #[derive(Clone, Debug)]
-pub(super) struct Profile {
+pub(crate) struct Profile {
     /// c / d; +∞ of a curve that is +∞ in the end.
     pub(super) slope: f64,
-    transient: f64,
-    period: f64,
+    pub(super) transient: f64,
+    pub(super) period: f64,
     step: f64,
     /// Pieces before T.
     before: f64,
     /// Pieces of a period.
     each: f64,
     /// Highest above the slope from T on; +∞ if infinite there.
-    most: f64,
+    pub(super) most: f64,
     /// Lowest above the slope anywhere.
-    least: f64,
+    pub(super) least: f64,
     /// The value at 0.
-    origin: f64,
+    pub(super) origin: f64,
+    /// Whether it is affine or infinite in the end, and so has every period.
+    pub(super) is_affine: bool,
 }
 
 impl Profile {
@@ -52,6 +52,7 @@ impl Profile {
             most: f64::NEG_INFINITY,
             least: f64::INFINITY,
             origin: approximate(&curve.section.pieces[0].at),
+            is_affine: curve.is_ultimately_affine() || curve.ultimate_infinity().is_some(),
         };
         let slope = step / period;
         let mut next = 0.0;
@@ -74,6 +75,24 @@ impl Profile {
             }
         }
         profile
+    }
+
+    /// One of these numbers: slope, T, d, highest, lowest, the value at 0, and c.
+    #[cfg(test)]
+    pub(super) fn drawn(numbers: [f64; 7], is_affine: bool) -> Self {
+        let [slope, transient, period, most, least, origin, step] = numbers;
+        Profile {
+            slope,
+            transient,
+            period,
+            step,
+            before: 1.0,
+            each: 2.0,
+            most,
+            least,
+            origin,
+            is_affine,
+        }
     }
 
     /// About how many pieces it has up to a time.
@@ -142,10 +161,12 @@ impl Profile {
         let (transient, period) = match apart > 0.0 {
             true if apart.is_finite() => (low.transient + (width / apart).max(0.0), low.period),
             true => (low.transient + high.transient, low.period),
-            false => (
-                low.transient + high.transient,
-                common(low.period, high.period),
-            ),
+            false => {
+                let multiple = common(low.period, high.period);
+                // What repeats itself by either, does by their greatest common divisor.
+                let divisor = low.period * high.period / multiple;
+                (low.transient + high.transient + multiple, divisor)
+            }
         };
         Profile {
             slope: low.slope,
@@ -157,6 +178,7 @@ impl Profile {
             most,
             least,
             origin: low.origin + high.origin,
+            is_affine: low.is_affine && high.is_affine,
         }
     }
 
@@ -168,12 +190,14 @@ impl Profile {
 
 /// About the least common multiple: of whole numbers exactly, of others no less than their
 /// product.
-fn common(one: f64, other: f64) -> f64 {
-    const EXACT: f64 = (1_u64 << 53) as f64;
-    let whole = |number: f64| number.fract() == 0.0 && number.abs() < EXACT;
-    if whole(one) && whole(other) {
-        let divisor = (one.abs() as u64).gcd(&(other.abs() as u64));
-        return one / divisor as f64 * other;
+pub(super) fn common(one: f64, other: f64) -> f64 {
+    // Casts saturate, so that what is no such number differs.
+    let (mut a, mut b) = (one.abs() as u32, other.abs() as u32);
+    if f64::from(a) == one.abs() && f64::from(b) == other.abs() {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        return one * other / f64::from(a);
     }
     let (mut a, mut b) = (one, other);
     while b > 1e-9 * one {
