@@ -120,6 +120,7 @@ impl Engine {
                 limit: 1_000_000_000,
                 optimisations: Optimisations {
                     slope_gap: false,
+                    growth: false,
                     super_isospeed: false,
                     common_divisor: false,
                     ..Optimisations::all()

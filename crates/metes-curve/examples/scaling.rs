@@ -78,8 +78,28 @@ fn staircase(random: &mut Random, pieces: usize, high: i64) -> Result<Curve, met
     curve(&pieces, Some(pieces.iter().map(|piece| piece.1).sum()))
 }
 
-/// Jumps and slopes up and down.
-fn general(random: &mut Random, pieces: usize, high: i64) -> Result<Curve, metes_curve::Error> {
+/// Jumps and slopes up and down, about a slope.
+fn drifting(random: &mut Random, pieces: usize, slope: i64) -> Result<Curve, metes_curve::Error> {
+    let pieces: Vec<_> = (0..pieces)
+        .map(|_| {
+            (
+                1 + random.below(7),
+                random.below(9) - 4,
+                slope + random.below(7) - 3,
+            )
+        })
+        .collect();
+    let rise = |(length, rise, slope): &(i64, i64, i64)| rise + slope * length;
+    curve(&pieces, Some(pieces.iter().map(rise).sum()))
+}
+
+/// Jumps and slopes up and down about no slope, and at the end of each period one jump that makes up
+/// for it: both curves are flat for most of a period, so that little of either can be left out.
+fn catching_up(
+    random: &mut Random,
+    pieces: usize,
+    slope: i64,
+) -> Result<Curve, metes_curve::Error> {
     let pieces: Vec<_> = (0..pieces)
         .map(|_| {
             (
@@ -90,7 +110,7 @@ fn general(random: &mut Random, pieces: usize, high: i64) -> Result<Curve, metes
         })
         .collect();
     let length: i64 = pieces.iter().map(|piece| piece.0).sum();
-    curve(&pieces, Some(high * length))
+    curve(&pieces, Some(slope * length))
 }
 
 type Operands = Result<(Curve, Curve), metes_curve::Error>;
@@ -159,10 +179,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     series(
         "general, and one of 100 elements",
         most,
-        |random, pieces| Ok((general(random, pieces, 1)?, general(random, 100, 30)?)),
+        |random, pieces| Ok((drifting(random, pieces, 1)?, drifting(random, 100, 30)?)),
     )?;
     series("general, both", most, |random, pieces| {
-        Ok((general(random, pieces, 1)?, general(random, pieces, 30)?))
+        Ok((drifting(random, pieces, 1)?, drifting(random, pieces, 30)?))
     })?;
+    series(
+        "general with one large jump a period, and one of 100 elements",
+        most,
+        |random, pieces| {
+            let (long, short) = (
+                catching_up(random, pieces, 1)?,
+                catching_up(random, 100, 30)?,
+            );
+            Ok((long, short))
+        },
+    )?;
+    series(
+        "general with one large jump a period, both",
+        most,
+        |random, pieces| {
+            let (f, g) = (
+                catching_up(random, pieces, 1)?,
+                catching_up(random, pieces, 30)?,
+            );
+            Ok((f, g))
+        },
+    )?;
     Ok(())
 }

@@ -15,6 +15,8 @@
 //!
 //! Invariant: no time is computed whose value would need more of f or g than was taken.
 
+mod growth;
+
 use std::borrow::Cow;
 
 use crate::algebra::Algebra;
@@ -36,6 +38,8 @@ pub enum Cut {
     Infinite,
     /// The faster curve has outgrown what the slower one varies by.
     SlopeGap,
+    /// The faster curve has outgrown what the slower one grows by within as long a time.
+    Growth,
     /// The faster curve rises by a multiple of the slower one's step.
     Isospeed,
     /// The least exchange of whole periods of the faster curve.
@@ -430,6 +434,9 @@ fn first_cut<'a, N: Number>(
 /// Looking once more at a piece takes as much as so many pairs.
 const PAIRS_OF_A_LOOK: u64 = 8;
 
+/// Asking for growth takes, for each piece of the slower curve, as much as so many pairs.
+const PAIRS_OF_A_ROUND: u64 = 16;
+
 /// Plans are tried by looking for less work only where there is more than this.
 const WORTH_LOOKING: u64 = 300;
 
@@ -477,7 +484,15 @@ fn different_slopes<'a, N: Number>(
         };
         return by_parts(&low, &high, later);
     }
-    least(plans)
+    let mut best = least(plans);
+    if let [known] = &best[..]
+        && on.growth
+        && known.sizes().1 > PAIRS_OF_A_ROUND
+        && let Some(less) = growth::growth(&low, &high, known)
+    {
+        best = vec![less];
+    }
+    best
 }
 
 /// How far a curve lies above its slope: at most, from T on, and at least, anywhere.

@@ -53,6 +53,8 @@ optimisations! {
     /// Cut the faster curve where the gap between the slopes has outgrown what the slower one
     /// varies by.
     slope_gap;
+    /// Cut the faster curve where it has outgrown what the slower one grows by within as long a time.
+    growth;
     /// Cut the faster of two curves, of which the slower never falls, by common multiples of steps.
     isospeed;
     /// Take the least shift of the faster curve, by whole periods, that the slower one makes up for;
