@@ -162,3 +162,85 @@ impl Busy {
         least
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Residencies that begin after such waits, most of them freed, and the end of the trace.
+    fn residing(blocks: &[(u64, Option<u64>, u64)], rest: u64) -> (Vec<Residency>, u64) {
+        let mut born = 0;
+        let mut all = Vec::new();
+        for (event, (wait, lifetime, size)) in blocks.iter().enumerate() {
+            born += wait;
+            let ended = lifetime.map(|lifetime| born + lifetime);
+            all.push(Residency {
+                born,
+                last: ended.unwrap_or(u64::MAX),
+                ended,
+                size: *size,
+                event: event as u64,
+            });
+        }
+        let times = all.iter().map(|one| one.ended.unwrap_or(one.born));
+        let end = times.max().unwrap_or(0) + rest;
+        for one in &mut all {
+            one.last = one.last.min(end);
+        }
+        (all, end)
+    }
+
+    fn block() -> impl Strategy<Value = (u64, Option<u64>, u64)> {
+        let wait = prop_oneof![Just(0), 0..4_u64, 0..40_u64];
+        let lifetime = prop_oneof![
+            8 => (0..30_u64).prop_map(Some),
+            1 => Just(None),
+        ];
+        (wait, lifetime, prop_oneof![Just(0), 1..4_u64, 0..500_u64])
+    }
+
+    /// The fewest bytes freed in any window `[s, s + length)` throughout which something is live:
+    /// from each tick of it to the next the same.
+    fn fewest(residencies: &[Residency], end: u64, length: u64) -> Option<u128> {
+        let live = |from: u64, to: u64| {
+            let mut live = residencies.iter();
+            live.any(|one| one.born <= from && to <= one.last)
+        };
+        let windows = (0..=end.checked_sub(length)?).filter(|start| {
+            live(*start, *start) && (*start..start + length).all(|now| live(now, now + 1))
+        });
+        let freed = windows.map(|start| {
+            let window = start..start + length;
+            let freed = residencies
+                .iter()
+                .filter(|one| one.ended.is_some_and(|time| window.contains(&time)));
+            freed.map(|one| u128::from(one.size)).sum()
+        });
+        freed.min()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn no_window_is_passed_over_in_which_less_is_freed(
+            blocks in prop::collection::vec(block(), 0..40),
+            rest in 0..20_u64,
+            lengths in prop::collection::btree_set(0..100_u64, 1..40),
+        ) {
+            let (residencies, end) = residing(&blocks, rest);
+            let windows = Windows {
+                lengths: lengths.into_iter().collect(),
+                exact: false,
+            };
+            let busy = Busy::of(&residencies, end);
+            let mut found = busy.fewest(&windows, Counted::Requested).into_iter();
+            for length in windows.lengths {
+                let expected = fewest(&residencies, end, length);
+                prop_assert_eq!(found.next(), expected.map(|least| (length, least)));
+            }
+        }
+    }
+}

@@ -230,7 +230,7 @@ impl<'a> Looked<'a> {
 
     fn bounds(&self, counted: Counted) -> Bounds {
         let arrivals = Arrivals::of(self.residencies, counted);
-        let arrival = Staircase::arrival(arrivals, &self.windows);
+        let arrival = Staircase::arrival(&arrivals, &self.windows);
         let release = Staircase::release(&self.busy, counted, &self.windows);
         let groups = self.groups.iter().map(|own| {
             let length = longest(own);
@@ -325,6 +325,11 @@ pub fn observe_also<const N: usize>(
         Some((least, most)) => Some((size.min(least), size.max(most))),
     });
     let sizes = sizes.ok_or(ObserveError::Nothing)?;
+    // Where no request is smaller, none is raised.
+    let others = others.map(|other| match other {
+        Counted::AtLeast(least) if least <= sizes.0 => Counted::Requested,
+        other => other,
+    });
     let end = residencies.end;
     let all = residencies.all();
     // Each residency is looked at in its class and in the total.
@@ -332,7 +337,10 @@ pub fn observe_also<const N: usize>(
     let mut look = |largest: u64, own: &[Residency]| {
         let looked = Looked::at(own, end, resolution);
         let share = Share::of(largest, &looked, counted);
-        let others = others.map(|other| looked.least_bound(other));
+        let others = others.map(|other| match other == counted {
+            true => share.bound(),
+            false => looked.least_bound(other),
+        });
         done += own.len();
         tell(done as f64 / (2 * all.len()) as f64);
         (share, others)

@@ -45,11 +45,11 @@ impl Staircase {
     /// The arrival curve: α(Δ) is most bytes allocated in a half-open window of length Δ. Behind
     /// the length of the trace it is constant: nothing is allocated before or after the trace.
     /// [`Arrivals::most`] for each window length.
-    pub(crate) fn arrival(mut arrivals: Arrivals, windows: &Windows) -> Self {
+    pub(crate) fn arrival(arrivals: &Arrivals, windows: &Windows) -> Self {
         let mut steps: Vec<(u64, u128)> = Vec::new();
         let mut next = 0;
-        for length in &windows.lengths {
-            let value = arrivals.most(*length);
+        let values = arrivals.most(&windows.lengths);
+        for (length, value) in windows.lengths.iter().zip(values) {
             // Lengths between two that were tried count as the longer one.
             let time = if windows.exact { *length } else { next };
             if steps.last().is_none_or(|(_, before)| *before < value) {

@@ -101,12 +101,17 @@ pub(crate) fn densest(arrivals: &[Residency], counted: Counted, length: u64) -> 
     best
 }
 
-/// Arrivals in their order, by which windows of many lengths are searched.
+/// Arrivals in their order, of which windows of many lengths are searched.
 pub(crate) struct Arrivals {
     times: Vec<u64>,
     /// Bytes before each; one more at the end.
     before: Vec<u128>,
-    /// Where the window found last ends, in `before`: longer ones there hold no less.
+}
+
+/// Arrivals from `first` to before `end`.
+#[derive(Clone, Copy, Default)]
+struct Window {
+    first: usize,
     end: usize,
 }
 
@@ -118,40 +123,83 @@ impl Arrivals {
         Arrivals {
             times,
             before: sums(bytes),
-            end: 0,
         }
     }
 
-    /// The most bytes in a closed window of this length.
-    ///
-    /// A window that holds more than was found yet ends where more has arrived than that and all
-    /// before the window looked at last, because later windows do not begin earlier. So only ends
-    /// at which the sum passes that are looked at, and they are searched by doubling steps: O(w log n), w the
-    /// number of windows looked at. That is n where all windows hold the same, and few
-    /// where some hold much more than others, or where few of this length have room beside each other.
-    pub(crate) fn most(&mut self, length: u64) -> u128 {
-        let Arrivals { times, before, end } = self;
-        let beginning = |from: usize, end: usize| {
-            let newest = times[end - 1];
-            ahead(times, from, |born| newest.saturating_sub(*born) > length)
-        };
-        let mut most = match *end {
-            0 => 0,
-            end => before[end] - before[beginning(0, end)],
-        };
-        let (mut first, mut last) = (0, 0);
-        loop {
-            let reached = most + before[first];
-            last = ahead(before, last + 1, |sum| *sum <= reached);
-            if last >= before.len() {
-                return most;
+    /// The most bytes in a closed window of each length, which ascend. O(w log n) for a length, with w
+    /// windows [looked at](Self::after): n at worst, where all hold the same.
+    pub(crate) fn most(&self, lengths: &[u64]) -> Vec<u128> {
+        let mut all = Vec::with_capacity(lengths.len());
+        let mut most = 0;
+        // The window that holds that, and up to which length no other holds more.
+        let mut densest = Window::default();
+        let mut unsurpassed = None;
+        for length in lengths {
+            if unsurpassed.is_some_and(|longest| *length <= longest) {
+                all.push(most);
+                continue;
             }
-            first = beginning(first, last);
-            let bytes = before[last] - before[first];
-            if bytes > most {
-                (most, *end) = (bytes, last);
+            let before = most;
+            if densest.end > 0 {
+                densest.first = self.beginning(0, densest.end, *length);
+                most = self.bytes(densest);
+            }
+            let mut window = Window::default();
+            while let Some(next) = self.after(window, *length, most) {
+                (most, densest, window) = (self.bytes(next), next, next);
+            }
+            all.push(most);
+            // Where lengths are many, windows of several hold the same.
+            if most == before {
+                unsurpassed = Some(self.unsurpassed(most));
             }
         }
+        all
+    }
+
+    /// Up to which length no window holds more than that, which is the most for some length.
+    fn unsurpassed(&self, bytes: u128) -> u64 {
+        let mut longest = u64::MAX;
+        let mut window = Window::default();
+        while let Some(Window { first, end }) = self.after(window, longest, bytes) {
+            // The shortest that ends there.
+            let first = ahead(&self.before, first, |sum| sum + bytes < self.before[end]) - 1;
+            longest = (self.times[end - 1] - self.times[first]).saturating_sub(1);
+            window = Window { first, end };
+        }
+        longest
+    }
+
+    /// The next window that ends later, and at this length holds more.
+    ///
+    /// A later window begins no earlier. So only ends matter up to which more has arrived than that and all
+    /// before the window looked at last, and they are searched by doubling steps.
+    fn after(&self, window: Window, length: u64, bytes: u128) -> Option<Window> {
+        let Window { mut first, mut end } = window;
+        loop {
+            let reached = bytes + self.before[first];
+            end = ahead(&self.before, end + 1, |sum| *sum <= reached);
+            if end >= self.before.len() {
+                return None;
+            }
+            first = self.beginning(first, end, length);
+            let window = Window { first, end };
+            if self.bytes(window) > bytes {
+                return Some(window);
+            }
+        }
+    }
+
+    /// The first arrival, none before `from`, in the window of a length up to the last before `end`.
+    fn beginning(&self, from: usize, end: usize, length: u64) -> usize {
+        let newest = self.times[end - 1];
+        ahead(&self.times, from, |born| {
+            newest.saturating_sub(*born) > length
+        })
+    }
+
+    fn bytes(&self, window: Window) -> u128 {
+        self.before[window.end] - self.before[window.first]
     }
 }
 
@@ -174,4 +222,71 @@ pub(crate) fn ahead<T>(items: &[T], from: usize, holds: impl Fn(&T) -> bool) -> 
     }
     let end = items.len().min(from + step - 1);
     from + items[from..end].partition_point(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Residencies that begin after such waits.
+    fn arriving(requests: &[(u64, u64)]) -> Vec<Residency> {
+        let mut born = 0;
+        let begin = |(event, (wait, size)): (usize, &(u64, u64))| {
+            born += wait;
+            Residency {
+                born,
+                last: born,
+                ended: None,
+                size: *size,
+                event: event as u64,
+            }
+        };
+        requests.iter().enumerate().map(begin).collect()
+    }
+
+    fn request() -> impl Strategy<Value = (u64, u64)> {
+        let wait = prop_oneof![Just(0), 0..4_u64, 0..50_u64];
+        (wait, prop_oneof![Just(8), 0..4_u64, 0..500_u64])
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn no_window_is_passed_over_that_holds_more(
+            requests in prop::collection::vec(request(), 0..60),
+            lengths in prop::collection::btree_set(0..400_u64, 1..40),
+        ) {
+            let lengths: Vec<u64> = lengths.into_iter().collect();
+            let residencies = arriving(&requests);
+            let found = Arrivals::of(&residencies, Counted::AtLeast(1)).most(&lengths);
+            for (length, found) in lengths.iter().zip(found) {
+                let windows = residencies.iter().map(|newest| {
+                    let within = |one: &&Residency| {
+                        one.born <= newest.born && newest.born - one.born <= *length
+                    };
+                    let sizes = residencies.iter().filter(within).map(|one| one.size);
+                    sizes.map(|size| u128::from(size.max(1))).sum()
+                });
+                prop_assert_eq!(found, windows.max().unwrap_or(0), "of length {}", length);
+                let densest = densest(&residencies, Counted::AtLeast(1), *length);
+                prop_assert_eq!(found, densest.bytes);
+            }
+        }
+
+        #[test]
+        fn looking_ahead_finds_the_first_that_does_not_hold(
+            items in prop::collection::vec(0..30_u64, 0..40),
+            from in any::<prop::sample::Index>(),
+            bound in 0..31_u64,
+        ) {
+            let mut items = items;
+            items.sort_unstable();
+            let from = from.index(items.len() + 1);
+            let first = (from..items.len()).find(|place| items[*place] >= bound);
+            prop_assert_eq!(ahead(&items, from, |item| *item < bound), first.unwrap_or(items.len()));
+        }
+    }
 }
