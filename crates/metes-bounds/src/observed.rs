@@ -196,7 +196,7 @@ struct Bounds {
     whole: Burst,
     /// Of the blocks of each doubling of lifetimes the same.
     groups: Vec<Cause>,
-    /// By how much arrivals are above releases, behind the length of window.
+    /// In which length of window arrivals are most above releases, and by how much.
     above: (u64, u128),
 }
 
