@@ -76,9 +76,8 @@ fn best(cheapest: &[Option<Best>], set: u32) -> Best {
 
 #[cfg(test)]
 mod tests {
-    use super::super::profile;
     use super::*;
-    use crate::curve::Curve;
+    use crate::curve::{Curve, either};
     use crate::number::Rational;
 
     /// One way to convolve a set.
@@ -178,8 +177,8 @@ mod tests {
                 1 => (Rational::from(0), &next(6) + &one),
                 _ => (next(9), &length * &Rational::from(2)),
             };
-            let curve = Curve::staircase(&offset, &length, &height);
-            profile(&curve.expect("in range"))
+            let curve = Curve::staircase(&offset, &length, &height).expect("in range");
+            either!(curve, curve => Profile::of(curve))
         };
         (0..60)
             .map(|set| (0..count).map(|_| staircase(set % 3)).collect())
