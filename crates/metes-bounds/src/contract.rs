@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 use crate::axis::Axis;
 use crate::classes::{Classes, Counted};
-use crate::observed::{Observed, Options, Share};
+use crate::observed::{Looked, Observed, Options, Share};
 use crate::residency::{Residencies, Residency};
 use crate::staircase::rational;
 
@@ -269,14 +269,17 @@ impl Contract {
         for one in found.all() {
             let class = self
                 .classes
-                .partition_point(|class| class.largest < one.bytes);
+                .partition_point(|class| class.largest < one.size);
             if let Some(class) = classes.get_mut(class) {
                 class.push(one);
             }
         }
         let resolution = Options::default().resolution;
         (self.classes.iter().zip(classes))
-            .map(|(class, own)| Share::of(class.largest, &own, found.end, resolution))
+            .map(|(class, own)| {
+                let looked = Looked::at(&own, found.end, resolution);
+                Share::of(class.largest, &looked, Counted::Requested)
+            })
             .collect()
     }
 
@@ -294,7 +297,7 @@ impl Contract {
         let mut monitor = Monitor::new(&mut classes)?;
         residencies
             .iter()
-            .find_map(|one| match monitor.allocated(one.born, one.bytes).err()? {
+            .find_map(|one| match monitor.allocated(one.born, one.size).err()? {
                 metes_monitor::Breach::Burst { class, window } => {
                     let first = residencies.partition_point(|other| other.born < window.from);
                     let declared = &self.classes[class];
@@ -309,7 +312,7 @@ impl Contract {
                     })
                 }
                 _ => Some(Breach::TooLarge {
-                    size: one.bytes,
+                    size: one.size,
                     time: one.born,
                     event: one.event,
                 }),
@@ -320,7 +323,7 @@ impl Contract {
         let aged = residencies.iter().filter_map(|one| {
             let class = self
                 .classes
-                .partition_point(|class| class.largest < one.bytes);
+                .partition_point(|class| class.largest < one.size);
             let lifetime = self.classes.get(class)?.lifetime?;
             (one.last - one.born > lifetime).then_some(Breach::Lifetime {
                 class,

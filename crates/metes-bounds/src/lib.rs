@@ -9,19 +9,22 @@
 //! What is observed holds for a trace; what is declared, for all that keep to it.
 
 mod axis;
+mod busy;
 mod classes;
 mod contract;
 mod observed;
 mod residency;
 mod staircase;
 mod tandem;
+mod windows;
 
 pub use axis::Axis;
 pub use classes::{Classes, Counted};
 pub use contract::{Breach, Contract, ContractError, Declared};
-pub use observed::{Cause, Method, ObserveError, Observed, Options, Share, observe};
-pub use staircase::{Burst, Staircase};
+pub use observed::{Cause, Method, ObserveError, Observed, Options, Share, observe, observe_also};
+pub use staircase::Staircase;
 pub use tandem::{
     DocumentError, Flow, FlowBounds, Hop, Limit, Server, ServerBounds, Tandem, TandemBounds,
     TandemError,
 };
+pub use windows::Burst;

@@ -18,9 +18,11 @@ use std::collections::BTreeMap;
 use metes_trace::Trace;
 
 use crate::axis::Axis;
+use crate::busy::Busy;
 use crate::classes::{Classes, Counted};
 use crate::residency::{Residencies, Residency};
-use crate::staircase::{Burst, Busy, Staircase, Windows, densest};
+use crate::staircase::Staircase;
+use crate::windows::{Arrivals, Burst, Windows, densest};
 
 /// How a trace is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,50 +127,130 @@ impl Share {
         self.bounds.insert(place, (method, bytes));
     }
 
-    pub(crate) fn of(largest: u64, residencies: &[Residency], end: u64, resolution: u64) -> Self {
-        let lifetime = longest(residencies);
-        let windows = Windows::new(end, resolution).with(lifetime);
-        let busy = Busy::of(residencies, end);
-        let arrival = Staircase::arrival(residencies, &windows);
-        let release = Staircase::release(&busy, &windows);
-        let bytes = residencies.iter().map(|one| u128::from(one.bytes)).sum();
+    /// What the residencies of a class do, and their bounds.
+    pub(crate) fn of(largest: u64, looked: &Looked<'_>, counted: Counted) -> Self {
+        let Looked {
+            residencies,
+            lifetime,
+            end,
+            ..
+        } = *looked;
+        let bytes = residencies
+            .iter()
+            .map(|one| u128::from(counted.bytes(one.size)))
+            .sum();
+        let bounds = looked.bounds(counted);
         let whole = Cause {
             lifetimes_up_to: None,
             length: lifetime,
-            burst: densest(residencies, lifetime),
+            burst: bounds.whole,
         };
-        let mut share = Share {
+        let cause = match bounds.ascending()[0].0 {
+            Method::Release => Cause {
+                length: bounds.above.0,
+                burst: densest(residencies, counted, bounds.above.0),
+                ..whole
+            },
+            Method::Lifetimes => {
+                let largest = bounds.groups.iter().max_by_key(|group| group.burst.bytes);
+                largest.copied().unwrap_or(whole)
+            }
+            _ => whole,
+        };
+        Share {
             largest,
             arrivals: residencies.len() as u64,
             bytes,
-            peak: peak(residencies),
+            peak: peak(residencies, counted),
             lifetime,
             never_freed: residencies.iter().filter(|one| one.ended.is_none()).count() as u64,
-            burst: burst(residencies, bytes, end),
-            bounds: Vec::new(),
-            cause: whole,
-            busy: busy.longest,
+            burst: burst(residencies, counted, bytes, end),
+            bounds: bounds.ascending().to_vec(),
+            cause,
+            busy: looked.busy.longest,
+            arrival: bounds.arrival,
+            release: bounds.release,
+        }
+    }
+}
+
+/// Residencies of a class, or of all of the trace, and what of them is the same however bytes are
+/// counted.
+pub(crate) struct Looked<'a> {
+    residencies: &'a [Residency],
+    /// The time of the last event.
+    end: u64,
+    /// The longest.
+    lifetime: u64,
+    /// By doublings of lifetimes; blocks never freed are apart.
+    groups: Vec<Vec<Residency>>,
+    windows: Windows,
+    busy: Busy,
+}
+
+/// The bounds that one way of counting gives, and what they are made of.
+struct Bounds {
+    arrival: Staircase,
+    release: Staircase,
+    /// What arrives within the longest lifetime.
+    whole: Burst,
+    /// Of the blocks of each doubling of lifetimes the same.
+    groups: Vec<Cause>,
+    /// In which length of window arrivals are most above releases, and by how much.
+    above: (u64, u128),
+}
+
+impl Bounds {
+    /// The least first.
+    fn ascending(&self) -> [(Method, u128); 3] {
+        let sum = self.groups.iter().map(|group| group.burst.bytes).sum();
+        let mut all = [
+            (Method::Lifetime, self.whole.bytes),
+            (Method::Release, self.above.1),
+            (Method::Lifetimes, sum),
+        ];
+        all.sort_by_key(|(_, bytes)| *bytes);
+        all
+    }
+}
+
+impl<'a> Looked<'a> {
+    /// O(n log n).
+    pub(crate) fn at(residencies: &'a [Residency], end: u64, resolution: u64) -> Self {
+        let lifetime = longest(residencies);
+        Looked {
+            residencies,
+            end,
+            lifetime,
+            groups: by_lifetime(residencies),
+            windows: Windows::new(end, resolution).with(lifetime),
+            busy: Busy::of(residencies, end),
+        }
+    }
+
+    fn bounds(&self, counted: Counted) -> Bounds {
+        let arrivals = Arrivals::of(self.residencies, counted);
+        let arrival = Staircase::arrival(&arrivals, &self.windows);
+        let release = Staircase::release(&self.busy, counted, &self.windows);
+        let groups = self.groups.iter().map(|own| {
+            let length = longest(own);
+            Cause {
+                lifetimes_up_to: Some(length),
+                length,
+                burst: densest(own, counted, length),
+            }
+        });
+        Bounds {
+            whole: densest(self.residencies, counted, self.lifetime),
+            groups: groups.collect(),
+            above: arrival.above(&release, self.busy.longest),
             arrival,
             release,
-        };
-        share.offer(Method::Lifetime, whole.burst.bytes);
-        let (length, above) = share.arrival.above(&share.release, busy.longest);
-        share.offer(Method::Release, above);
-        let groups = by_lifetime(residencies);
-        let sum = groups.iter().map(|group| group.burst.bytes).sum();
-        share.offer(Method::Lifetimes, sum);
-        match share.bounds.first() {
-            Some((Method::Release, _)) => {
-                share.cause.length = length;
-                share.cause.burst = densest(residencies, length);
-            }
-            Some((Method::Lifetimes, _)) => {
-                let largest = groups.into_iter().max_by_key(|group| group.burst.bytes);
-                share.cause = largest.unwrap_or(whole);
-            }
-            _ => {}
         }
-        share
+    }
+
+    fn least_bound(&self, counted: Counted) -> u128 {
+        self.bounds(counted).ascending()[0].1
     }
 }
 
@@ -205,12 +287,26 @@ pub enum ObserveError {
     NoTimes,
 }
 
-/// Looks at a trace. O(events × window lengths tried); the bounds by lifetimes are exact whatever
-/// the resolution.
+/// Looks at a trace. O(events × window lengths tried) at worst, where all windows hold the same; the
+/// bounds by lifetimes are exact whatever the resolution.
 ///
 /// # Errors
 /// [`ObserveError`].
 pub fn observe(trace: &Trace, options: Options) -> Result<Observed, ObserveError> {
+    observe_also(trace, options, [], &|_| {}).map(|(observed, [])| observed)
+}
+
+/// The same with the least bound that each further way of counting gives: what is looked at once is only
+/// added up again. `tell` is told from time to time which share of the work is done.
+///
+/// # Errors
+/// [`ObserveError`].
+pub fn observe_also<const N: usize>(
+    trace: &Trace,
+    options: Options,
+    others: [Counted; N],
+    tell: &dyn Fn(f64),
+) -> Result<(Observed, [u128; N]), ObserveError> {
     if options.axis == Axis::Nanoseconds && trace.times().iter().all(|time| *time == 0) {
         return Err(ObserveError::NoTimes);
     }
@@ -229,13 +325,41 @@ pub fn observe(trace: &Trace, options: Options) -> Result<Observed, ObserveError
         Some((least, most)) => Some((size.min(least), size.max(most))),
     });
     let sizes = sizes.ok_or(ObserveError::Nothing)?;
+    // Where no request is smaller, none is raised.
+    let others = others.map(|other| match other {
+        Counted::AtLeast(least) if least <= sizes.0 => Counted::Requested,
+        other => other,
+    });
     let end = residencies.end;
-    let shares: Vec<_> = (residencies.classes.iter())
-        .map(|(largest, own)| Share::of(*largest, own, end, resolution))
-        .collect();
-    let mut total = Share::of(sizes.1, &residencies.all(), end, resolution);
+    let all = residencies.all();
+    // Each residency is looked at in its class and in the total.
+    let mut done = 0;
+    let mut look = |largest: u64, own: &[Residency]| {
+        let looked = Looked::at(own, end, resolution);
+        let share = Share::of(largest, &looked, counted);
+        let others = others.map(|other| match other == counted {
+            true => share.bound(),
+            false => looked.least_bound(other),
+        });
+        done += own.len();
+        tell(done as f64 / (2 * all.len()) as f64);
+        (share, others)
+    };
+    let (mut total, mut also) = look(sizes.1, &all);
+    let mut shares = Vec::with_capacity(residencies.classes.len());
+    let mut sums = [0; N];
+    for (largest, own) in &residencies.classes {
+        let (share, others) = look(*largest, own);
+        shares.push(share);
+        for (sum, other) in sums.iter_mut().zip(others) {
+            *sum += other;
+        }
+    }
     total.offer(Method::Classes, shares.iter().map(Share::bound).sum());
-    Ok(Observed {
+    for (least, sum) in also.iter_mut().zip(sums) {
+        *least = sum.min(*least);
+    }
+    let observed = Observed {
         options,
         end,
         peak: residencies.peak,
@@ -244,7 +368,8 @@ pub fn observe(trace: &Trace, options: Options) -> Result<Observed, ObserveError
         sizes,
         classes: shares,
         total,
-    })
+    };
+    Ok((observed, also))
 }
 
 fn longest(residencies: &[Residency]) -> u64 {
@@ -253,10 +378,10 @@ fn longest(residencies: &[Residency]) -> u64 {
 }
 
 /// Most bytes live at one time, at which allocations come before frees.
-fn peak(residencies: &[Residency]) -> u128 {
+fn peak(residencies: &[Residency], counted: Counted) -> u128 {
     let mut ends: Vec<_> = residencies
         .iter()
-        .map(|one| (one.last, one.bytes))
+        .map(|one| (one.last, counted.bytes(one.size)))
         .collect();
     ends.sort_unstable_by_key(|(last, _)| *last);
     let mut ends = ends.into_iter().peekable();
@@ -265,7 +390,7 @@ fn peak(residencies: &[Residency]) -> u128 {
         while let Some((_, bytes)) = ends.next_if(|(last, _)| *last < one.born) {
             live -= u128::from(bytes);
         }
-        live += u128::from(one.bytes);
+        live += u128::from(counted.bytes(one.size));
         most = live.max(most);
     }
     most
@@ -273,7 +398,7 @@ fn peak(residencies: &[Residency]) -> u128 {
 
 /// The least burst beside a rate of bytes / (end + 1): the most by which a closed window exceeds
 /// its length times that, rounded up.
-fn burst(residencies: &[Residency], bytes: u128, end: u64) -> u128 {
+fn burst(residencies: &[Residency], counted: Counted, bytes: u128, end: u64) -> u128 {
     let ticks = u128::from(end) + 1;
     let (mut level, mut most, mut now) = (0_u128, 0, 0);
     for one in residencies {
@@ -282,28 +407,19 @@ fn burst(residencies: &[Residency], bytes: u128, end: u64) -> u128 {
         // Both factors are below 2^63 + 1; no program has a burst of 2^64 bytes.
         level = level
             .saturating_sub(drained)
-            .saturating_add(u128::from(one.bytes) * ticks);
+            .saturating_add(u128::from(counted.bytes(one.size)) * ticks);
         most = level.max(most);
     }
     most.div_ceil(ticks)
 }
 
-/// By doublings of lifetimes, what arrives within the longest lifetime of each; blocks never freed
-/// are apart.
-fn by_lifetime(residencies: &[Residency]) -> Vec<Cause> {
+/// By doublings of lifetimes; blocks never freed are apart.
+fn by_lifetime(residencies: &[Residency]) -> Vec<Vec<Residency>> {
     let mut groups: BTreeMap<(bool, u32), Vec<Residency>> = BTreeMap::new();
     for one in residencies {
         let doubling = u64::BITS - (one.last - one.born).leading_zeros();
         let group = groups.entry((one.ended.is_none(), doubling)).or_default();
         group.push(*one);
     }
-    let causes = groups.values().map(|own| {
-        let length = longest(own);
-        Cause {
-            lifetimes_up_to: Some(length),
-            length,
-            burst: densest(own, length),
-        }
-    });
-    causes.collect()
+    groups.into_values().collect()
 }

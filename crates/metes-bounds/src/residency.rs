@@ -22,7 +22,8 @@ pub(crate) struct Residency {
     pub(crate) last: u64,
     /// The time of the free, or of the resize; `None` if it lasts to the end of the trace.
     pub(crate) ended: Option<u64>,
-    pub(crate) bytes: u64,
+    /// What was asked for.
+    pub(crate) size: u64,
     /// The event that begins it.
     pub(crate) event: u64,
 }
@@ -94,7 +95,7 @@ impl Residencies {
                     born: now,
                     last: u64::MAX,
                     ended: None,
-                    bytes,
+                    size: *size,
                     event: index as u64,
                 });
                 live += u128::from(bytes);

@@ -1,108 +1,16 @@
 //! Staircases of a trace: most bytes allocated, and fewest freed, in windows of each length.
 //!
-//! Times are whole numbers. Of n residencies there may be n²/2 different window lengths, so either
-//! all are tried, where they are few, or so many of each doubling. Then the lengths between take
-//! the value of the next one tried for what is allocated, and of the last one for what is freed.
+//! Where not all lengths are tried, those between take the value of the next one tried for what is
+//! allocated, and of the last one for what is freed.
 //!
 //! Invariant: a staircase of allocations is nowhere below the exact one, a staircase of releases
 //! nowhere above.
 
 use metes_curve::{Curve, Element, Error, Rational, Value};
 
-use crate::residency::Residency;
-
-/// Traces of up to so many events, or of so many times, have all of their windows tried.
-const ALL: u64 = 2048;
-
-/// The lengths of windows that are tried, ascending from 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Windows {
-    lengths: Vec<u64>,
-    /// Whether nothing changes between them.
-    exact: bool,
-}
-
-impl Windows {
-    /// Windows up to `longest`: each, if they are few, else `resolution` in each doubling.
-    pub(crate) fn new(longest: u64, resolution: u64) -> Self {
-        if longest < ALL {
-            return Windows {
-                lengths: (0..=longest).collect(),
-                exact: true,
-            };
-        }
-        let resolution = resolution.max(1);
-        let mut lengths: Vec<u64> = (0..resolution.min(longest)).collect();
-        let mut from = resolution;
-        while from < longest {
-            let parts = (0..resolution).map(|part| {
-                let more = u128::from(from) * u128::from(part) / u128::from(resolution);
-                u128::from(from) + more
-            });
-            lengths.extend(
-                parts
-                    .filter_map(|length| u64::try_from(length).ok())
-                    .take_while(|length| *length < longest),
-            );
-            from = from.saturating_mul(2);
-        }
-        lengths.push(longest);
-        Windows {
-            lengths,
-            exact: false,
-        }
-    }
-
-    /// The same, and one more.
-    pub(crate) fn with(&self, length: u64) -> Self {
-        let mut windows = self.clone();
-        if let Err(place) = windows.lengths.binary_search(&length) {
-            windows.lengths.insert(place, length);
-        }
-        windows
-    }
-}
-
-/// A window of allocations, both ends included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Burst {
-    /// The event of its first allocation.
-    pub from_event: u64,
-    /// The event of its last.
-    pub to_event: u64,
-    /// When it begins.
-    pub from: u64,
-    /// When it ends.
-    pub to: u64,
-    /// Allocations of the class in it.
-    pub blocks: u64,
-    /// Their bytes.
-    pub bytes: u128,
-}
-
-/// The closed window of this length in which most is allocated; the first of several. O(n).
-pub(crate) fn densest(arrivals: &[Residency], length: u64) -> Burst {
-    let mut best = Burst::default();
-    let (mut first, mut bytes) = (0, 0_u128);
-    for (last, newest) in arrivals.iter().enumerate() {
-        bytes += u128::from(newest.bytes);
-        while newest.born - arrivals[first].born > length {
-            bytes -= u128::from(arrivals[first].bytes);
-            first += 1;
-        }
-        if bytes > best.bytes || best.blocks == 0 {
-            best = Burst {
-                from_event: arrivals[first].event,
-                to_event: newest.event,
-                from: arrivals[first].born,
-                to: newest.born,
-                blocks: (last - first + 1) as u64,
-                bytes,
-            };
-        }
-    }
-    best
-}
+use crate::busy::Busy;
+use crate::classes::Counted;
+use crate::windows::{Arrivals, Windows};
 
 /// A staircase: 0 at 0, and from each step on its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,12 +44,12 @@ enum Tail {
 impl Staircase {
     /// The arrival curve: α(Δ) is most bytes allocated in a half-open window of length Δ. Behind
     /// the length of the trace it is constant: nothing is allocated before or after the trace.
-    /// O(n × windows).
-    pub(crate) fn arrival(arrivals: &[Residency], windows: &Windows) -> Self {
+    /// [`Arrivals::most`] for each window length.
+    pub(crate) fn arrival(arrivals: &Arrivals, windows: &Windows) -> Self {
         let mut steps: Vec<(u64, u128)> = Vec::new();
         let mut next = 0;
-        for length in &windows.lengths {
-            let value = densest(arrivals, *length).bytes;
+        let values = arrivals.most(&windows.lengths);
+        for (length, value) in windows.lengths.iter().zip(values) {
             // Lengths between two that were tried count as the longer one.
             let time = if windows.exact { *length } else { next };
             if steps.last().is_none_or(|(_, before)| *before < value) {
@@ -158,19 +66,12 @@ impl Staircase {
     }
 
     /// The release curve: β(Δ) is the fewest bytes freed in any window of length Δ throughout
-    /// which something is live. O(n × windows).
-    pub(crate) fn release(busy: &Busy, windows: &Windows) -> Self {
+    /// which something is live. [`Busy::fewest`].
+    pub(crate) fn release(busy: &Busy, counted: Counted, windows: &Windows) -> Self {
         let mut steps: Vec<(u64, u128)> = vec![(0, 0)];
-        for length in windows
-            .lengths
-            .iter()
-            .filter(|length| **length <= busy.longest)
-        {
-            let Some(value) = busy.fewest(*length) else {
-                continue;
-            };
+        for (length, value) in busy.fewest(windows, counted) {
             if steps.last().is_none_or(|(_, before)| *before < value) {
-                steps.push((*length, value));
+                steps.push((length, value));
             }
         }
         Staircase {
@@ -280,97 +181,5 @@ pub(crate) fn rational(value: u128) -> Rational {
             .to_string()
             .parse()
             .unwrap_or_else(|_| Rational::from(i64::MAX)),
-    }
-}
-
-/// The times throughout which something of a class is live, and what is freed in them. At one time
-/// allocations come before frees.
-pub(crate) struct Busy {
-    /// From when, and the ends of windows to try: the times of its frees, and the end of the
-    /// trace if something is still live.
-    periods: Vec<(u64, Vec<u64>)>,
-    /// Times of frees, and bytes freed before each; one more at the end.
-    times: Vec<u64>,
-    before: Vec<u128>,
-    /// The longest of the periods.
-    pub(crate) longest: u64,
-    /// Whether nothing is live at the end.
-    pub(crate) drains: bool,
-}
-
-impl Busy {
-    /// O(n log n).
-    pub(crate) fn of(residencies: &[Residency], end: u64) -> Self {
-        let mut frees: Vec<(u64, u64)> = residencies
-            .iter()
-            .filter_map(|residency| Some((residency.ended?, residency.bytes)))
-            .collect();
-        frees.sort_unstable_by_key(|(time, _)| *time);
-        let mut periods: Vec<(u64, Vec<u64>)> = Vec::new();
-        let (mut live, mut next) = (0_usize, 0);
-        let free_before =
-            |time: u64, live: &mut usize, next: &mut usize, periods: &mut Vec<(u64, Vec<u64>)>| {
-                while let Some((freed, _)) = frees.get(*next).filter(|(freed, _)| *freed < time) {
-                    if let Some((_, ends)) = periods.last_mut()
-                        && ends.last() != Some(freed)
-                    {
-                        ends.push(*freed);
-                    }
-                    *live -= 1;
-                    *next += 1;
-                }
-            };
-        for residency in residencies {
-            free_before(residency.born, &mut live, &mut next, &mut periods);
-            if live == 0 {
-                periods.push((residency.born, Vec::new()));
-            }
-            live += 1;
-        }
-        free_before(u64::MAX, &mut live, &mut next, &mut periods);
-        if live > 0
-            && let Some((_, ends)) = periods.last_mut()
-            && ends.last() != Some(&end)
-        {
-            ends.push(end);
-        }
-        let longest = periods
-            .iter()
-            .filter_map(|(from, ends)| Some(ends.last()? - from))
-            .max();
-        let mut before = vec![0_u128];
-        before.extend(frees.iter().scan(0_u128, |sum, (_, bytes)| {
-            *sum += u128::from(*bytes);
-            Some(*sum)
-        }));
-        Busy {
-            periods,
-            times: frees.iter().map(|(time, _)| *time).collect(),
-            before,
-            longest: longest.unwrap_or(0),
-            drains: live == 0,
-        }
-    }
-
-    /// The fewest bytes freed in a window `[s, s + length)` within a period; `None` if no period is
-    /// as long. A window that ends elsewhere than before a free, or at the period's end, can be
-    /// moved on until it does without a further free in it.
-    fn fewest(&self, length: u64) -> Option<u128> {
-        let mut least: Option<u128> = None;
-        let (mut from, mut to) = (0, 0);
-        for (begin, ends) in &self.periods {
-            for end in ends.iter().filter(|end| **end - *begin >= length) {
-                let start = end - length;
-                while self.times.get(from).is_some_and(|time| *time < start) {
-                    from += 1;
-                }
-                while self.times.get(to).is_some_and(|time| time < end) {
-                    to += 1;
-                }
-                let freed = self.before[to] - self.before[from];
-                least = Some(least.map_or(freed, |least| least.min(freed)));
-            }
-        }
-        least
     }
 }

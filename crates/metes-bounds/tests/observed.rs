@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::{BTreeMap, HashMap};
 
-use metes_bounds::{Axis, Classes, Counted, Method, Observed, Options, observe};
+use metes_bounds::{Axis, Classes, Counted, Method, Observed, Options, observe, observe_also};
 use metes_curve::{Rational, Value};
 use metes_heap::bounds::Geometry;
 use metes_trace::{Op, Trace};
@@ -109,6 +109,31 @@ proptest! {
     fn no_bound_is_below_what_is_live(trace in common::traces(120), options in options()) {
         prop_assume!(options.axis == Axis::Events || timed(&trace));
         never_below(&trace, options)?;
+    }
+
+    #[test]
+    fn counting_again_gives_what_looking_again_gives(
+        trace in common::traces(60),
+        options in options(),
+    ) {
+        prop_assume!(options.axis == Axis::Events || timed(&trace));
+        let ways = [
+            Counted::Requested,
+            Counted::AtLeast(1),
+            Counted::AtLeast(100),
+            Counted::Block(Geometry::TAGGED_64),
+        ];
+        let shares = std::cell::RefCell::new(vec![0.0]);
+        let tell = |share: f64| shares.borrow_mut().push(share);
+        let (observed, also) = observe_also(&trace, options, ways, &tell).unwrap();
+        prop_assert_eq!(observed.total.bound(), observe(&trace, options).unwrap().total.bound());
+        for (counted, bound) in ways.into_iter().zip(also) {
+            let again = observe(&trace, Options { counted, ..options }).unwrap();
+            prop_assert_eq!(bound, again.total.bound(), "{:?}", counted);
+        }
+        let shares = shares.into_inner();
+        prop_assert!(shares.is_sorted());
+        prop_assert_eq!(shares.last(), Some(&1.0));
     }
 
     #[test]

@@ -208,57 +208,33 @@ pub fn distribution(effort: Effort, tell: &dyn Fn(&str)) -> Result<Report, Error
             continue;
         };
         let name = engine.name();
+        let of_shown = |what: &str, unit| Figure::new(format!("{name}, slowest set: {what}"), unit);
+        let of_all = |what: &str| Figure::new(format!("{name}: {what}"), "x");
         let (best, worst) = shown.extremes();
-        for (what, paper, ours) in [
-            ("fastest order", 5.7, best),
-            ("slowest order", 111.8, worst),
-            ("mean of orders", 38.48, shown.mean()),
-        ] {
-            report.rows.push(
-                Figure::new(format!("{name}, slowest set: {what}"), "s")
-                    .paper(paper)
-                    .ours(ours),
-            );
-        }
-        let slowest = Figure::new(format!("{name}, slowest set: slowest over mean"), "x");
-        report
-            .rows
-            .push(slowest.paper(111.8 / 38.48).ours(worst / shown.mean()));
         let spread = sets.each(|study| study.extremes().1 / study.extremes().0);
         let [least, most] = range(&spread);
-        report.rows.push(
-            Figure::new(
-                format!("{name}: slowest over fastest order, least of the sets"),
-                "x",
-            )
-            .paper(5.0)
-            .ours(least),
-        );
-        report.rows.push(
-            Figure::new(
-                format!("{name}: slowest over fastest order, greatest of the sets"),
-                "x",
-            )
-            .paper(20.0)
-            .ours(most),
-        );
         let trees = sets.each(|study| range(&study.trees)[0] / study.extremes().0);
-        report.rows.push(
-            Figure::new(
-                format!("{name}: fastest of 945 trees over fastest order, mean of the sets"),
-                "x",
-            )
-            .ours(mean(&trees))
-            .note("trees: sums of their measured convolutions"),
-        );
         let mean_trees = sets.each(|study| mean(&study.trees).unwrap_or(f64::NAN) / study.mean());
-        report.rows.push(
-            Figure::new(
-                format!("{name}: mean tree over mean order, mean of the sets"),
-                "x",
-            )
-            .ours(mean(&mean_trees)),
-        );
+        report.rows.extend([
+            of_shown("fastest order", "s").paper(5.7).ours(best),
+            of_shown("slowest order", "s").paper(111.8).ours(worst),
+            of_shown("mean of orders", "s")
+                .paper(38.48)
+                .ours(shown.mean()),
+            of_shown("slowest over mean", "x")
+                .paper(111.8 / 38.48)
+                .ours(worst / shown.mean()),
+            of_all("slowest over fastest order, least of the sets")
+                .paper(5.0)
+                .ours(least),
+            of_all("slowest over fastest order, greatest of the sets")
+                .paper(20.0)
+                .ours(most),
+            of_all("fastest of 945 trees over fastest order, mean of the sets")
+                .ours(mean(&trees))
+                .note("trees: sums of their measured convolutions"),
+            of_all("mean tree over mean order, mean of the sets").ours(mean(&mean_trees)),
+        ]);
         if engine == Engine::Paper && least < 5.0 {
             report.contradicted.push(format!(
                 "the slowest order takes five times the fastest or more: {least:.1} times in one set"
@@ -321,6 +297,26 @@ fn summary(values: &[f64]) -> Summary {
         least,
         deviation(values).unwrap_or(nan),
     ]
+}
+
+/// A row for each column.
+fn columns(
+    ours: Summary,
+    unit: &'static str,
+    about: impl Fn(&str) -> String,
+) -> impl Iterator<Item = Figure> {
+    let columns = COLUMNS.into_iter().zip(ours);
+    columns.map(move |(column, ours)| Figure::new(about(column), unit).ours(ours))
+}
+
+/// The same beside the paper's.
+fn beside(
+    paper: Summary,
+    ours: Summary,
+    about: impl Fn(&str) -> String,
+) -> impl Iterator<Item = Figure> {
+    let rows = columns(ours, "", about).zip(paper);
+    rows.map(|(row, paper)| row.paper(paper))
 }
 
 /// Table I: percentiles of next-curve policies after the shortest between longest.
@@ -440,20 +436,9 @@ fn tables(sets: &Sets, report: &mut Report) -> Result<(), Error> {
         let [percentiles, ..] = chosen(FirstPair::ShortestBetweenLongest, next, Estimate::Runtime)?;
         let ours = summary(&percentiles);
         averages.push(ours[0]);
-        for column in 0..4 {
-            report.rows.push(
-                Figure::new(
-                    format!(
-                        "{name}: table I, next {}: {} percentile",
-                        next.name(),
-                        COLUMNS[column]
-                    ),
-                    "",
-                )
-                .paper(paper[column])
-                .ours(ours[column]),
-            );
-        }
+        report.rows.extend(beside(paper, ours, |column| {
+            format!("{name}: table I, next {}: {column} percentile", next.name())
+        }));
     }
     if averages[0] > averages[1] || averages[0] > averages[2] {
         report.contradicted.push(format!(
@@ -473,20 +458,9 @@ fn tables(sets: &Sets, report: &mut Report) -> Result<(), Error> {
             ("II: percentile", percentile, summary(&percentiles)),
             ("III: over the mean order", ratio, summary(&ratios)),
         ] {
-            for column in 0..4 {
-                report.rows.push(
-                    Figure::new(
-                        format!(
-                            "{name}: table {table}, first {}: {}",
-                            first.name(),
-                            COLUMNS[column]
-                        ),
-                        "",
-                    )
-                    .paper(paper[column])
-                    .ours(ours[column]),
-                );
-            }
+            report.rows.extend(beside(paper, ours, |column| {
+                format!("{name}: table {table}, first {}: {column}", first.name())
+            }));
         }
         for (place, estimate) in Estimate::ALL.into_iter().enumerate() {
             let [percentiles, ratios, overheads] = chosen(first, NextCurve::Shortest, estimate)?;
@@ -581,27 +555,15 @@ fn default_plan(kind: &str, sets: &Sets, allowed: f64, report: &mut Report) -> R
     }
     let regret = summary(&regrets);
     let overhead = summary(&overheads);
-    for column in 0..3 {
-        report.rows.push(
-            Figure::new(
-                format!(
-                    "default plan over the best of 360 orders, {kind}: {}",
-                    COLUMNS[column]
-                ),
-                "x",
-            )
-            .ours(regret[column]),
-        );
-    }
-    for column in 0..3 {
-        report.rows.push(
-            Figure::new(
-                format!("planning, share of the chain, {kind}: {}", COLUMNS[column]),
-                "%",
-            )
-            .ours(overhead[column]),
-        );
-    }
+    let over_best = columns(regret, "x", |column| {
+        format!("default plan over the best of 360 orders, {kind}: {column}")
+    });
+    let planning = columns(overhead, "%", |column| {
+        format!("planning, share of the chain, {kind}: {column}")
+    });
+    report
+        .rows
+        .extend(over_best.take(3).chain(planning.take(3)));
     report.rows.push(
         Figure::new(format!("mean order of a set, {kind}: greatest"), "ms").ours(range(&means)[1]),
     );

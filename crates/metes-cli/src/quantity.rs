@@ -4,6 +4,7 @@
 //! bits is refused, never cut.
 
 use metes_explore::engine::{ObjectiveSet, Shard};
+pub(crate) use metes_quantity::{bytes, grouped};
 
 /// Units of a size: powers of 1024, but for the decimal ones written out.
 const UNITS: [(&str, u64); 15] = [
@@ -80,37 +81,6 @@ pub(crate) fn shard(text: &str) -> Result<Shard, String> {
     parts.ok_or_else(|| "write a part as 1/4: the first of four".to_owned())
 }
 
-/// Digits in groups of three.
-pub(crate) fn grouped(number: impl Into<u128>) -> String {
-    let digits = number.into().to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Three significant digits and a unit.
-pub(crate) fn bytes(number: impl Into<u128>) -> String {
-    const NAMES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = number.into() as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < NAMES.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = match value {
-        _ if unit == 0 => 0,
-        value if value < 10.0 => 2,
-        value if value < 100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {}", NAMES[unit])
-}
-
 /// How much larger or smaller `figure` is than `base`: `+12.3 %`.
 pub(crate) fn change(figure: u64, base: u64) -> String {
     if base == 0 {
@@ -162,10 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_keep_their_digits() {
-        assert_eq!(grouped(1_234_567_u64), "1 234 567");
-        assert_eq!(bytes(1023_u64), "1023 B");
-        assert_eq!(bytes(1536_u64), "1.50 KiB");
+    fn changes_are_in_percent() {
         assert_eq!(change(110, 100), "+10.0 %");
         assert_eq!(change(1, 0), "-");
     }

@@ -331,3 +331,86 @@ fn beside_gaps<N: Number>(low: &Periodic<N>, high: &Periodic<N>) -> Option<N> {
     let covered = time.plus(&high.transient);
     Some(covered.max(low.transient.plus(&reach.max(N::zero()))))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::algebra::Algebra;
+    use crate::curve::{Curve, Element, Value};
+    use crate::number::Rational;
+
+    const STRETCH: i64 = 1_000_000;
+
+    fn part(numerator: i64, denominator: i64) -> Rational {
+        Rational::new(numerator, denominator).expect("not zero")
+    }
+
+    fn whole(value: i64) -> Rational {
+        Rational::from(value)
+    }
+
+    /// A value at 0 and another up to 1/2, where there is none; behind it a line.
+    fn broken([origin, before, behind, slope]: [i64; 4]) -> Curve {
+        let value = |value: i64| Value::Finite(whole(value));
+        let point = |time: Rational, value: Value| Element::Point { time, value };
+        let segment = |ends: [Rational; 2], value: Value, slope: i64| {
+            let [start, end] = ends;
+            Element::Segment {
+                start,
+                end,
+                value,
+                slope: whole(slope),
+            }
+        };
+        let (half, next, end) = (part(1, 2), part(3, 2), part(5, 2));
+        let elements = [
+            point(whole(0), value(origin)),
+            segment([whole(0), half.clone()], value(before), 0),
+            point(half.clone(), Value::PositiveInfinity),
+            segment([half, next.clone()], value(behind), slope),
+            point(next.clone(), value(behind + slope)),
+            segment([next.clone(), end], value(behind + slope), slope),
+        ];
+        Curve::new(&elements, &next, &whole(1), &whole(slope)).expect("a curve")
+    }
+
+    /// Its closure, and that of the same in a million times the time, of which an end by periods of
+    /// one tick has as many copies as there are ticks: each is its definition.
+    #[track_caller]
+    fn is_closed(parts: [i64; 4], definition: impl Fn(&Rational) -> Value) {
+        let algebra = Algebra {
+            limit: 30_000,
+            ..Algebra::default()
+        };
+        let curve = broken(parts);
+        let stretched = curve.stretched(&whole(STRETCH)).expect("above 0");
+        let short = algebra.subadditive_closure(&curve).expect("short");
+        let long = algebra.subadditive_closure(&stretched).expect("stretched");
+        assert_eq!(long, short.stretched(&whole(STRETCH)).expect("above 0"));
+        for sixths in 0..60 {
+            let (time, later) = (part(sixths, 6), part(sixths * STRETCH, 6));
+            let expected = Some(definition(&time));
+            assert_eq!(short.value(&time), expected, "at {time}");
+            assert_eq!(long.value(&later), expected, "at {later}");
+        }
+    }
+
+    #[test]
+    fn affine_ends_behind_an_open_start_are_closed_however_late() {
+        let number = |value: i64| Value::Finite(whole(value));
+        is_closed([-1, 0, 0, 0], |_| Value::NegativeInfinity);
+        is_closed([0, 0, 0, 0], |_| number(0));
+        // Only two pieces up to 1/2 are at 1/2.
+        is_closed([0, 1, 0, 0], |time| match time {
+            time if *time == whole(0) || *time > part(1, 2) => number(0),
+            time => number(if *time < part(1, 2) { 1 } else { 2 }),
+        });
+        // As many pieces up to 1/2 as are needed, or one on the line.
+        is_closed([0, 1, 3, 1], |time| match time {
+            time if *time == whole(0) => number(0),
+            time => {
+                let pieces = &(time * &whole(2)).floor() + &whole(1);
+                Value::Finite(pieces.min(time + &part(5, 2)))
+            }
+        });
+    }
+}

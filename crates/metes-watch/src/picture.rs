@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Color, Style};
+use metes_quantity::{bytes, grouped};
 
 use crate::map::{Cell, Fill};
 use crate::view::{Point, View};
@@ -252,35 +253,4 @@ fn height(part: u64, whole: u64, screen: Screen) -> char {
     };
     let share = part as f64 / whole.max(1) as f64;
     marks[((share * 8.0) as usize).min(7)]
-}
-
-/// Three significant digits and a unit.
-fn bytes(number: u64) -> String {
-    const NAMES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = number as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < NAMES.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = match value {
-        _ if unit == 0 => 0,
-        value if value < 10.0 => 2,
-        value if value < 100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {}", NAMES[unit])
-}
-
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use metes_quantity::{bytes, duration, grouped};
+
 use super::{Histogram, Profile, SizeProfile};
 
 /// Sizes listed in the table.
@@ -260,46 +262,4 @@ fn histogram(
         )?;
     }
     Ok(())
-}
-
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Three significant digits with a unit: `divisor` is the step between units.
-fn scaled(number: u64, divisor: f64, units: &[&str]) -> String {
-    let mut value = number as f64;
-    let mut unit = 0;
-    while value >= divisor && unit + 1 < units.len() {
-        value /= divisor;
-        unit += 1;
-    }
-    let digits = match value {
-        _ if unit == 0 => 0,
-        value if value < 10.0 => 2,
-        value if value < 100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {}", units[unit])
-}
-
-fn bytes(number: u64) -> String {
-    scaled(
-        number,
-        1024.0,
-        &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"],
-    )
-}
-
-fn duration(ns: u64) -> String {
-    scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
 }

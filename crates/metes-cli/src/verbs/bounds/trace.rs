@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use metes_bounds::{
-    Axis, Cause, Classes, Contract, Counted, Declared, Observed, Options, Share, observe,
+    Axis, Cause, Classes, Contract, Counted, Declared, ObserveError, Observed, Options, Share,
+    observe_also,
 };
 use metes_curve::Value as Reached;
 use metes_heap::bounds::{Demand, Geometry};
@@ -18,12 +19,14 @@ use crate::arguments::{Bounds, BoundsAxis, BoundsClasses};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, DIM, GOOD, POOR, Table};
 use crate::quantity::{bytes, grouped};
-use crate::tracefile;
+use crate::{progress, tracefile};
 
 /// Classes listed, those with the largest bounds.
 const ROWS: usize = 24;
 /// Classes explained.
 const CAUSES: usize = 3;
+/// Traces of fewer events are done before a bar is seen.
+const LASTING: usize = 200_000;
 
 pub(super) fn run(path: &Path, arguments: &Bounds, json: bool) -> Result<u8, Failure> {
     let trace = tracefile::read(path)?;
@@ -52,20 +55,13 @@ pub(super) fn run(path: &Path, arguments: &Bounds, json: bool) -> Result<u8, Fai
         counted: Counted::Requested,
         resolution: arguments.resolution,
     };
-    let look = |options| {
-        observe(&trace, options)
-            .map_err(|error| Failure::input(format!("{}: {error}", path.display())))
-    };
-    let observed = look(options)?;
-    let blocks = look(Options {
-        counted: Counted::Block(Geometry::TAGGED_64),
-        ..options
-    })?;
+    let (observed, also) = look(&trace, options)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
     let report = Report {
         path,
         trace: &trace,
         reclaim: Reclaim::of(&observed)?,
-        blocks: blocks.total.bound(),
+        also,
         kept: contract.map(|(file, contract)| Kept::of(file, contract, &trace)),
         heap: None,
         observed,
@@ -87,6 +83,35 @@ pub(super) fn run(path: &Path, arguments: &Bounds, json: bool) -> Result<u8, Fai
         output::text(&report.text())?;
     }
     Ok(report.status())
+}
+
+/// Bounds in further ways of counting.
+struct Also {
+    /// In bytes of blocks with boundary tags.
+    blocks: u128,
+    /// In requests of which those of no bytes count as one: they would be free in the bounds of heaps.
+    one_at_least: u128,
+}
+
+/// Looks at a trace, with a bar if that lasts.
+fn look(trace: &Trace, options: Options) -> Result<(Observed, Also), ObserveError> {
+    let bar = (trace.len() >= LASTING).then(|| progress::budget("windows of the trace"));
+    let tell = |share: f64| {
+        if let Some(bar) = &bar {
+            bar.set_position((share * 1000.0) as u64);
+        }
+    };
+    let counted = [Counted::Block(Geometry::TAGGED_64), Counted::AtLeast(1)];
+    let found = observe_also(trace, options, counted, &tell);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let (observed, [blocks, one_at_least]) = found?;
+    let also = Also {
+        blocks,
+        one_at_least,
+    };
+    Ok((observed, also))
 }
 
 fn contract(path: &Path) -> Result<(String, Contract), Failure> {
@@ -168,8 +193,7 @@ struct Report<'a> {
     trace: &'a Trace,
     observed: Observed,
     reclaim: Reclaim,
-    /// The bound in bytes of blocks with boundary tags.
-    blocks: u128,
+    also: Also,
     kept: Option<Kept>,
     heap: Option<Needed>,
 }
@@ -192,19 +216,7 @@ impl Report<'_> {
             }
             Ok::<_, Failure>(demand)
         };
-        // Blocks of no bytes would be free in the bounds of heaps.
-        let live = match least {
-            0 => {
-                let counted = Counted::AtLeast(1);
-                let options = Options {
-                    counted,
-                    ..self.observed.options
-                };
-                let again = observe(self.trace, options);
-                again.map_or(self.observed.total.bound(), |again| again.total.bound())
-            }
-            _ => self.observed.total.bound(),
-        };
+        let live = self.also.one_at_least;
         let observed = Guaranteed::of(heap, demand(live, most)?)?;
         // Requests of no bytes are not counted by a contract, so it says nothing of them.
         let contract = self.kept.as_ref().map(|kept| &kept.contract);
@@ -292,7 +304,7 @@ impl Report<'_> {
             "bound": total["bound"],
             "method": total["method"],
             "standing": "observed",
-            "bound_in_blocks": number(self.blocks),
+            "bound_in_blocks": number(self.also.blocks),
             "reclaim": self.reclaim.ticks,
             "total": total,
             "classes": observed.classes.iter().map(share).collect::<Vec<_>>(),
@@ -355,7 +367,7 @@ impl Report<'_> {
             "in blocks",
             format!(
                 "{} B, with headers and rounding of boundary tags",
-                grouped(self.blocks)
+                grouped(self.also.blocks)
             ),
         );
         line("reclaimed", self.reclaimed());
