@@ -62,7 +62,6 @@ pub(crate) fn subadditive<N: Number>(
         transient,
         period,
         step,
-        ..
     } = rest;
     let rest = Periodic::new(section, transient, period, step);
     pointwise::minimum(&from_zero(&rest, algebra)?, &low, algebra)

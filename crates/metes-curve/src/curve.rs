@@ -4,11 +4,13 @@
 //! ones; so equal functions are equal structs and have equal hashes.
 
 use std::convert::Infallible;
+use std::hash::{Hash, Hasher};
 
 use crate::error::Error;
 use crate::extended::Extended;
 use crate::number::{Big, Number, Rational, Small, exactly};
 use crate::periodic::Periodic;
+use crate::plan::Profile;
 use crate::section::{Piece, Section};
 
 /// A value of a curve.
@@ -47,8 +49,26 @@ pub enum Element {
 
 /// A function f from times (from 0 on) to numbers and infinities, known on `[0, T + d)`, with
 /// f(t + d) = f(t) + c from T on. Equal functions are equal structs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Curve(pub(crate) Form);
+#[derive(Clone, Debug)]
+pub struct Curve {
+    pub(crate) form: Form,
+    /// What plans ask of it, if it was described: of a result they look when they need it.
+    pub(crate) profile: Option<Profile>,
+}
+
+impl PartialEq for Curve {
+    fn eq(&self, other: &Self) -> bool {
+        self.form == other.form
+    }
+}
+
+impl Eq for Curve {}
+
+impl Hash for Curve {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.form.hash(state);
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Form {
@@ -59,7 +79,7 @@ pub(crate) enum Form {
 /// Runs the same on either form.
 macro_rules! either {
     ($curve:expr, $periodic:ident => $result:expr) => {
-        match &$curve.0 {
+        match &$curve.form {
             crate::curve::Form::Small($periodic) => $result,
             crate::curve::Form::Big($periodic) => $result,
         }
@@ -89,22 +109,31 @@ impl Curve {
         let end = transient + period;
         well_formed(elements, &end)?;
         let built = exactly(|| build(elements, [transient, period, step], small).ok());
-        Ok(built.flatten().map_or_else(
+        let mut curve = built.flatten().map_or_else(
             || {
                 let Ok(long) = build(elements, [transient, period, step], big);
                 Curve::of_big(long)
             },
-            |small| Curve(Form::Small(small)),
-        ))
+            Curve::of_small,
+        );
+        curve.profile = Some(Profile::of(&curve));
+        Ok(curve)
     }
 
     pub(crate) fn of_small(short: Periodic<Small>) -> Self {
-        Curve(Form::Small(short))
+        Curve::of(Form::Small(short))
+    }
+
+    fn of(form: Form) -> Self {
+        Curve {
+            form,
+            profile: None,
+        }
     }
 
     /// On small fractions if it is kept so.
     pub(crate) fn short(&self) -> Option<&Periodic<Small>> {
-        match &self.0 {
+        match &self.form {
             Form::Small(short) => Some(short),
             Form::Big(_) => None,
         }
@@ -112,13 +141,13 @@ impl Curve {
 
     pub(crate) fn of_big(long: Periodic<Big>) -> Self {
         match long.converted(|number| small(&number.rational())) {
-            Ok(short) => Curve(Form::Small(short)),
-            Err(Long) => Curve(Form::Big(Box::new(long))),
+            Ok(short) => Curve::of(Form::Small(short)),
+            Err(Long) => Curve::of(Form::Big(Box::new(long))),
         }
     }
 
     pub(crate) fn big(&self) -> Periodic<Big> {
-        match &self.0 {
+        match &self.form {
             Form::Small(short) => {
                 let Ok(long) = short.converted(|number| big(&number.rational()));
                 long
@@ -141,7 +170,7 @@ impl Curve {
             end: Small::whole(2),
         };
         let one = Small::whole(1);
-        Curve(Form::Small(Periodic::new(section, one, one, zero)))
+        Curve::of_small(Periodic::new(section, one, one, zero))
     }
 
     /// How many pieces it is kept in.
@@ -179,7 +208,7 @@ impl Curve {
         if *time < Rational::from(0) {
             return None;
         }
-        if let (Form::Small(short), Some(time)) = (&self.0, time.small())
+        if let (Form::Small(short), Some(time)) = (&self.form, time.small())
             && let Some(value) = exactly(|| short.value(&time))
         {
             return Some(shown(&value));

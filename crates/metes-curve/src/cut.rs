@@ -533,7 +533,7 @@ fn slope_gap<'a, N: Number>(
         .minus(&range.least)
         .plus(&begin)
         .minus(&least_high);
-    let reach = more.over(&apart).max(N::zero());
+    let reach = rounded(more.over(&apart).max(N::zero()), low);
     Some(Term {
         cut: Cut::SlopeGap,
         transient: low.transient.plus(&reach),
@@ -546,6 +546,25 @@ fn slope_gap<'a, N: Number>(
         swapped: false,
         convex: false,
     })
+}
+
+/// A time that is not less, on a grid that the slower curve's period fits, so that what is computed
+/// up to there is on numbers as short as the curves': a cut is none the worse for a little more.
+fn rounded<N: Number>(time: N, low: &Periodic<N>) -> N {
+    /// So many of the grid make a period at least.
+    const PARTS: i64 = 8;
+    let Some((period, denominator)) = low.period.parts() else {
+        return time;
+    };
+    let finer = match period < PARTS {
+        true => PARTS,
+        false => 1,
+    };
+    let Some(grid) = denominator.checked_mul(finer).map(N::whole) else {
+        return time;
+    };
+    let up = time.times(&grid).negated().floor().negated();
+    up.over(&grid)
 }
 
 /// The exchange of so many periods of the faster curve that the gap between the slopes outgrows

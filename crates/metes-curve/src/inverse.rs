@@ -141,7 +141,6 @@ pub(crate) fn upper<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Per
         transient,
         period,
         step,
-        ..
     } = right;
     let right = Periodic::new(section, transient, period, step);
     let nowhere = match f.section.value(&N::zero()) {

@@ -55,7 +55,6 @@ pub mod plot;
 mod pointwise;
 pub mod published;
 mod query;
-mod remembered;
 mod rounding;
 pub mod script;
 mod section;

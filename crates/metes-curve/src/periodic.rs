@@ -11,8 +11,6 @@
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite};
 use crate::number::Number;
-use crate::plan::Profile;
-use crate::remembered::Remembered;
 use crate::section::{Piece, Section};
 
 /// A function on `[0, ∞)`.
@@ -26,8 +24,6 @@ pub(crate) struct Periodic<N> {
     pub(crate) period: N,
     /// c: how much higher each time; 0 if it is infinite in the end.
     pub(crate) step: N,
-    /// What plans ask of it.
-    pub(crate) profile: Remembered<Profile>,
 }
 
 impl<N: Number> Periodic<N> {
@@ -45,7 +41,6 @@ impl<N: Number> Periodic<N> {
             transient,
             period,
             step,
-            profile: Remembered::default(),
         };
         long.with_least_period().with_least_transient()
     }
@@ -402,7 +397,6 @@ impl<N: Number> Periodic<N> {
             transient: number(&self.transient)?,
             period: number(&self.period)?,
             step: number(&self.step)?,
-            profile: Remembered::default(),
         })
     }
 
@@ -467,7 +461,6 @@ impl<N: Number> Periodic<N> {
             transient: N::zero(),
             period: N::whole(1),
             step: N::zero(),
-            profile: Remembered::default(),
         }
     }
 
@@ -483,7 +476,6 @@ impl<N: Number> Periodic<N> {
             transient: self.transient.clone(),
             period: self.period.clone(),
             step: self.step.negated(),
-            profile: Remembered::default(),
         }
     }
 }

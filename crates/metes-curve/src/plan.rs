@@ -26,7 +26,7 @@ pub use policy::{Estimate, FirstPair, NextCurve};
 pub(crate) use profile::Profile;
 
 use crate::algebra::Algebra;
-use crate::curve::{Curve, either};
+use crate::curve::Curve;
 use crate::error::Error;
 
 /// How the order of a chain is chosen.
@@ -127,7 +127,7 @@ impl Algebra {
     /// By [`Plan::Automatic`].
     fn ahead(&self, curves: &[Curve]) -> Result<Chain, Error> {
         let mut now = Instant::now();
-        let mut items: Vec<(Part, &Profile)> = Vec::with_capacity(curves.len());
+        let mut items: Vec<(Part, Profile)> = Vec::with_capacity(curves.len());
         for (number, curve) in curves.iter().enumerate() {
             items.push((Part::Curve(number), profile(curve)));
         }
@@ -166,7 +166,7 @@ impl Algebra {
             let is_large = curve.pieces() >= WORTH_LOOKING;
             made.push(Some(curve));
             if is_large && planned.len() > 1 {
-                let mut items: Vec<(Part, &Profile)> = Vec::with_capacity(planned.len() + 1);
+                let mut items: Vec<(Part, Profile)> = Vec::with_capacity(planned.len() + 1);
                 for (number, curve) in curves.iter().enumerate() {
                     if waiting[number] {
                         items.push((Part::Curve(number), profile(curve)));
@@ -250,8 +250,9 @@ impl Algebra {
         };
         let chosen = match plan {
             Plan::Subsets => {
-                let profiles = items.iter().map(|item| profile(&item.curve));
-                Some(subsets::first_pair(&profiles.collect::<Vec<_>>()))
+                let profiles: Vec<Profile> =
+                    items.iter().map(|item| profile(&item.curve)).collect();
+                Some(subsets::first_pair(&profiles))
             }
             Plan::LeftToRight if begun => Some((last, 0)),
             Plan::LeftToRight | Plan::Automatic => Some((0, 1)),
@@ -307,8 +308,8 @@ impl Algebra {
     }
 }
 
-fn profile(curve: &Curve) -> &Profile {
-    either!(curve, curve => curve.profile.get(|| Profile::of(curve)))
+fn profile(curve: &Curve) -> Profile {
+    curve.profile.unwrap_or_else(|| Profile::of(curve))
 }
 
 fn slope(items: &[Item<'_>], place: usize) -> f64 {

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Operand, Reach, Term};
+use super::{Operand, Reach, Term, rounded};
 use crate::cut::Cut;
 use crate::extended::Extended::{self, Finite};
 use crate::number::Number;
@@ -56,6 +56,7 @@ pub(super) fn growth<'a, N: Number>(
             break;
         }
     }
+    let reach = rounded(reach, low);
     (reach < *most).then(|| Term {
         cut: Cut::Growth,
         transient: low.transient.plus(&reach),

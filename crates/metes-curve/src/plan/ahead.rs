@@ -24,15 +24,15 @@ pub(super) struct Planned {
 
 /// What enters each step, the steps being numbered from `first` on. O(n log n) for n curves, and
 /// O(m³) for the m ones of least slope.
-pub(super) fn steps(items: &[(Part, &Profile)], first: usize) -> Vec<Planned> {
+pub(super) fn steps(items: &[(Part, Profile)], first: usize) -> Vec<Planned> {
     let mut steps = Vec::with_capacity(items.len());
     let slopes = items.iter().map(|(_, profile)| profile.slope);
     let least = slopes.fold(f64::INFINITY, f64::min);
     // Equal fractions may differ in the last digit of their quotients.
     let least = least + least.abs() * 1e-12;
-    let is_steeper = |item: &&(Part, &Profile)| item.1.slope > least;
+    let is_steeper = |item: &&(Part, Profile)| item.1.slope > least;
     // Slopes that are no number, of fractions too long for floating point, are none that is steeper.
-    let is_flat = |item: &&(Part, &Profile)| !is_steeper(item);
+    let is_flat = |item: &&(Part, Profile)| !is_steeper(item);
     let mut group = items.iter().filter(is_flat);
     let Some(one) = group.next() else {
         return steps;
@@ -53,8 +53,8 @@ pub(super) fn steps(items: &[(Part, &Profile)], first: usize) -> Vec<Planned> {
         });
     }
     steps[begin..].sort_by(|one, other| one.key.total_cmp(&other.key));
-    for step in begin + 1..steps.len() {
-        steps[step].left = Part::Step(first + step - 1);
+    for (number, step) in steps.iter_mut().enumerate().skip(begin + 1) {
+        step.left = Part::Step(first + number - 1);
     }
     debug_assert_eq!(steps.len() + 1, items.len(), "a tree of all");
     steps
@@ -100,7 +100,7 @@ struct Flat {
 }
 
 impl Flat {
-    fn new((part, profile): &(Part, &Profile)) -> Self {
+    fn new((part, profile): &(Part, Profile)) -> Self {
         Flat {
             part: *part,
             slope: profile.slope,
@@ -189,10 +189,10 @@ mod tests {
                 .enumerate()
                 .map(|(number, numbers)| Profile::drawn(numbers, affine >> number & 1 == 1))
                 .collect();
-            let items: Vec<(Part, &Profile)> = profiles
+            let items: Vec<(Part, Profile)> = profiles
                 .iter()
                 .enumerate()
-                .map(|(number, profile)| (Part::Curve(number), profile))
+                .map(|(number, profile)| (Part::Curve(number), *profile))
                 .collect();
             let steps = steps(&items, first);
             prop_assert_eq!(steps.len() + 1, items.len());
@@ -224,10 +224,10 @@ mod tests {
             profile(3.0, -1.0),
             profile(10.0, -3.0),
         ];
-        let items: Vec<(Part, &Profile)> = all
+        let items: Vec<(Part, Profile)> = all
             .iter()
             .enumerate()
-            .map(|(number, profile)| (Part::Curve(number), profile))
+            .map(|(number, profile)| (Part::Curve(number), *profile))
             .collect();
         let order: Vec<(Part, Part)> = steps(&items, 0)
             .into_iter()
@@ -246,10 +246,10 @@ mod tests {
         let profile =
             |period: f64| Profile::drawn([1.0, 0.0, period, 1.0, 0.0, 0.0, period], false);
         let all = [7.0, 6.0, 5.0, 9.0].map(profile);
-        let items: Vec<(Part, &Profile)> = all
+        let items: Vec<(Part, Profile)> = all
             .iter()
             .enumerate()
-            .map(|(number, profile)| (Part::Curve(number), profile))
+            .map(|(number, profile)| (Part::Curve(number), *profile))
             .collect();
         let first = &steps(&items, 0)[0];
         // 18 is the least of all common multiples.

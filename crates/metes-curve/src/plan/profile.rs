@@ -6,12 +6,13 @@
 //!
 //! Invariant: a profile takes one pass over the pieces, and a cost takes none.
 
+use crate::curve::{Curve, either};
 use crate::extended::Extended::{self, Finite, PositiveInfinity};
 use crate::number::Number;
 use crate::periodic::Periodic;
 
 /// A curve from afar.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Profile {
     /// c / d; +∞ of a curve that is +∞ in the end.
     pub(super) slope: f64,
@@ -33,7 +34,12 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    pub(super) fn of<N: Number>(curve: &Periodic<N>) -> Self {
+    /// That of a curve. Linear.
+    pub(crate) fn of(curve: &Curve) -> Self {
+        either!(curve, curve => Profile::new(curve))
+    }
+
+    fn new<N: Number>(curve: &Periodic<N>) -> Self {
         let [transient, period, step] =
             [&curve.transient, &curve.period, &curve.step].map(Number::approximate);
         // In the canonical form one piece is all of an infinite end.

@@ -1,5 +1,6 @@
-//! The cheapest tree by predicted sizes: dynamic programming over subsets, as in the join orders
-//! of databases (Selinger and others, 1979).
+//! A cheap tree by predicted sizes: dynamic programming over subsets, as in the join orders of
+//! databases (Selinger and others, 1979). What a subset's result is predicted to be like depends on
+//! the way it is made, and the cheapest way alone is kept: so the tree need not be the cheapest.
 //!
 //! Invariant: a subset's cost is that of its cheapest split, and of a split that of both parts and
 //! of their convolution.
@@ -8,7 +9,7 @@ use super::orders::splits;
 use super::profile::Profile;
 
 /// Which two items the cheapest tree convolves first, by their places. O(3ⁿ) with n items.
-pub(super) fn first_pair(items: &[&Profile]) -> (usize, usize) {
+pub(super) fn first_pair(items: &[Profile]) -> (usize, usize) {
     let sets = 1_usize << items.len();
     let mut cheapest: Vec<Option<Best>> = vec![None; sets];
     for set in 1..sets {
@@ -16,7 +17,7 @@ pub(super) fn first_pair(items: &[&Profile]) -> (usize, usize) {
             1 => Best {
                 cost: 0.0,
                 split: (0, 0),
-                profile: items[set.trailing_zeros() as usize].clone(),
+                profile: items[set.trailing_zeros() as usize],
             },
             _ => best(&cheapest, set as u32),
         };
@@ -77,7 +78,7 @@ fn best(cheapest: &[Option<Best>], set: u32) -> Best {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::{Curve, either};
+    use crate::curve::Curve;
     use crate::number::Rational;
 
     /// One way to convolve a set.
@@ -97,7 +98,7 @@ mod tests {
                 items: 1 << item,
                 parts: None,
                 cost: 0.0,
-                profile: profiles[item as usize].clone(),
+                profile: profiles[item as usize],
             }
         }
 
@@ -178,7 +179,7 @@ mod tests {
                 _ => (next(9), &length * &Rational::from(2)),
             };
             let curve = Curve::staircase(&offset, &length, &height).expect("in range");
-            either!(curve, curve => Profile::of(curve))
+            Profile::of(&curve)
         };
         (0..60)
             .map(|set| (0..count).map(|_| staircase(set % 3)).collect())
@@ -187,7 +188,7 @@ mod tests {
 
     /// What is chosen, as a set of two.
     fn chosen(profiles: &[Profile]) -> u32 {
-        let (one, other) = first_pair(&profiles.iter().collect::<Vec<_>>());
+        let (one, other) = first_pair(profiles);
         assert_ne!(one, other);
         1 << one | 1 << other
     }
