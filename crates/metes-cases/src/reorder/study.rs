@@ -158,20 +158,23 @@ pub(super) fn chain(
     median(|| algebra.chain(curves, plan))
 }
 
-/// Seconds of two plans, by turns: medians of so many runs of each.
+/// Seconds of a plan, of those that choosing took, and of another plan: medians of so many runs of
+/// each, by turns.
 pub(super) fn duel(
     curves: &[Curve],
     algebra: &Algebra,
-    plans: [&Plan; 2],
+    [ours, theirs]: [&Plan; 2],
     runs: usize,
-) -> Result<[f64; 2], Error> {
-    let mut seconds = [Vec::new(), Vec::new()];
+) -> Result<[f64; 3], Error> {
+    let mut seconds = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..runs {
-        for (plan, seconds) in plans.into_iter().zip(&mut seconds) {
-            let begin = Instant::now();
-            std::hint::black_box(algebra.chain(curves, plan)?);
-            seconds.push(begin.elapsed().as_secs_f64());
-        }
+        let begin = Instant::now();
+        let chain = std::hint::black_box(algebra.chain(curves, ours)?);
+        seconds[0].push(begin.elapsed().as_secs_f64());
+        seconds[1].push(chain.planning_seconds);
+        let begin = Instant::now();
+        std::hint::black_box(algebra.chain(curves, theirs)?);
+        seconds[2].push(begin.elapsed().as_secs_f64());
     }
     Ok(seconds.map(|mut seconds| {
         seconds.sort_by(f64::total_cmp);

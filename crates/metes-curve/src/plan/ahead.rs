@@ -77,8 +77,14 @@ fn convolved(mut group: Vec<Flat>, first: usize, steps: &mut Vec<Planned>) -> Fl
         waiting.retain(|flat| *flat != one && *flat != other);
         pairs.retain(|(_, a, b)| *a != one && *a != other && *b != one && *b != other);
         let number = group.len();
-        let rest = waiting.iter();
-        pairs.extend(rest.map(|one| (group[*one].together(&made), *one, number)));
+        match waiting[..] {
+            // There is no choice.
+            [last] => pairs.push((0.0, last, number)),
+            _ => {
+                let rest = waiting.iter();
+                pairs.extend(rest.map(|one| (group[*one].together(&made), *one, number)));
+            }
+        }
         waiting.push(number);
         group.push(made);
     }
