@@ -94,6 +94,28 @@ fn sets() -> Result<Vec<Set>, Box<dyn std::error::Error>> {
         "general".into(),
         vec![(zigzag(60, 3, 180)?, zigzag(40, 5, 1800)?)],
     ));
+    // About slopes that they have all the time, one a little steeper.
+    let wandering = |pieces: u64, mut state: u64, slope: i64| {
+        let pieces: Vec<_> = (0..pieces)
+            .map(|_| {
+                // Knuth's multiplier and increment.
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                let drawn = |below: i64, bits: u32| (state >> bits & 0xffff) as i64 % below;
+                (1 + drawn(7, 48), drawn(9, 32) - 4, slope + drawn(7, 16) - 3)
+            })
+            .collect();
+        let step = pieces
+            .iter()
+            .map(|(length, rise, slope)| rise + slope * length);
+        let step = step.sum();
+        curve(pieces, Some(step))
+    };
+    sets.push((
+        "wandering".into(),
+        vec![(wandering(1000, 3, 1)?, wandering(1000, 5, 3)?)],
+    ));
     Ok(sets)
 }
 

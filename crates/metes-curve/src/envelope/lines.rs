@@ -5,9 +5,9 @@
 //! breakpoint of f, to the lowest value or limit there, and f moved by each of g. And of a copy not
 //! all is needed. Let f have the slopes a before a breakpoint and b behind it, and be continuous
 //! there; along a segment of g with slope m, a little more of f and less of g is lower if m > b, and
-//! a little less of f if m < a. So a segment is taken only at breakpoints where a ≤ m ≤ b: where f
-//! bends down from it on neither side. A limit that is above the value there leaves its side open; the
-//! ends of a section, +∞ outside, are such breakpoints.
+//! a little less of f if m < a. So a segment is taken only at breakpoints where a ≤ m ≤ b. A side
+//! whose limit is above the lowest of both limits and the value is no bound; neither is what lies
+//! beyond the ends of a section, +∞.
 //!
 //! *Values at a time.* Where a breakpoint of f meets one of g, the value there is the least of both
 //! values and of a left limit with a right one. Let both be continuous. If a_f > b_g or a_g > b_f, a
