@@ -7,7 +7,7 @@ mod common;
 use std::cell::Cell;
 
 use common::{Model, finite, models, number, part, plus, values};
-use metes_curve::{Algebra, Curve, Cut, Error, Memo, Optimisations, Rational, Value};
+use metes_curve::{Algebra, Curve, Cut, Element, Error, Memo, Optimisations, Rational, Value};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 
@@ -398,6 +398,52 @@ fn close_slopes_take_few_pairs() {
     // Equal slopes: the period is the divisor of both.
     let both = stairs(100, 60).convolution(&stairs(105, 63)).unwrap();
     assert_eq!((both.transient(), both.period()), (number(1900), number(5)));
+}
+
+/// Curves of many pieces that go up and down about a slope: of the faster one little matters, however
+/// far the slower one wanders.
+#[test]
+fn what_wanders_takes_few_pairs() {
+    let wandering = |mut state: u64, slope: i64| {
+        let (mut time, mut value) = (0_i64, 0_i64);
+        let mut elements = Vec::new();
+        for _ in 0..1000 {
+            // Knuth's multiplier and increment.
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let mut drawn = |below: u64| {
+                let digit = (state >> 40) % below;
+                state = state.rotate_left(16);
+                digit as i64
+            };
+            let (length, rise, slope) = (1 + drawn(7), drawn(9) - 4, slope + drawn(7) - 3);
+            elements.push(Element::Point {
+                time: time.into(),
+                value: Value::Finite(value.into()),
+            });
+            value += rise;
+            elements.push(Element::Segment {
+                start: time.into(),
+                end: (time + length).into(),
+                value: Value::Finite(value.into()),
+                slope: slope.into(),
+            });
+            time += length;
+            value += slope * length;
+        }
+        Curve::new(&elements, &0.into(), &time.into(), &value.into()).unwrap()
+    };
+    let (f, g) = (wandering(3, 1), wandering(5, 3));
+    let all = Algebra::default();
+    let without = Algebra {
+        optimisations: Optimisations::default().without("growth").unwrap(),
+        ..Algebra::default()
+    };
+    let (less, more) = (all.predict(&f, &g), without.predict(&f, &g));
+    assert_eq!(less.cut, Cut::Growth);
+    assert!(2 * less.work < more.work, "{less:?}, {more:?}");
+    assert_eq!(all.convolution(&f, &g), without.convolution(&f, &g));
 }
 
 #[test]

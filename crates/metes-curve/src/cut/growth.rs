@@ -147,3 +147,55 @@ fn last_below<N: Number>(section: &Section<N>, value: &N, most: &N) -> N {
     }
     N::zero()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::Small;
+    use crate::section::Piece;
+
+    fn number(value: i64) -> Small {
+        Small::whole(value)
+    }
+
+    /// Pieces (start, value there and behind, slope).
+    fn section(pieces: &[(i64, i64, i64, i64)], end: i64) -> Section<Small> {
+        let piece = |&(start, at, after, slope): &(i64, i64, i64, i64)| {
+            let [start, at, after, slope] = [start, at, after, slope].map(number);
+            Piece::new(start, Finite(at), Finite(after), slope)
+        };
+        Section {
+            pieces: pieces.iter().map(piece).collect(),
+            end: number(end),
+        }
+    }
+
+    #[test]
+    fn growth_is_of_whole_pieces_within_the_time() {
+        // 0 up to 2, there 5; from 6 falling to 4; -1 up to 9.
+        let pieces = [(0, 0, 0, 0), (2, 5, 6, -1), (4, -1, -1, 0), (7, 3, 3, 1)];
+        let ranges = ranges(&section(&pieces, 9)).expect("finite");
+        let growth = |end: i64, time: i64| most_growth(&ranges, &number(end), &number(time));
+        // The second piece begins where the first one ends, and the last one where the third does.
+        assert_eq!(growth(9, 0), number(6));
+        // From the third piece on it is 6 higher within three.
+        assert_eq!(growth(9, 3), number(6));
+        // From the third one only, which rises from -1 to 5 at most.
+        assert_eq!(growth(1, 0), number(0));
+        assert_eq!(growth(1, 1), number(6));
+    }
+
+    #[test]
+    fn a_section_is_last_below_where_it_crosses_a_value() {
+        let pieces = [(0, 0, 1, 2), (3, 2, 9, 0), (5, 4, 10, -1)];
+        let section = section(&pieces, 12);
+        let last = |value: i64, most: i64| last_below(&section, &number(value), &number(most));
+        // 1 + 2 t up to 3, where it is 2 in between; 9; 4 at 5, and from 10 falling to 3.
+        assert_eq!(last(5, 12), number(12));
+        assert_eq!(last(5, 10), number(5));
+        assert_eq!(last(4, 10), number(3));
+        assert_eq!(last(4, 2), number(3).over(&number(2)));
+        assert_eq!(last(0, 10), number(0));
+        assert_eq!(last(100, 7), number(7));
+    }
+}
