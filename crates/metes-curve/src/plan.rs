@@ -127,29 +127,29 @@ impl Algebra {
     /// By [`Plan::Automatic`].
     fn ahead(&self, curves: &[Curve]) -> Result<Chain, Error> {
         let mut now = Instant::now();
-        let mut items: Vec<(Part, Profile)> = Vec::with_capacity(curves.len());
-        for (number, curve) in curves.iter().enumerate() {
-            items.push((Part::Curve(number), profile(curve)));
-        }
-        let mut planned = ahead::steps(&items, 0).into_iter();
-        let mut planning = now.elapsed();
         let mut waiting = vec![true; curves.len()];
         let mut made: Vec<Option<Curve>> = Vec::with_capacity(curves.len());
         let mut steps: Vec<Step> = Vec::with_capacity(curves.len());
+        let mut planned = ahead::steps(&left(curves, &waiting, &made), 0).into_iter();
+        let mut planning = now.elapsed();
         now += planning;
-        while let Some(Planned { left, right, .. }) = planned.next() {
+        while let Some(Planned {
+            left: one,
+            right: other,
+            ..
+        }) = planned.next()
+        {
             let (curve, predicted) = {
                 let of = |part: Part| match part {
                     Part::Curve(number) => curves.get(number),
                     Part::Step(number) => made.get(number).and_then(Option::as_ref),
                 };
-                let both = of(left).zip(of(right));
-                let Some((one, other)) = both else {
+                let Some((one, other)) = of(one).zip(of(other)) else {
                     unreachable!("a plan names curves, and steps that are made and not used")
                 };
                 self.convolution_with_work(one, other)?
             };
-            for part in [left, right] {
+            for part in [one, other] {
                 match part {
                     Part::Curve(number) => waiting[number] = false,
                     Part::Step(number) => made[number] = None,
@@ -157,8 +157,8 @@ impl Algebra {
             }
             let before = std::mem::replace(&mut now, Instant::now());
             steps.push(Step {
-                left,
-                right,
+                left: one,
+                right: other,
                 predicted,
                 elements: curve.pieces() * 2,
                 seconds: (now - before).as_secs_f64(),
@@ -166,18 +166,8 @@ impl Algebra {
             let is_large = curve.pieces() >= WORTH_LOOKING;
             made.push(Some(curve));
             if is_large && planned.len() > 1 {
-                let mut items: Vec<(Part, Profile)> = Vec::with_capacity(planned.len() + 1);
-                for (number, curve) in curves.iter().enumerate() {
-                    if waiting[number] {
-                        items.push((Part::Curve(number), profile(curve)));
-                    }
-                }
-                for (number, curve) in made.iter().enumerate() {
-                    if let Some(curve) = curve {
-                        items.push((Part::Step(number), profile(curve)));
-                    }
-                }
-                planned = ahead::steps(&items, steps.len()).into_iter();
+                let left = left(curves, &waiting, &made);
+                planned = ahead::steps(&left, steps.len()).into_iter();
                 let spent = now.elapsed();
                 planning += spent;
                 now += spent;
@@ -255,6 +245,7 @@ impl Algebra {
                 Some(subsets::first_pair(&profiles))
             }
             Plan::LeftToRight if begun => Some((last, 0)),
+            // The automatic plan does not go step by step.
             Plan::LeftToRight | Plan::Automatic => Some((0, 1)),
             Plan::LeastSlope => {
                 let flattest = |except: Option<usize>| {
@@ -306,6 +297,22 @@ impl Algebra {
             }
         })
     }
+}
+
+/// What is left to convolve: curves that wait, and results that were not used.
+fn left(curves: &[Curve], waiting: &[bool], made: &[Option<Curve>]) -> Vec<(Part, Profile)> {
+    let mut left = Vec::with_capacity(curves.len());
+    for (number, curve) in curves.iter().enumerate() {
+        if waiting[number] {
+            left.push((Part::Curve(number), profile(curve)));
+        }
+    }
+    for (number, curve) in made.iter().enumerate() {
+        if let Some(curve) = curve {
+            left.push((Part::Step(number), profile(curve)));
+        }
+    }
+    left
 }
 
 fn profile(curve: &Curve) -> Profile {

@@ -209,3 +209,24 @@ fn wrong_orders_and_plans_are_said() {
         assert!(error.to_string().contains("least-slope"), "{error}");
     }
 }
+
+/// After a large result what is left is planned anew: of the curves that wait, and of results that no
+/// step has used.
+#[test]
+fn what_is_planned_anew_comes_to_the_same() {
+    let periods = [61_i64, 67, 71, 73, 79, 83];
+    let curves: Vec<Curve> = periods
+        .iter()
+        .map(|period| Curve::staircase(&number(0), &number(*period), &number(*period)).unwrap())
+        .collect();
+    let large = Algebra::default();
+    let chain = large.chain(&curves, &Plan::Automatic).unwrap();
+    let results = &chain.steps[..chain.steps.len() - 2];
+    assert!(
+        results.iter().any(|step| step.elements >= 512),
+        "{results:?}"
+    );
+    let given = large.chain(&curves, &Plan::LeftToRight).unwrap();
+    assert_eq!(chain.curve, given.curve);
+    assert_eq!(chain.steps.len(), 5);
+}
