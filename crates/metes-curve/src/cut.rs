@@ -18,6 +18,7 @@
 mod growth;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use crate::algebra::Algebra;
 use crate::envelope::is_convex;
@@ -175,9 +176,11 @@ impl<'a, N: Number> Plan<'a, N> {
             (Some(NegativeInfinity), _) | (_, Some(NegativeInfinity)) => vec![infinite(f, g)],
             (Some(_), _) => vec![beside_end(f, g)],
             (_, Some(_)) => vec![beside_end(g, f).swapped()],
-            _ if f.slope() == g.slope() => equal_slopes(f, g, algebra),
-            _ if f.slope() < g.slope() => different(f, g),
-            _ => swapped(different(g, f)),
+            _ => match f.slope().cmp(&g.slope()) {
+                Ordering::Equal => equal_slopes(f, g, algebra),
+                Ordering::Less => different(f, g),
+                Ordering::Greater => swapped(different(g, f)),
+            },
         };
         for term in &mut terms {
             term.convex = convex;
@@ -450,12 +453,13 @@ fn different_slopes<'a, N: Number>(
     if on.slope_gap
         && let Some(range) = Range::of(&low)
     {
-        plans.extend(slope_gap(&low, &high, &range).map(|term| vec![term]));
-        plans.extend(outgrown(&low, &high, &range).map(|term| vec![term]));
         let pieces = low.section.pieces.len() + high.section.pieces.len();
         let little = PAIRS_OF_A_LOOK * pieces as u64;
-        if plans.iter().any(|terms| work(terms) <= little) {
-            return least(plans);
+        for cut in [slope_gap, outgrown] {
+            plans.extend(cut(&low, &high, &range).map(|term| vec![term]));
+            if plans.last().is_some_and(|terms| work(terms) <= little) {
+                return least(plans);
+            }
         }
     }
     if on.isospeed {
@@ -504,8 +508,7 @@ struct Range<N> {
 impl<N: Number> Range<N> {
     /// `None` where it is not finite from below, or infinite at times of each period.
     fn of(curve: &Periodic<N>) -> Option<Self> {
-        let (_, most) = curve.around_slope()?;
-        let least = curve.lowest()?;
+        let (most, least) = curve.most_and_least()?;
         Some(Range { most, least })
     }
 }

@@ -359,6 +359,42 @@ impl<N: Number> Periodic<N> {
         range.map(|(least, most)| (least.over(&self.period), most.over(&self.period)))
     }
 
+    /// The greatest of f(t) − c/d · t from T on, and the least anywhere; `None` if it is −∞ somewhere, or
+    /// infinite from T on. Linear.
+    pub(crate) fn most_and_least(&self) -> Option<(N, N)> {
+        let first = self.first_behind();
+        let (mut most, mut least): (Option<N>, Option<N>) = (None, None);
+        for (number, (piece, end)) in self.section.spans().enumerate() {
+            let mut values = self.above_slope(piece, end);
+            for value in &values {
+                match value {
+                    Finite(value) if least.as_ref().is_none_or(|least| value < least) => {
+                        least = Some(value.clone());
+                    }
+                    Extended::NegativeInfinity => return None,
+                    _ => {}
+                }
+            }
+            if number + 1 < first {
+                continue;
+            }
+            if piece.start < self.transient {
+                // T lies in it, or at its end: what is before is not asked for.
+                let [at, after, _] = self.above_slope(&piece.from(&self.transient), end);
+                (values[0], values[1]) = (at, after);
+            }
+            for value in values {
+                let Finite(value) = value else { return None };
+                if most.as_ref().is_none_or(|most| value > *most) {
+                    most = Some(value);
+                }
+            }
+        }
+        // Counted in d times the distance, which is whole more often.
+        most.zip(least)
+            .map(|(most, least)| (most.over(&self.period), least.over(&self.period)))
+    }
+
     /// How far a piece is above the slope, times d: its point, and its line at both ends.
     fn above_slope(&self, piece: &Piece<N>, end: &N) -> [Extended<N>; 3] {
         let above = |time: &N, value: &Extended<N>| match value {
