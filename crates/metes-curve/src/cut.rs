@@ -417,7 +417,7 @@ fn exchanged<'a, N: Number>(
 fn least<N: Number>(plans: Vec<Vec<Term<'_, N>>>) -> Vec<Term<'_, N>> {
     plans
         .into_iter()
-        .min_by_key(|terms| work(terms))
+        .min_by_key(|terms| work(terms).saturating_add(PAIRS_OF_A_TERM * terms.len() as u64))
         .unwrap_or_default()
 }
 
@@ -433,6 +433,9 @@ fn first_cut<'a, N: Number>(
         None => different_slopes(low, high, algebra),
     }
 }
+
+/// Bringing a term's result to its form, and taking the minimum, takes as much as so many pairs.
+const PAIRS_OF_A_TERM: u64 = 256;
 
 /// Looking once more at a piece takes as much as so many pairs.
 const PAIRS_OF_A_LOOK: u64 = 8;
