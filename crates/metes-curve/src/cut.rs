@@ -457,7 +457,7 @@ fn different_slopes<'a, N: Number>(
         && let Some(range) = Range::of(&low)
     {
         let pieces = low.section.pieces.len() + high.section.pieces.len();
-        let little = PAIRS_OF_A_LOOK * pieces as u64;
+        let little = (PAIRS_OF_A_LOOK * pieces as u64).max(WORTH_LOOKING);
         for cut in [slope_gap, outgrown] {
             plans.extend(cut(&low, &high, &range).map(|term| vec![term]));
             if plans.last().is_some_and(|terms| work(terms) <= little) {
