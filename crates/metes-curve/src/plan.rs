@@ -126,10 +126,10 @@ impl Algebra {
 
     /// By [`Plan::Automatic`].
     fn ahead(&self, curves: &[Curve]) -> Result<Chain, Error> {
-        let mut now = Instant::now();
         let mut waiting = vec![true; curves.len()];
         let mut made: Vec<Option<Curve>> = Vec::with_capacity(curves.len());
         let mut steps: Vec<Step> = Vec::with_capacity(curves.len());
+        let mut now = Instant::now();
         let mut planned = ahead::steps(&left(curves, &waiting, &made), 0).into_iter();
         let mut planning = now.elapsed();
         now += planning;
