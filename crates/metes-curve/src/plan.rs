@@ -118,19 +118,27 @@ impl Algebra {
     /// [`convolution`](Self::convolution).
     pub fn chain(&self, curves: &[Curve], plan: &Plan) -> Result<Chain, Error> {
         match plan {
-            Plan::Automatic => self.ahead(curves),
-            Plan::Subsets if curves.len() > Plan::MOST_SUBSETS => self.ahead(curves),
+            Plan::Automatic => self.ahead(curves, None),
+            Plan::Order(order) => self.ahead(curves, Some(order.as_slice())),
+            Plan::Subsets if curves.len() > Plan::MOST_SUBSETS => self.ahead(curves, None),
             _ => self.step_by_step(curves, plan),
         }
     }
 
-    /// By [`Plan::Automatic`].
-    fn ahead(&self, curves: &[Curve]) -> Result<Chain, Error> {
+    /// In an order that is given, or by [`Plan::Automatic`].
+    fn ahead(&self, curves: &[Curve], order: Option<&[usize]>) -> Result<Chain, Error> {
         let mut waiting = vec![true; curves.len()];
         let mut made: Vec<Option<Curve>> = Vec::with_capacity(curves.len());
         let mut steps: Vec<Step> = Vec::with_capacity(curves.len());
         let mut now = Instant::now();
-        let mut planned = ahead::steps(&left(curves, &waiting, &made), 0).into_iter();
+        let mut planned = match order {
+            Some(order) => {
+                permutation(order, curves.len())?;
+                ahead::in_order(order)
+            }
+            None => ahead::steps(&left(curves, &waiting, &made), 0),
+        }
+        .into_iter();
         let mut planning = now.elapsed();
         now += planning;
         while let Some(Planned {
@@ -165,7 +173,7 @@ impl Algebra {
             });
             let is_large = curve.pieces() >= WORTH_LOOKING;
             made.push(Some(curve));
-            if is_large && planned.len() > 1 {
+            if is_large && order.is_none() && planned.len() > 1 {
                 let left = left(curves, &waiting, &made);
                 planned = ahead::steps(&left, steps.len()).into_iter();
                 let spent = now.elapsed();
@@ -187,9 +195,6 @@ impl Algebra {
     /// By a plan that looks at what there is before each step.
     fn step_by_step(&self, curves: &[Curve], plan: &Plan) -> Result<Chain, Error> {
         let begin = Instant::now();
-        if let Plan::Order(order) = plan {
-            permutation(order, curves.len())?;
-        }
         let mut items: Vec<Item<'_>> = Vec::with_capacity(curves.len());
         for (number, curve) in curves.iter().enumerate() {
             items.push(Item {
@@ -234,10 +239,6 @@ impl Algebra {
     fn next(&self, items: &[Item<'_>], plan: &Plan) -> Result<(usize, usize), Error> {
         let last = items.len() - 1;
         let begun = matches!(items[last].part, Part::Step(_));
-        let place = |curve: usize| {
-            let part = Part::Curve(curve);
-            items.iter().position(|item| item.part == part)
-        };
         let chosen = match plan {
             Plan::Subsets => {
                 let profiles: Vec<Profile> =
@@ -245,8 +246,8 @@ impl Algebra {
                 Some(subsets::first_pair(&profiles))
             }
             Plan::LeftToRight if begun => Some((last, 0)),
-            // The automatic plan does not go step by step.
-            Plan::LeftToRight | Plan::Automatic => Some((0, 1)),
+            // The last two are known ahead, and do not go step by step.
+            Plan::LeftToRight | Plan::Automatic | Plan::Order(_) => Some((0, 1)),
             Plan::LeastSlope => {
                 let flattest = |except: Option<usize>| {
                     let places = (0..items.len()).filter(|place| Some(*place) != except);
@@ -269,13 +270,6 @@ impl Algebra {
                     self.estimated(*estimate, &items[one].curve, &items[other].curve)
                 };
                 Some(first.choose(items.len(), cost)?)
-            }
-            Plan::Order(order) => {
-                let mut left = order.iter().filter_map(|curve| place(*curve));
-                match begun {
-                    true => left.next().map(|next| (last, next)),
-                    false => left.next().zip(left.next()),
-                }
             }
         };
         // There are two items at least, so every plan finds a pair.

@@ -60,6 +60,20 @@ pub(super) fn steps(items: &[(Part, Profile)], first: usize) -> Vec<Planned> {
     steps
 }
 
+/// One curve after the other.
+pub(super) fn in_order(order: &[usize]) -> Vec<Planned> {
+    let Some((first, others)) = order.split_first() else {
+        return Vec::new();
+    };
+    let mut left = Part::Curve(*first);
+    let step = |(number, curve): (usize, &usize)| Planned {
+        left: std::mem::replace(&mut left, Part::Step(number)),
+        right: Part::Curve(*curve),
+        key: 0.0,
+    };
+    others.iter().enumerate().map(step).collect()
+}
+
 /// All of one slope, two or more, pair by pair.
 fn convolved(mut group: Vec<Flat>, first: usize, steps: &mut Vec<Planned>) -> Flat {
     let curves = group.len();
