@@ -5,6 +5,8 @@
 //!
 //! Invariant: nothing is computed before it is known how much that is.
 
+use std::cmp::Ordering;
+
 use crate::algebra::Algebra;
 use crate::cut::{Plan, Prediction, Term};
 use crate::envelope::envelope;
@@ -13,6 +15,7 @@ use crate::extended::Extended;
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::pointwise;
+use crate::together::Together;
 
 /// f ∗ g, the least of all sums.
 pub(crate) fn minimal<N: Number>(
@@ -29,6 +32,9 @@ pub(crate) fn with_work<N: Number>(
     g: &Periodic<N>,
     algebra: &Algebra,
 ) -> Result<(Periodic<N>, u64), Error> {
+    if let Some(found) = on_whole_numbers(f, g, algebra) {
+        return Ok(found);
+    }
     let plan = Plan::new(f, g, algebra);
     let work = plan.check(algebra.limit)?;
     let result = match plan {
@@ -36,6 +42,25 @@ pub(crate) fn with_work<N: Number>(
         Plan::Terms(terms) => lowest(&terms, algebra)?,
     };
     Ok((result, work))
+}
+
+/// Of curves of different slopes that are made of whole numbers, where that takes little.
+fn on_whole_numbers<N: Number>(
+    f: &Periodic<N>,
+    g: &Periodic<N>,
+    algebra: &Algebra,
+) -> Option<(Periodic<N>, u64)> {
+    if !Together::is_allowed(algebra) {
+        return None;
+    }
+    let (low, high) = match f.slope().cmp(&g.slope()) {
+        Ordering::Less => (f, g),
+        Ordering::Greater => (g, f),
+        Ordering::Equal => return None,
+    };
+    let mut together = Together::new(low, [high])?;
+    let taken = together.next(algebra.limit)?;
+    Some((together.curve(), taken.pairs))
 }
 
 /// The least of all terms.

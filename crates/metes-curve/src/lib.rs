@@ -58,6 +58,8 @@ mod query;
 mod rounding;
 pub mod script;
 mod section;
+
+mod together;
 mod transform;
 
 pub use algebra::{Algebra, LIMIT};

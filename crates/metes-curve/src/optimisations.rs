@@ -63,6 +63,9 @@ optimisations! {
     /// With equal slopes, compute to one common multiple of the periods and their greatest common
     /// divisor, rather than to two multiples.
     common_divisor;
+    /// Convolve what is needed of steeper curves first, and with the slow one at once, on whole numbers of
+    /// 64 bits.
+    together;
     /// Merge convex curves by slope.
     convex;
     /// Take the minimum of concave curves.

@@ -17,9 +17,9 @@ mod subsets;
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use ahead::Planned;
+use ahead::Ahead;
 pub use explain::{Share, Side};
 pub use orders::{costs_of_trees, orders, splits};
 pub use policy::{Estimate, FirstPair, NextCurve};
@@ -28,6 +28,9 @@ pub(crate) use profile::Profile;
 use crate::algebra::Algebra;
 use crate::curve::Curve;
 use crate::error::Error;
+use crate::number::{Small, exactly};
+use crate::periodic::Periodic;
+use crate::together::{Taken, Together};
 
 /// How the order of a chain is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -76,10 +79,8 @@ pub enum Part {
 /// One convolution of a chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// One operand.
-    pub left: Part,
-    /// The other.
-    pub right: Part,
+    /// What enters it: two, or a slow curve and several steeper ones that are convolved with it at once.
+    pub parts: Vec<Part>,
     /// How many pairs of pieces (or pieces, where none meet) it was predicted to look at.
     pub predicted: u64,
     /// Elements of the result on `[0, T + d)`.
@@ -118,78 +119,63 @@ impl Algebra {
     /// [`convolution`](Self::convolution).
     pub fn chain(&self, curves: &[Curve], plan: &Plan) -> Result<Chain, Error> {
         match plan {
-            Plan::Automatic => self.ahead(curves, None),
-            Plan::Order(order) => self.ahead(curves, Some(order.as_slice())),
-            Plan::Subsets if curves.len() > Plan::MOST_SUBSETS => self.ahead(curves, None),
+            Plan::Automatic => self.automatic(curves),
+            Plan::Order(order) => self.in_order(curves, order),
+            Plan::Subsets if curves.len() > Plan::MOST_SUBSETS => self.automatic(curves),
             _ => self.step_by_step(curves, plan),
         }
     }
 
-    /// In an order that is given, or by [`Plan::Automatic`].
-    fn ahead(&self, curves: &[Curve], order: Option<&[usize]>) -> Result<Chain, Error> {
-        let mut waiting = vec![true; curves.len()];
-        let mut made: Vec<Option<Curve>> = Vec::with_capacity(curves.len());
-        let mut steps: Vec<Step> = Vec::with_capacity(curves.len());
-        let mut now = Instant::now();
-        let mut planned = match order {
-            Some(order) => {
-                permutation(order, curves.len())?;
-                ahead::in_order(order)
-            }
-            None => ahead::steps(&left(curves, &waiting, &made), 0),
-        }
-        .into_iter();
-        let mut planning = now.elapsed();
-        now += planning;
-        while let Some(Planned {
-            left: one,
-            right: other,
-            ..
-        }) = planned.next()
-        {
-            let (curve, predicted) = {
-                let of = |part: Part| match part {
-                    Part::Curve(number) => curves.get(number),
-                    Part::Step(number) => made.get(number).and_then(Option::as_ref),
-                };
-                let Some((one, other)) = of(one).zip(of(other)) else {
-                    unreachable!("a plan names curves, and steps that are made and not used")
-                };
-                self.convolution_with_work(one, other)?
-            };
-            for part in [one, other] {
-                match part {
-                    Part::Curve(number) => waiting[number] = false,
-                    Part::Step(number) => made[number] = None,
-                }
-            }
-            let before = std::mem::replace(&mut now, Instant::now());
-            steps.push(Step {
-                left: one,
-                right: other,
-                predicted,
-                elements: curve.pieces() * 2,
-                seconds: (now - before).as_secs_f64(),
-            });
-            let is_large = curve.pieces() >= WORTH_LOOKING;
-            made.push(Some(curve));
-            if is_large && order.is_none() && planned.len() > 1 {
-                let left = left(curves, &waiting, &made);
-                planned = ahead::steps(&left, steps.len()).into_iter();
-                let spent = now.elapsed();
-                planning += spent;
-                now += spent;
-            }
-        }
-        let curve = match made.pop() {
-            Some(last) => last,
-            None => curves.first().cloned(),
+    /// In an order that is given.
+    fn in_order(&self, curves: &[Curve], order: &[usize]) -> Result<Chain, Error> {
+        permutation(order, curves.len())?;
+        let mut progress = Progress::of(curves);
+        let planning = progress.lap();
+        let Some((first, others)) = order.split_first() else {
+            return Ok(progress.chain(planning));
         };
-        Ok(Chain {
-            curve: curve.unwrap_or_else(Curve::neutral),
-            steps,
-            planning_seconds: planning.as_secs_f64(),
-        })
+        let mut left = Part::Curve(*first);
+        for other in others {
+            left = progress.convolve(self, left, Part::Curve(*other))?;
+        }
+        Ok(progress.chain(planning))
+    }
+
+    /// By [`Plan::Automatic`].
+    fn automatic(&self, curves: &[Curve]) -> Result<Chain, Error> {
+        let mut progress = Progress::of(curves);
+        // Curves of one slope by pairs, until one is the flattest.
+        let mut ahead = Ahead::of(&progress.left(), |part| progress.profile(part), 0);
+        let mut planning = progress.lap();
+        let mut pairs = ahead.pairs.into_iter();
+        while let Some((left, right)) = pairs.next() {
+            let made = progress.convolve(self, left, right)?;
+            let is_large = progress.of_part(made).pieces() >= WORTH_LOOKING;
+            if is_large && pairs.len() > 1 {
+                ahead = Ahead::of(
+                    &progress.left(),
+                    |part| progress.profile(part),
+                    progress.steps.len(),
+                );
+                planning += progress.lap();
+                pairs = ahead.pairs.into_iter();
+            }
+        }
+        let (Some(mut low), mut high) = (ahead.low, ahead.high) else {
+            return Ok(progress.chain(planning));
+        };
+        while !high.is_empty() {
+            low = progress.convolve_together(self, low, &mut high);
+            if high.is_empty() {
+                break;
+            }
+            // Much is left of each: the one of which least is left, by itself.
+            let profiles = high.iter().map(|part| progress.profile(*part));
+            let next = ahead::least_reach(&progress.profile(low), profiles);
+            planning += progress.lap();
+            low = progress.convolve(self, low, high.swap_remove(next))?;
+        }
+        Ok(progress.chain(planning))
     }
 
     /// By a plan that looks at what there is before each step.
@@ -214,8 +200,7 @@ impl Algebra {
             planning += chosen - begin;
             let (curve, predicted) = self.convolution_with_work(&left.curve, &right.curve)?;
             steps.push(Step {
-                left: left.part,
-                right: right.part,
+                parts: vec![left.part, right.part],
                 predicted,
                 elements: curve.pieces() * 2,
                 seconds: chosen.elapsed().as_secs_f64(),
@@ -293,20 +278,167 @@ impl Algebra {
     }
 }
 
-/// What is left to convolve: curves that wait, and results that were not used.
-fn left(curves: &[Curve], waiting: &[bool], made: &[Option<Curve>]) -> Vec<(Part, Profile)> {
-    let mut left = Vec::with_capacity(curves.len());
-    for (number, curve) in curves.iter().enumerate() {
-        if waiting[number] {
-            left.push((Part::Curve(number), profile(curve)));
+/// How far a chain is convolved.
+struct Progress<'a> {
+    curves: &'a [Curve],
+    waiting: Vec<bool>,
+    /// Results that are not used yet, by the steps that made them.
+    made: Vec<Option<Curve>>,
+    steps: Vec<Step>,
+    /// When what is timed began.
+    now: Instant,
+}
+
+impl<'a> Progress<'a> {
+    fn of(curves: &'a [Curve]) -> Self {
+        Progress {
+            curves,
+            now: Instant::now(),
+            waiting: vec![true; curves.len()],
+            made: Vec::with_capacity(curves.len()),
+            steps: Vec::with_capacity(curves.len()),
         }
     }
-    for (number, curve) in made.iter().enumerate() {
-        if let Some(curve) = curve {
-            left.push((Part::Step(number), profile(curve)));
+
+    /// How long it is since this was asked last, or a step ended.
+    fn lap(&mut self) -> Duration {
+        let before = std::mem::replace(&mut self.now, Instant::now());
+        self.now - before
+    }
+
+    fn of_part(&self, part: Part) -> &Curve {
+        let curve = match part {
+            Part::Curve(number) => self.curves.get(number),
+            Part::Step(number) => self.made.get(number).and_then(Option::as_ref),
+        };
+        curve.unwrap_or_else(|| {
+            unreachable!("a plan names curves, and steps that are made and not used")
+        })
+    }
+
+    fn profile(&self, part: Part) -> Profile {
+        profile(self.of_part(part))
+    }
+
+    /// What is left to convolve: curves that wait, and results that were not used.
+    fn left(&self) -> Vec<Part> {
+        let curves = (0..self.curves.len()).filter(|number| self.waiting[*number]);
+        let results = (0..self.made.len()).filter(|number| self.made[*number].is_some());
+        curves
+            .map(Part::Curve)
+            .chain(results.map(Part::Step))
+            .collect()
+    }
+
+    /// Two parts, by themselves.
+    fn convolve(&mut self, algebra: &Algebra, left: Part, right: Part) -> Result<Part, Error> {
+        let (one, other) = (self.of_part(left), self.of_part(right));
+        let (curve, predicted) = algebra.convolution_with_work(one, other)?;
+        let elements = 2 * curve.pieces();
+        let parts = vec![left, right];
+        Ok(self.step(parts, predicted, elements, Some(curve), Instant::now()))
+    }
+
+    /// A slow one with steeper ones, as many at once as take little; those are taken away.
+    fn convolve_together(&mut self, algebra: &Algebra, low: Part, high: &mut Vec<Part>) -> Part {
+        let Some((taken, curve)) = self.together(algebra, low, high) else {
+            return low;
+        };
+        let all = std::mem::take(high);
+        let mut is_taken = vec![false; all.len()];
+        let mut result = low;
+        for (
+            Taken {
+                places,
+                pairs,
+                pieces,
+            },
+            ended,
+        ) in taken
+        {
+            let mut parts = Vec::with_capacity(1 + places.len());
+            parts.push(result);
+            for place in places {
+                is_taken[place] = true;
+                parts.push(all[place]);
+            }
+            result = self.step(parts, pairs, 2 * pieces, None, ended);
+        }
+        if let (Some(made), Some(step)) = (self.made.last_mut(), self.steps.last_mut()) {
+            // The last one is brought to its form.
+            step.elements = 2 * curve.pieces();
+            *made = Some(curve);
+        }
+        let left = all.iter().zip(is_taken).filter(|(_, is_taken)| !is_taken);
+        high.extend(left.map(|(part, _)| *part));
+        result
+    }
+
+    /// What was taken at once, and when that ended, and the result; `None` if nothing was.
+    fn together(
+        &self,
+        algebra: &Algebra,
+        low: Part,
+        high: &[Part],
+    ) -> Option<(Vec<(Taken, Instant)>, Curve)> {
+        if !Together::is_allowed(algebra) {
+            return None;
+        }
+        let low = self.of_part(low).short()?;
+        let high = high.iter().map(|part| self.of_part(*part).short());
+        let high: Vec<&Periodic<Small>> = high.collect::<Option<_>>()?;
+        exactly(|| {
+            let mut together = Together::new(low, high)?;
+            let mut steps = Vec::new();
+            while let Some(taken) = together.next(algebra.limit) {
+                steps.push((taken, Instant::now()));
+            }
+            let curve = (!steps.is_empty()).then(|| Curve::of_small(together.curve()))?;
+            if let Some((_, ended)) = steps.last_mut() {
+                *ended = Instant::now();
+            }
+            Some((steps, curve))
+        })?
+    }
+
+    /// Notes what was done.
+    fn step(
+        &mut self,
+        parts: Vec<Part>,
+        predicted: u64,
+        elements: usize,
+        made: Option<Curve>,
+        ended: Instant,
+    ) -> Part {
+        for part in &parts {
+            match part {
+                Part::Curve(number) => self.waiting[*number] = false,
+                Part::Step(number) => self.made[*number] = None,
+            }
+        }
+        let seconds = (ended - self.now).as_secs_f64();
+        self.now = ended;
+        self.made.push(made);
+        self.steps.push(Step {
+            parts,
+            predicted,
+            elements,
+            seconds,
+        });
+        Part::Step(self.steps.len() - 1)
+    }
+
+    fn chain(mut self, planning: Duration) -> Chain {
+        let curve = match self.made.pop() {
+            Some(last) => last,
+            None => self.curves.first().cloned(),
+        };
+        Chain {
+            curve: curve.unwrap_or_else(Curve::neutral),
+            steps: self.steps,
+            planning_seconds: planning.as_secs_f64(),
         }
     }
-    left
 }
 
 fn profile(curve: &Curve) -> Profile {

@@ -292,15 +292,14 @@ fn convolve(
         output::json(&document)?;
         return Ok(0);
     }
-    let mut table = Table::new(&["step", "of", "and", "pairs predicted", "elements", "time"]);
+    let mut table = Table::new(&["step", "of", "pairs predicted", "elements", "time"]);
     for (number, step) in chain.steps.iter().enumerate() {
         table.row(
             Default::default(),
             vec![
                 (number + 1).to_string(),
-                part(step.left),
-                part(step.right),
-                format!("{:.0}", step.predicted),
+                parts(step).join(", "),
+                step.predicted.to_string(),
                 step.elements.to_string(),
                 format!("{:.1} µs", step.seconds * 1e6),
             ],
@@ -353,17 +352,17 @@ fn share_as_json(share: &Share) -> Value {
     })
 }
 
-fn part(part: Part) -> String {
-    match part {
+fn parts(step: &Step) -> Vec<String> {
+    let name = |part: &Part| match part {
         Part::Curve(number) => format!("curve {}", number + 1),
         Part::Step(number) => format!("step {}", number + 1),
-    }
+    };
+    step.parts.iter().map(name).collect()
 }
 
 fn step_as_json(step: &Step) -> Value {
     json!({
-        "left": part(step.left),
-        "right": part(step.right),
+        "of": parts(step),
         "predicted": step.predicted,
         "elements": step.elements,
         "seconds": step.seconds,

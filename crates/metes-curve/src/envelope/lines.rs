@@ -18,18 +18,15 @@
 //!
 //! Invariant: a copy is a part in the sense of [`parts`].
 
+mod operand;
 mod parts;
 
-use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
 use crate::section::Section;
-use parts::{Cell, INFINITY, Line, add, lower, section};
-
-/// Beyond this operands are left to kernels of any number: sums are to stay below 2⁶⁰.
-const MOST: i64 = 1 << 57;
-
-/// What only counts as +∞ in sums of distances.
-const FAR: i128 = i128::MAX / 4;
+use operand::{Bend, FAR};
+pub(crate) use operand::{Bound, Operand, STEEPEST, Slope, cells, time, whole};
+pub(crate) use parts::{Cell, INFINITY, Line, Time, section};
+use parts::{Lowest, lower};
 
 /// Fewer pairs than this take less than starting a thread.
 const WORTH_THREADS: usize = 1 << 16;
@@ -45,7 +42,7 @@ pub(super) fn envelope<N: Number>(
     threads: usize,
 ) -> Option<Section<N>> {
     let (rise, run) = slope.parts()?;
-    let slope = (i128::from(rise), i128::from(run));
+    let slope = Slope { rise, run };
     let (f, g) = (Operand::new(f, slope)?, Operand::new(g, slope)?);
     let last = whole(end)?;
     let most = match early_exit {
@@ -53,6 +50,7 @@ pub(super) fn envelope<N: Number>(
         false => FAR,
     };
     let pairs = f.bends.len().saturating_mul(g.bends.len());
+    let (f, g) = (&f, &g);
     let copies = Copies { f, g, last, most };
     let lowest = match pairs < WORTH_THREADS {
         true => copies.lowest(0, 1),
@@ -61,213 +59,70 @@ pub(super) fn envelope<N: Number>(
     Some(section(&lowest, end))
 }
 
-/// A section as whole numbers: its breakpoints, 0 and its end among them.
-struct Operand {
-    bends: Vec<Bend>,
-    /// How far a piece is above the slope, at most.
-    most: i128,
-    /// How far anything is above the slope, at least.
-    least: i128,
-    /// The slope that distances are measured from: times its denominator.
-    slope: (i128, i128),
-}
-
-/// A breakpoint, and the segment behind it; none behind the last.
-#[derive(Clone, Copy)]
-struct Bend {
-    time: i64,
-    at: i64,
-    /// The limits from the left and from the right.
-    before: i64,
-    after: i64,
-    /// The slope of the segment.
-    slope: i64,
-    /// The least distance of the segment above the result's slope.
-    least: i128,
-    /// The lowest of the value and both limits.
-    value: i64,
-    /// Segments of which slopes are taken here, in this place of a sum.
-    taken: (i64, i64),
-}
-
-impl Bend {
-    fn is_continuous(&self) -> bool {
-        self.at == self.before && self.at == self.after
-    }
-}
-
-fn whole<N: Number>(number: &N) -> Option<i64> {
-    match number.parts()? {
-        (whole, 1) if whole.abs() < MOST => Some(whole),
-        _ => None,
-    }
-}
-
-fn value<N: Number>(value: &Extended<N>) -> Option<i64> {
-    match value {
-        Finite(value) => whole(value),
-        PositiveInfinity => Some(INFINITY),
-        NegativeInfinity => None,
-    }
-}
-
-/// The sum of two values of which either may be +∞.
-fn sum(one: i64, two: i64) -> i64 {
-    match one == INFINITY || two == INFINITY {
-        true => INFINITY,
-        false => one + two,
-    }
-}
-
-impl Operand {
-    fn new<N: Number>(section: &Section<N>, slope: (i128, i128)) -> Option<Self> {
-        let last = whole(&section.end)?;
-        let mut operand = Operand {
-            bends: Vec::with_capacity(section.pieces.len() + 1),
-            most: -FAR,
-            least: FAR,
-            slope,
-        };
-        let (mut before, mut slope_before) = (INFINITY, 0);
-        for (piece, end) in section.spans() {
-            let (start, end) = (whole(&piece.start)?, whole(end)?);
-            let (at, after) = (value(&piece.at)?, value(&piece.after)?);
-            let slope = whole(&piece.slope)?;
-            // Both the line and where it would be at 0 and at the end of all are to fit. Numbers that
-            // did not fit may be any, and are thrown away later.
-            let fits = slope.checked_mul(last)?.abs() < MOST && (0..end).contains(&start);
-            let bends = &mut operand.bends;
-            if !fits || bends.last().is_some_and(|last: &Bend| last.time >= start) {
-                return None;
-            }
-            let limit = match after {
-                INFINITY => INFINITY,
-                after => after + slope * (end - start),
-            };
-            let [at_start, behind, at_end] =
-                [(start, at), (start, after), (end, limit)].map(|point| operand.above(point));
-            operand.most = operand.most.max(at_start).max(behind).max(at_end);
-            operand.least = operand.least.min(at_start).min(behind).min(at_end);
-            operand.bends.push(bend(
-                [before, at, after],
-                start,
-                (slope_before, slope),
-                behind.min(at_end),
-            ));
-            (before, slope_before) = (limit, slope);
-        }
-        let end = [before, INFINITY, INFINITY];
-        let end = bend(end, last, (slope_before, 0), FAR);
-        operand.bends.push(end);
-        Some(operand)
-    }
-
-    /// How far a value at a time is above the slope.
-    fn above(&self, (time, value): (i64, i64)) -> i128 {
-        let (rise, run) = self.slope;
-        match value {
-            INFINITY => FAR,
-            value => i128::from(value) * run - rise * i128::from(time),
-        }
-    }
-
-    /// The most that the result can lie above the slope before the end: the split that gives the
-    /// other nothing. +∞ if this ends earlier. (What is behind the end makes it greater at most.)
-    fn most_with(&self, other: &Self, last: i64) -> i128 {
-        let reaches = self.bends.last().is_some_and(|end| end.time >= last);
-        match other.bends.first() {
-            Some(first) if reaches && first.at != INFINITY => {
-                (self.most + i128::from(first.at) * self.slope.1).min(FAR)
-            }
-            _ => FAR,
-        }
-    }
-}
-
-fn bend(
-    [before, at, after]: [i64; 3],
-    time: i64,
-    (slope_before, slope): (i64, i64),
-    least: i128,
-) -> Bend {
-    let value = before.min(at).min(after);
-    let low = if before == value {
-        slope_before
-    } else {
-        i64::MIN
-    };
-    let high = if after == value { slope } else { i64::MAX };
-    Bend {
-        time,
-        at,
-        before,
-        after,
-        slope,
-        least,
-        value,
-        taken: (low, high),
-    }
+/// The lowest of all copies that begin before `last`; where it lies more than `most` above the slope
+/// of both, it may be anything higher than that.
+pub(crate) fn lowest(f: &Operand, g: &Operand, last: i64, most: i128) -> Vec<Cell> {
+    Copies { f, g, last, most }.lowest(0, 1)
 }
 
 /// What the lowest is taken of.
-struct Copies {
-    f: Operand,
-    g: Operand,
+struct Copies<'a> {
+    f: &'a Operand,
+    g: &'a Operand,
     /// Where the result ends.
     last: i64,
     /// The most that the result can be above its slope.
     most: i128,
 }
 
-impl Copies {
+impl Copies<'_> {
     /// The lowest of every so many copies, from one on.
     fn lowest(&self, from: usize, every: usize) -> Vec<Cell> {
-        let mut lowest: Option<Vec<Cell>> = None;
-        for (moved, by) in [(&self.f, &self.g), (&self.g, &self.f)] {
-            let mut levels: Vec<Option<Vec<Cell>>> = Vec::new();
+        let mut lowest = Lowest::of(2 * self.f.bends.len() * self.g.bends.len());
+        for (moved, by) in [(self.f, self.g), (self.g, self.f)] {
             let bends = by.bends.iter().skip(from).step_by(every);
-            for bend in bends.take_while(|bend| bend.time < self.last) {
-                if let Some(part) = self.copy(moved, bend, by) {
-                    add(&mut levels, part);
-                }
-            }
-            for part in levels.into_iter().flatten() {
-                lowest = Some(match lowest {
-                    Some(lowest) => lower(&part, &lowest),
-                    None => part,
-                });
+            for bend in bends.take_while(|bend| bend.time.is_before(self.last)) {
+                self.copy(moved, bend, by, &mut lowest);
             }
         }
-        lowest.unwrap_or_default()
+        lowest.of_all()
     }
 
     /// What is needed of one operand, moved by a breakpoint of the other.
-    fn copy(&self, moved: &Operand, by: &Bend, other: &Operand) -> Option<Vec<Cell>> {
+    fn copy(&self, moved: &Operand, by: &Bend, other: &Operand, lowest: &mut Lowest) {
         let (low, high) = by.taken;
-        let above = other.above((by.time, by.value));
-        if by.value == INFINITY || low > high || above + moved.least > self.most {
-            return None;
+        let Some(by_time) = by
+            .time
+            .whole()
+            .filter(|_| by.value != INFINITY && low <= high)
+        else {
+            return;
+        };
+        let above = other.slope.below(by_time, by.value);
+        if above + moved.least > self.most {
+            return;
         }
-        let mut cells: Vec<Cell> = Vec::with_capacity(moved.bends.len());
+        let cells = lowest.next_part(moved.bends.len() + 1);
         let mut is_open = false;
         for bend in &moved.bends {
-            let time = by.time + bend.time;
-            if time >= self.last {
+            let time = bend.time.moved(by_time);
+            if !time.is_before(self.last) {
                 break;
             }
-            let is_taken = bend.after != INFINITY
-                && low <= bend.slope
-                && bend.slope <= high
+            let is_taken = !bend.line.is_none()
+                && low <= bend.line.m
+                && bend.line.m <= high
                 && above + bend.least <= self.most;
-            let at = match is_taken || !bend.is_continuous() || !by.is_continuous() {
+            let is_noted = is_taken || !bend.is_continuous() || !by.is_continuous();
+            let at = match is_noted && bend.time.whole().is_some() {
                 true => sum(by.at, bend.at)
                     .min(sum(by.before, bend.after))
                     .min(sum(by.after, bend.before)),
+                // At times that are not whole it is on the line.
                 false => INFINITY,
             };
             if is_taken {
-                let line = Line::through(time, by.value + bend.after, bend.slope);
-                cells.push(Cell::new(time, at, line));
+                cells.push(Cell::new(time, at, bend.line.moved(by_time, by.value)));
             } else if is_open || at != INFINITY {
                 cells.push(Cell::new(time, at, Line::NONE));
             }
@@ -275,10 +130,10 @@ impl Copies {
         }
         if is_open {
             // A part ends with nothing; what is behind the end is not looked at.
-            let end = moved.bends.last()?.time.min(self.last) + by.time;
-            cells.push(Cell::new(end, INFINITY, Line::NONE));
+            let end = moved.end().min(self.last) + by_time;
+            cells.push(Cell::new(Time::at(end), INFINITY, Line::NONE));
         }
-        (!cells.is_empty()).then_some(cells)
+        lowest.close_part();
     }
 
     /// The lowest of all copies, of which each thread takes its share: late ones are shorter.
@@ -300,5 +155,13 @@ impl Copies {
         parts
             .reduce(|one, two| lower(&one, &two))
             .unwrap_or_default()
+    }
+}
+
+/// The sum of two values of which either may be +∞.
+fn sum(one: i64, two: i64) -> i64 {
+    match one == INFINITY || two == INFINITY {
+        true => INFINITY,
+        false => one + two,
     }
 }

@@ -3,10 +3,10 @@
 //! Invariant: which kernel computed it can not be seen in a result.
 
 mod convex;
-mod lines;
+pub(crate) mod lines;
 mod pairs;
 mod rows;
-mod staircase;
+pub(crate) mod staircase;
 mod whole;
 
 use crate::algebra::Algebra;

@@ -15,6 +15,7 @@
 
 use num_integer::Integer;
 
+use super::lines::{Cell, INFINITY, Line, Operand, Time};
 use crate::extended::Extended::{Finite, PositiveInfinity};
 use crate::number::Number;
 use crate::section::{Piece, Section};
@@ -47,13 +48,7 @@ pub(super) fn envelope<N: Number>(f: &Section<N>, g: &Section<N>, end: &N) -> Op
     let scale = Scale::of(f, g, end)?;
     let last = 2 * scale.time(end)? - 1;
     let (f, g) = (scale.steps(f)?, scale.steps(g)?);
-    let products = [
-        (&f.closed, &g.closed, 0),
-        (&f.closed, &g.open, 0),
-        (&f.open, &g.closed, 0),
-        (&f.open, &g.open, 1),
-    ];
-    let skyline = lowest(&products, last);
+    let skyline = skyline(&f.products(&g), last);
     Some(scale.section(&skyline, end, last))
 }
 
@@ -119,41 +114,99 @@ impl Scale {
                 steps.push(step);
             }
         }
-        let (closed, open) = steps.into_iter().partition(|step| step.end % 2 == 0);
-        Some(Steps { closed, open })
+        Some(Steps::parted(steps))
     }
 
     /// What a skyline says of the times before the end.
     fn section<N: Number>(&self, skyline: &[Step], end: &N, last: i64) -> Section<N> {
         let (times, values) = (N::whole(self.time), N::whole(self.value));
-        let level = |step: usize| match skyline.get(step) {
-            Some(step) => Finite(N::whole(step.value).over(&values)),
+        let level = |value: Option<i64>| match value {
+            Some(value) => Finite(N::whole(value).over(&values)),
             None => PositiveInfinity,
         };
-        let mut pieces: Vec<Piece<N>> = Vec::with_capacity(skyline.len() + 1);
-        let mut begun = None;
-        let mut step = 0;
-        // A step begins behind the end of the one before: at a time or behind it.
-        let begins = skyline.iter().map(|step| (step.end + 1) / 2);
-        for begin in std::iter::once(0).chain(begins) {
-            if begun == Some(begin) || 2 * begin > last {
-                continue;
-            }
-            begun = Some(begin);
-            let mut reaching = |number: i64| {
-                while skyline.get(step).is_some_and(|step| step.end < number) {
-                    step += 1;
-                }
-                level(step)
-            };
-            let (at, after) = (reaching(2 * begin), reaching(2 * begin + 1));
+        let pieces = breakpoints(skyline, last).map(|(begin, at, after)| {
             let start = N::whole(begin).over(&times);
-            pieces.push(Piece::new(start, at, after, N::zero()));
-        }
+            Piece::new(start, level(at), level(after), N::zero())
+        });
         Section {
-            pieces,
+            pieces: pieces.collect(),
             end: end.clone(),
         }
+    }
+}
+
+/// Where the skyline changes before the last end, and what it is there and behind; nothing is +∞.
+fn breakpoints(
+    skyline: &[Step],
+    last: i64,
+) -> impl Iterator<Item = (i64, Option<i64>, Option<i64>)> {
+    let mut begun = None;
+    let mut step = 0;
+    // A step begins behind the end of the one before: at a time or behind it.
+    let begins = skyline.iter().map(|step| (step.end + 1) / 2);
+    std::iter::once(0).chain(begins).filter_map(move |begin| {
+        if begun == Some(begin) || 2 * begin > last {
+            return None;
+        }
+        begun = Some(begin);
+        let mut reaching = |number: i64| {
+            while skyline.get(step).is_some_and(|step| step.end < number) {
+                step += 1;
+            }
+            skyline.get(step).map(|step| step.value)
+        };
+        Some((begin, reaching(2 * begin), reaching(2 * begin + 1)))
+    })
+}
+
+/// The convolution of two operands that are such staircases, before `last`.
+pub(crate) fn lowest(f: &Operand, g: &Operand, last: i64) -> Vec<Cell> {
+    let last = 2 * last - 1;
+    let (f, g) = (Steps::of(f), Steps::of(g));
+    let level = |value: Option<i64>| value.unwrap_or(INFINITY);
+    let skyline = skyline(&f.products(&g), last);
+    let cells = breakpoints(&skyline, last).map(|(begin, at, after)| {
+        let line = after.map_or(Line::NONE, |value| Line::through(begin, value, 0));
+        Cell::new(Time::at(begin), level(at), line)
+    });
+    cells.collect()
+}
+
+impl Steps {
+    fn of(operand: &Operand) -> Self {
+        let mut steps: Vec<Step> = Vec::with_capacity(2 * operand.bends.len());
+        let ends = operand.bends.iter().skip(1).map(|bend| bend.time.ceiling());
+        for (bend, end) in operand.bends.iter().zip(ends.chain([0])) {
+            for (end, value) in [
+                (2 * bend.time.ceiling(), bend.at),
+                (2 * end - 1, bend.after),
+            ] {
+                if value == INFINITY {
+                    continue;
+                }
+                // Of equal values the last goes furthest.
+                if steps.last().is_some_and(|last| last.value == value) {
+                    steps.pop();
+                }
+                steps.push(Step { end, value });
+            }
+        }
+        Steps::parted(steps)
+    }
+
+    fn parted(steps: Vec<Step>) -> Self {
+        let (closed, open) = steps.into_iter().partition(|step| step.end % 2 == 0);
+        Steps { closed, open }
+    }
+
+    /// Each kind with each, and how much more than their sum the end of two is.
+    fn products<'a>(&'a self, other: &'a Self) -> [Product<'a>; 4] {
+        [
+            (&self.closed, &other.closed, 0),
+            (&self.closed, &other.open, 0),
+            (&self.open, &other.closed, 0),
+            (&self.open, &other.open, 1),
+        ]
     }
 }
 
@@ -175,7 +228,7 @@ fn scaled<N: Number>(number: &N, by: i64) -> Option<i64> {
 type Product<'a> = (&'a Vec<Step>, &'a Vec<Step>, i64);
 
 /// The skyline of all sums, up to an end.
-fn lowest(products: &[Product], last: i64) -> Vec<Step> {
+fn skyline(products: &[Product], last: i64) -> Vec<Step> {
     // The least sum that goes on to the last end: what is not lower is not needed.
     let mut ceiling = i64::MAX;
     for (f, g, more) in products {

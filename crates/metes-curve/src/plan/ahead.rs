@@ -1,189 +1,189 @@
-//! An order for all of a chain, chosen before any of it is convolved.
+//! What of a chain comes first, chosen before any of it is convolved.
 //!
 //! The curve of least slope comes first: with it neither the periods of the others matter nor what
-//! lies far out in them. The others follow by how far each is needed beside it, the least first:
-//! what is soon outgrown adds few pieces. Several curves of the least slope repeat themselves
+//! lies far out in them ([`crate::together`]). Several curves of the least slope repeat themselves
 //! together only after a common multiple of their periods, and their convolution does by the
 //! greatest common divisor: a pair that soon does so comes first, and its result takes part as
 //! another curve.
 //!
 //! Numbers are in floating point: they only choose an order, and every order gives the same curve.
 //!
-//! Invariant: no profile is looked at more than once but in pairs of one slope.
+//! Invariant: every part enters one pair, or is steeper, or is the only one of its slope.
+
+use std::num::NonZeroU32;
 
 use super::Part;
-use super::profile::Profile;
+use super::profile::{Profile, common};
 
-/// A step that is planned: what enters it.
-pub(super) struct Planned {
-    pub(super) left: Part,
-    pub(super) right: Part,
-    /// By what it is sorted.
-    key: f64,
+/// What is convolved first, and what is left then.
+pub(super) struct Ahead {
+    /// Curves of the least slope, pair by pair.
+    pub(super) pairs: Vec<(Part, Part)>,
+    /// What all of these come to, if there are any.
+    pub(super) low: Option<Part>,
+    /// What is steeper.
+    pub(super) high: Vec<Part>,
 }
 
-/// What enters each step, the steps being numbered from `first` on. O(n log n) for n curves, and
-/// O(m³) for the m ones of least slope.
-pub(super) fn steps(items: &[(Part, Profile)], first: usize) -> Vec<Planned> {
-    let mut steps = Vec::with_capacity(items.len());
-    let slopes = items.iter().map(|(_, profile)| profile.slope);
-    let least = slopes.fold(f64::INFINITY, f64::min);
-    // Equal fractions may differ in the last digit of their quotients.
-    let least = least + least.abs() * 1e-12;
-    let is_steeper = |item: &&(Part, Profile)| item.1.slope > least;
-    // Slopes that are no number, of fractions too long for floating point, are none that is steeper.
-    let is_flat = |item: &&(Part, Profile)| !is_steeper(item);
-    let mut group = items.iter().filter(is_flat);
-    let Some(one) = group.next() else {
-        return steps;
-    };
-    let mut low = Flat::new(one);
-    if group.next().is_some() {
-        // Each pair makes another one.
-        let mut group = Vec::with_capacity(2 * items.len());
-        group.extend(items.iter().filter(is_flat).map(Flat::new));
-        low = convolved(group, first, &mut steps);
-    }
-    let begin = steps.len();
-    for (part, profile) in items.iter().filter(is_steeper) {
-        steps.push(Planned {
-            left: low.part,
-            right: *part,
-            key: low.reach(profile),
-        });
-    }
-    steps[begin..].sort_by(|one, other| one.key.total_cmp(&other.key));
-    for (number, step) in steps.iter_mut().enumerate().skip(begin + 1) {
-        step.left = Part::Step(first + number - 1);
-    }
-    debug_assert_eq!(steps.len() + 1, items.len(), "a tree of all");
-    steps
-}
-
-/// One curve after the other.
-pub(super) fn in_order(order: &[usize]) -> Vec<Planned> {
-    let Some((first, others)) = order.split_first() else {
-        return Vec::new();
-    };
-    let mut left = Part::Curve(*first);
-    let step = |(number, curve): (usize, &usize)| Planned {
-        left: std::mem::replace(&mut left, Part::Step(number)),
-        right: Part::Curve(*curve),
-        key: 0.0,
-    };
-    others.iter().enumerate().map(step).collect()
-}
-
-/// All of one slope, two or more, pair by pair.
-fn convolved(mut group: Vec<Flat>, first: usize, steps: &mut Vec<Planned>) -> Flat {
-    let curves = group.len();
-    // Of those that are not convolved yet.
-    let mut pairs = Vec::with_capacity(curves * curves);
-    for other in 1..curves {
-        pairs.extend((0..other).map(|one| (group[one].together(&group[other]), one, other)));
-    }
-    let mut waiting: Vec<usize> = (0..curves).collect();
-    while let Some(&(key, one, other)) = pairs.iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
-        let made = Part::Step(first + steps.len());
-        let (left, right) = (group[one].part, group[other].part);
-        steps.push(Planned { left, right, key });
-        let made = group[one].with(&group[other], made);
-        waiting.retain(|flat| *flat != one && *flat != other);
-        pairs.retain(|(_, a, b)| *a != one && *a != other && *b != one && *b != other);
-        let number = group.len();
-        match waiting[..] {
-            // There is no choice.
-            [last] => pairs.push((0.0, last, number)),
-            _ => {
-                let rest = waiting.iter();
-                pairs.extend(rest.map(|one| (group[*one].together(&made), *one, number)));
+impl Ahead {
+    /// Of some parts, when so many steps are done. O(n) for n curves, and O(m³) for the m ones of least
+    /// slope.
+    pub(super) fn of(parts: &[Part], profile: impl Fn(Part) -> Profile, steps: usize) -> Self {
+        let slopes = parts.iter().map(|part| profile(*part).slope);
+        let least = slopes.fold(f64::INFINITY, f64::min);
+        // Equal fractions may differ in the last digit of their quotients.
+        let least = least + least.abs() * 1e-12;
+        // Slopes that are no number, of fractions too long for floating point, are none that is steeper.
+        let is_steeper = |part: &Part| profile(*part).slope > least;
+        let mut ahead = Ahead {
+            pairs: Vec::new(),
+            low: None,
+            high: Vec::with_capacity(parts.len()),
+        };
+        for part in parts {
+            match is_steeper(part) {
+                true => ahead.high.push(*part),
+                false => ahead.low = Some(*part),
             }
         }
+        if parts.len() - ahead.high.len() > 1 {
+            let flat = parts.iter().filter(|part| !is_steeper(part));
+            let group = flat.map(|part| Flat::new(*part, &profile(*part)));
+            ahead.low = Some(convolved(group.collect(), steps, &mut ahead.pairs));
+        }
+        ahead
+    }
+}
+
+/// Which of several curves is needed least far beside a slow one, by its place.
+pub(super) fn least_reach(low: &Profile, high: impl Iterator<Item = Profile>) -> usize {
+    let reaches = high.map(|high| low.reach_of(&high)).enumerate();
+    let least = reaches.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    least.map_or(0, |(place, _)| place)
+}
+
+/// All of one slope, two or more, pair by pair: what all come to.
+fn convolved(mut group: Vec<Flat>, before: usize, pairs: &mut Vec<(Part, Part)>) -> Part {
+    let count = group.len();
+    pairs.reserve(count);
+    // Of two that are not convolved yet: after what time both repeat themselves together.
+    let mut soon = Vec::with_capacity(count * count);
+    for other in 1..count {
+        soon.extend((0..other).map(|one| (group[one].together(&group[other]), one, other)));
+    }
+    let mut waiting: Vec<usize> = (0..count).collect();
+    while let Some(&(_, one, other)) = soon.iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
+        let made = Part::Step(before + pairs.len());
+        pairs.push((group[one].part, group[other].part));
+        waiting.retain(|flat| *flat != one && *flat != other);
+        match waiting[..] {
+            [] => return made,
+            // There is no choice.
+            [last] => {
+                pairs.push((group[last].part, made));
+                return Part::Step(before + pairs.len() - 1);
+            }
+            _ => {}
+        }
+        soon.retain(|(_, a, b)| *a != one && *a != other && *b != one && *b != other);
+        let made = group[one].with(&group[other], made);
+        let number = group.len();
+        let rest = waiting.iter();
+        soon.extend(rest.map(|one| (group[*one].together(&made), *one, number)));
         waiting.push(number);
         group.push(made);
     }
-    // The last one made is what all came to.
-    group.swap_remove(group.len() - 1)
+    // There are two at least, so that the last pair was found.
+    group.pop().map_or(Part::Curve(0), |last| last.part)
 }
 
-/// A curve of least slope, or what is known of the convolution of several.
+/// When a curve of least slope repeats itself, or what is known of the convolution of several.
 struct Flat {
     part: Part,
-    slope: f64,
     transient: f64,
     /// 0 if it has every period.
-    period: f64,
-    /// Highest above the slope in the end, and lowest anywhere.
-    most: f64,
-    least: f64,
-    origin: f64,
+    period: Period,
+}
+
+/// A period; as a whole number, too, if it is one.
+#[derive(Clone, Copy)]
+struct Period {
+    time: f64,
+    whole: Option<NonZeroU32>,
+}
+
+impl Period {
+    fn new(time: f64) -> Self {
+        // A cast saturates, so that what is no such number differs.
+        let whole = NonZeroU32::new(time as u32).filter(|whole| f64::from(whole.get()) == time);
+        Period { time, whole }
+    }
+
+    /// The least common multiple and the greatest common divisor, about; of 0 and another, that other.
+    fn with(self, other: Self) -> (f64, Self) {
+        if let (Some(one), Some(two)) = (self.whole, other.whole) {
+            let divisor = divisor(one, two);
+            let time = f64::from(divisor.get());
+            let whole = Some(divisor);
+            return (self.time * other.time / time, Period { time, whole });
+        }
+        match (self.time > 0.0, other.time > 0.0) {
+            (true, true) => {
+                let multiple = common(self.time, other.time);
+                let divisor = self.time * other.time / multiple;
+                (multiple, Period::new(divisor))
+            }
+            (true, false) => (self.time, self),
+            _ => (other.time, other),
+        }
+    }
+}
+
+/// The greatest common divisor, without divisions (Stein, 1967).
+fn divisor(one: NonZeroU32, other: NonZeroU32) -> NonZeroU32 {
+    let twos = (one.get() | other.get()).trailing_zeros();
+    let odd = |number: u32| number >> number.trailing_zeros();
+    let (mut one, mut other) = (odd(one.get()), odd(other.get()));
+    while one != other {
+        (one, other) = (odd(one.abs_diff(other)), one.min(other));
+    }
+    NonZeroU32::new(one << twos).unwrap_or(NonZeroU32::MIN)
 }
 
 impl Flat {
-    fn new((part, profile): &(Part, Profile)) -> Self {
+    fn new(part: Part, profile: &Profile) -> Self {
+        let period = match profile.is_affine {
+            true => 0.0,
+            false => profile.period,
+        };
         Flat {
-            part: *part,
-            slope: profile.slope,
+            part,
             transient: profile.transient,
-            period: match profile.is_affine {
-                true => 0.0,
-                false => profile.period,
-            },
-            most: profile.most,
-            least: profile.least,
-            origin: profile.origin,
+            period: Period::new(period),
         }
     }
 
     /// After what time both repeat themselves together.
     fn together(&self, other: &Flat) -> f64 {
-        self.transient + other.transient + 2.0 * multiple(self.period, other.period)
+        self.transient + other.transient + 2.0 * self.period.with(other.period).0
     }
 
     /// Their convolution.
     fn with(&self, other: &Flat, part: Part) -> Self {
-        let multiple = multiple(self.period, other.period);
+        let (multiple, period) = self.period.with(other.period);
         Flat {
             part,
-            slope: self.slope,
             transient: self.transient + other.transient + multiple,
-            // Of two numbers, the common multiple times the common divisor.
-            period: match self.period > 0.0 && other.period > 0.0 {
-                true => self.period * other.period / multiple,
-                false => multiple,
-            },
-            most: (self.most + other.origin).min(other.most + self.origin),
-            least: self.least + other.least,
-            origin: self.origin + other.origin,
+            period,
         }
     }
-
-    /// How far a steeper curve is needed beside it: until it has outgrown what this one varies by.
-    fn reach(&self, high: &Profile) -> f64 {
-        match high.slope == f64::INFINITY {
-            true => high.transient,
-            false => {
-                (self.most - self.least + high.origin - high.least) / (high.slope - self.slope)
-            }
-        }
-    }
-}
-
-/// The least common multiple, about; of 0 and another that other.
-fn multiple(one: f64, other: f64) -> f64 {
-    if one == other || other == 0.0 {
-        return one;
-    }
-    if one == 0.0 {
-        return other;
-    }
-    super::profile::common(one, other)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use num_integer::Integer;
     use proptest::prelude::*;
 
     use super::*;
@@ -196,83 +196,91 @@ mod tests {
         ]
     }
 
+    fn ahead(profiles: &[Profile], steps: usize) -> Ahead {
+        let parts: Vec<Part> = (0..profiles.len()).map(Part::Curve).collect();
+        let profile = |part: Part| match part {
+            Part::Curve(curve) => profiles[curve],
+            Part::Step(_) => unreachable!("nothing is made yet"),
+        };
+        Ahead::of(&parts, profile, steps)
+    }
+
     proptest! {
-        /// Whatever profiles are like, each curve and each result but the last enters one step.
+        /// Whatever profiles are like, each curve enters a pair once, or is left; and each result, once.
         #[test]
-        fn steps_are_a_tree(
+        fn all_are_there_once(
             all in proptest::collection::vec(proptest::array::uniform7(numbers()), 1..9),
             affine in any::<u16>(),
-            first in 0..5_usize,
+            steps in 0..5_usize,
         ) {
             let profiles: Vec<Profile> = all
                 .into_iter()
                 .enumerate()
                 .map(|(number, numbers)| Profile::drawn(numbers, affine >> number & 1 == 1))
                 .collect();
-            let items: Vec<(Part, Profile)> = profiles
-                .iter()
-                .enumerate()
-                .map(|(number, profile)| (Part::Curve(number), *profile))
-                .collect();
-            let steps = steps(&items, first);
-            prop_assert_eq!(steps.len() + 1, items.len());
+            let Ahead { pairs, low, high } = ahead(&profiles, steps);
+            let key = |part: Part| match part {
+                Part::Curve(curve) => (false, curve),
+                Part::Step(step) => (true, step),
+            };
             let mut waiting: BTreeSet<(bool, usize)> =
-                (0..items.len()).map(|curve| (false, curve)).collect();
-            for (number, step) in steps.iter().enumerate() {
-                for part in [step.left, step.right] {
-                    let part = match part {
-                        Part::Curve(curve) => (false, curve),
-                        Part::Step(step) => (true, step),
-                    };
-                    prop_assert!(waiting.remove(&part), "{:?} is there once", part);
+                (0..profiles.len()).map(|curve| (false, curve)).collect();
+            for (number, (left, right)) in pairs.iter().enumerate() {
+                for part in [left, right] {
+                    prop_assert!(waiting.remove(&key(*part)), "{:?} is there once", part);
                 }
-                waiting.insert((true, first + number));
+                waiting.insert((true, steps + number));
             }
+            let left: Vec<Part> = low.into_iter().chain(high).collect();
+            prop_assert_eq!(left.len(), waiting.len());
+            let left: BTreeSet<(bool, usize)> = left.into_iter().map(key).collect();
+            prop_assert_eq!(left, waiting);
+        }
+
+        #[test]
+        fn divisors_are_the_greatest(one in 1..10_000_u32, other in 1..10_000_u32) {
+            let [a, b] = [one, other].map(|number| NonZeroU32::new(number).expect("above zero"));
+            prop_assert_eq!(divisor(a, b).get(), one.gcd(&other));
+            let (multiple, period) = Period::new(one.into()).with(Period::new(other.into()));
+            prop_assert_eq!(multiple, f64::from(one.lcm(&other)));
+            prop_assert_eq!(period.time, f64::from(one.gcd(&other)));
         }
     }
 
+    /// Slope, transient, period, most, least, origin, step.
+    fn profile(slope: f64, period: f64, least: f64) -> Profile {
+        Profile::drawn([slope, 0.0, period, 5.0, least, 0.0, slope * period], false)
+    }
+
     #[test]
-    fn least_slope_first_then_what_is_soon_outgrown() {
-        // Slope, transient, period, most, least, origin, step.
-        let profile = |slope: f64, least: f64| {
-            Profile::drawn([slope, 0.0, 10.0, 5.0, least, 0.0, slope * 10.0], false)
-        };
-        // Beside the second: (5 + 5 + 8) / 4, (5 + 5 + 1) / 2, (5 + 5 + 3) / 9.
-        let all = [
-            profile(5.0, -8.0),
-            profile(1.0, -5.0),
-            profile(3.0, -1.0),
-            profile(10.0, -3.0),
-        ];
-        let items: Vec<(Part, Profile)> = all
-            .iter()
-            .enumerate()
-            .map(|(number, profile)| (Part::Curve(number), *profile))
-            .collect();
-        let order: Vec<(Part, Part)> = steps(&items, 0)
-            .into_iter()
-            .map(|step| (step.left, step.right))
-            .collect();
-        let expected = [
-            (Part::Curve(1), Part::Curve(3)),
-            (Part::Step(0), Part::Curve(0)),
-            (Part::Step(1), Part::Curve(2)),
-        ];
-        assert_eq!(order, expected);
+    fn the_flattest_is_not_among_the_others() {
+        let all = [5.0, 1.0, 3.0, 10.0].map(|slope| profile(slope, 10.0, 0.0));
+        let Ahead { pairs, low, high } = ahead(&all, 0);
+        assert_eq!((pairs, low), (vec![], Some(Part::Curve(1))));
+        assert_eq!(high, [0, 2, 3].map(Part::Curve));
+    }
+
+    #[test]
+    fn what_is_soon_outgrown_is_next() {
+        let low = profile(1.0, 10.0, -5.0);
+        // (5 + 5 + 8) / 4, (5 + 5 + 1) / 2, (5 + 5 + 3) / 9.
+        let high = [(5.0, -8.0), (3.0, -1.0), (10.0, -3.0)];
+        let high = high.map(|(slope, least)| profile(slope, 10.0, least));
+        assert_eq!(least_reach(&low, high.into_iter()), 2);
+        assert_eq!(least_reach(&low, high[..2].iter().copied()), 0);
     }
 
     #[test]
     fn of_one_slope_those_that_repeat_soon_first() {
-        let profile =
-            |period: f64| Profile::drawn([1.0, 0.0, period, 1.0, 0.0, 0.0, period], false);
-        let all = [7.0, 6.0, 5.0, 9.0].map(profile);
-        let items: Vec<(Part, Profile)> = all
-            .iter()
-            .enumerate()
-            .map(|(number, profile)| (Part::Curve(number), *profile))
-            .collect();
-        let first = &steps(&items, 0)[0];
-        // 18 is the least of all common multiples.
-        assert_eq!((first.left, first.right), (Part::Curve(1), Part::Curve(3)));
+        let all = [7.0, 6.0, 5.0, 9.0].map(|period| profile(1.0, period, 0.0));
+        let Ahead { pairs, low, high } = ahead(&all, 0);
+        // 18 is the least of all common multiples; then 5 with their greatest common divisor, 3.
+        let expected = [
+            (Part::Curve(1), Part::Curve(3)),
+            (Part::Curve(2), Part::Step(0)),
+            (Part::Curve(0), Part::Step(1)),
+        ];
+        assert_eq!(pairs, expected);
+        assert_eq!((low, high), (Some(Part::Step(2)), vec![]));
     }
 }

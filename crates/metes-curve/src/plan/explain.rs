@@ -56,50 +56,55 @@ impl Chain {
         if *time < Rational::from(0) {
             return Err(Error::NegativeTime { time: time.clone() });
         }
-        let leaves: Vec<Periodic<Big>> = curves.iter().map(Curve::big).collect();
-        let mut results: Vec<Periodic<Big>> = Vec::with_capacity(self.steps.len());
-        let mut convolved: Vec<Curve> = Vec::with_capacity(self.steps.len());
+        // By pairs: the curves, and behind them what each pair made.
+        let mut made: Vec<Curve> = curves.to_vec();
+        let mut pairs: Vec<(usize, usize)> = Vec::with_capacity(curves.len());
+        let mut of_step = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
-            let of = |part: Part| match part {
-                Part::Curve(curve) => &curves[curve],
-                Part::Step(step) => &convolved[step],
+            let of = |part: &Part| match part {
+                Part::Curve(curve) => *curve,
+                Part::Step(step) => of_step[*step],
             };
-            let result = algebra.convolution(of(step.left), of(step.right))?;
-            results.push(result.big());
-            convolved.push(result);
+            let mut parts = step.parts.iter().map(of);
+            let Some(mut result) = parts.next() else {
+                continue;
+            };
+            for part in parts {
+                made.push(algebra.convolution(&made[result], &made[part])?);
+                pairs.push((result, part));
+                result = made.len() - 1;
+            }
+            of_step.push(result);
         }
-        let of = |part: Part| match part {
-            Part::Curve(curve) => &leaves[curve],
-            Part::Step(step) => &results[step],
+        let functions: Vec<Periodic<Big>> = made.iter().map(Curve::big).collect();
+        let Some(last) = functions.len().checked_sub(1) else {
+            return Ok(Vec::new());
         };
         let mut shares = Vec::with_capacity(curves.len());
-        let last = match self.steps.len() {
-            0 if curves.is_empty() => return Ok(shares),
-            0 => Part::Curve(0),
-            steps => Part::Step(steps - 1),
-        };
         let mut open = vec![(last, Big::from(time), Side::At)];
-        while let Some((part, time, side)) = open.pop() {
-            let value = limit(of(part), &time, side);
-            match (part, value) {
-                (_, Some(PositiveInfinity) | None) => return Ok(Vec::new()),
-                (Part::Curve(curve), Some(value)) => shares.push(Share {
-                    curve,
+        while let Some((number, time, side)) = open.pop() {
+            let value = match limit(&functions[number], &time, side) {
+                Some(PositiveInfinity) | None => return Ok(Vec::new()),
+                Some(value) => value,
+            };
+            let Some((left, right)) = number.checked_sub(curves.len()).map(|pair| pairs[pair])
+            else {
+                shares.push(Share {
+                    curve: number,
                     time: time.rational(),
                     side,
                     value: shown(&value),
-                }),
-                (Part::Step(step), Some(value)) => {
-                    let (left, right) = (self.steps[step].left, self.steps[step].right);
-                    let split = split(of(left), of(right), (&time, side), &value, algebra)?;
-                    // The value is the least of all sums, so one of them makes it.
-                    let Some((begin, one, other)) = split else {
-                        return Ok(Vec::new());
-                    };
-                    open.push((right, time.minus(&begin), other));
-                    open.push((left, begin, one));
-                }
-            }
+                });
+                continue;
+            };
+            let (one, other) = (&functions[left], &functions[right]);
+            // The value is the least of all sums, so one of them makes it.
+            let Some((begin, one, other)) = split(one, other, (&time, side), &value, algebra)?
+            else {
+                return Ok(Vec::new());
+            };
+            open.push((right, time.minus(&begin), other));
+            open.push((left, begin, one));
         }
         shares.sort_by_key(|share| share.curve);
         Ok(shares)

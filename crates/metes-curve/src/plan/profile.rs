@@ -137,6 +137,16 @@ impl Profile {
         }
     }
 
+    /// How far a steeper curve is needed beside it: until it has outgrown what this one varies by.
+    pub(super) fn reach_of(&self, high: &Profile) -> f64 {
+        match high.slope == f64::INFINITY {
+            true => high.transient,
+            false => {
+                (self.most - self.least + high.origin - high.least) / (high.slope - self.slope)
+            }
+        }
+    }
+
     /// How far the faster curve is needed: by the gap of the slopes, or up to the least whole
     /// number of its periods after which it has outgrown the slower one's variation, or in
     /// which it rises by a multiple of the slower one's step.
