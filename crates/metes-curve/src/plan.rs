@@ -281,7 +281,6 @@ impl Algebra {
 /// How far a chain is convolved.
 struct Progress<'a> {
     curves: &'a [Curve],
-    waiting: Vec<bool>,
     /// Results that are not used yet, by the steps that made them.
     made: Vec<Option<Curve>>,
     steps: Vec<Step>,
@@ -293,10 +292,9 @@ impl<'a> Progress<'a> {
     fn of(curves: &'a [Curve]) -> Self {
         Progress {
             curves,
-            now: Instant::now(),
-            waiting: vec![true; curves.len()],
-            made: Vec::with_capacity(curves.len()),
+            made: Vec::new(),
             steps: Vec::with_capacity(curves.len()),
+            now: Instant::now(),
         }
     }
 
@@ -322,11 +320,12 @@ impl<'a> Progress<'a> {
 
     /// What is left to convolve: curves that wait, and results that were not used.
     fn left(&self) -> Vec<Part> {
-        let curves = (0..self.curves.len()).filter(|number| self.waiting[*number]);
-        let results = (0..self.made.len()).filter(|number| self.made[*number].is_some());
+        let is_used = |part: &Part| self.steps.iter().any(|step| step.parts.contains(part));
+        let curves = (0..self.curves.len()).map(Part::Curve);
+        let results = (0..self.steps.len()).map(Part::Step);
         curves
-            .map(Part::Curve)
-            .chain(results.map(Part::Step))
+            .chain(results)
+            .filter(|part| !is_used(part))
             .collect()
     }
 
@@ -411,9 +410,8 @@ impl<'a> Progress<'a> {
         ended: Instant,
     ) -> Part {
         for part in &parts {
-            match part {
-                Part::Curve(number) => self.waiting[*number] = false,
-                Part::Step(number) => self.made[*number] = None,
+            if let Part::Step(number) = part {
+                self.made[*number] = None;
             }
         }
         let seconds = (ended - self.now).as_secs_f64();

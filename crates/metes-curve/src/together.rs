@@ -17,13 +17,15 @@
 //!
 //! Invariant: what is left out is no lower than one of these bounds, or made up for by an exchange.
 
+mod growth;
 mod whole;
 
 use crate::algebra::Algebra;
-use crate::envelope::lines::{Bound, Line, Operand, Slope, lowest};
+use crate::envelope::lines::{Operand, Slope, lowest};
 use crate::envelope::staircase;
 use crate::number::Number;
 use crate::periodic::Periodic;
+use growth::Growth;
 use whole::Whole;
 
 /// Of a curve that is taken with others, at most so many pieces are left.
@@ -109,7 +111,7 @@ impl Together {
         // By how many pairs meet at most: pairs, periods, and which.
         let mut order = Vec::with_capacity(self.high.len());
         for (number, high) in self.high.iter().enumerate() {
-            let periods = growth.periods(high)?;
+            let periods = high.periods(&growth)?;
             order.push((self.low.pairs_with(&high.curve, periods), periods, number));
         }
         order.sort_unstable();
@@ -127,7 +129,7 @@ impl Together {
         if self.low.pairs_with(&high.curve, periods) > MANY {
             return None;
         }
-        let mut all = growth.left_of(high, periods)?;
+        let mut all = high.left(periods, &growth)?;
         let mut taken = vec![first];
         let mut pairs = 0;
         for (_, periods, number) in order {
@@ -135,12 +137,12 @@ impl Together {
             if high.curve.pieces_of(periods) > 2 * PIECES {
                 continue;
             }
-            let left = growth.left_of(high, periods)?;
+            let left = high.left(periods, &growth)?;
             let both = all.pieces() * left.pieces();
             if left.pieces() > PIECES || both > PAIRS {
                 continue;
             }
-            all = growth.convolved(all, left, self.are_staircases)?;
+            all = self.convolved(all, left, &growth)?;
             taken.push(number);
             pairs += both;
         }
@@ -159,6 +161,29 @@ impl Together {
             pairs: pairs as u64,
             pieces: self.low.pieces(),
         })
+    }
+
+    /// Of two that are left of curves, what is left of their convolution.
+    fn convolved(&self, one: Operand, mut other: Operand, growth: &Growth<'_>) -> Option<Operand> {
+        let begin = one.begin()?;
+        if one.pieces() == 0 {
+            other.raise(begin);
+            return Some(other);
+        }
+        // One more: what is at the end, too.
+        let end = one.end() + other.end() + 1;
+        if !one.fits(end) || !other.fits(end) {
+            return None;
+        }
+        let most = growth.bound(begin + other.begin()?).distance;
+        let cells = match self.are_staircases {
+            true => staircase::lowest(&one, &other, end),
+            false => lowest(&one, &other, end, most),
+        };
+        let count = cells.len();
+        let cells = cells.into_iter().map(Some);
+        let convolved = Operand::of_cells(cells, count, None, self.slope)?;
+        growth.needed(convolved)
     }
 }
 
@@ -181,74 +206,21 @@ impl High {
             again,
         })
     }
-}
 
-/// How much a curve can grow.
-struct Growth {
-    slope: Slope,
-    /// V, in units of the slope.
-    extent: i128,
-    /// σ, if there is one.
-    steepest: Option<i64>,
-}
-
-impl Growth {
-    /// `None` if it is infinite somewhere.
-    fn of(low: &Whole, slope: Slope) -> Option<Self> {
-        let (extent, steepest) = low.growth(slope)?;
-        Some(Growth {
-            slope,
-            extent,
-            steepest,
-        })
-    }
-
-    /// What is needed of a curve, or of a convolution of several, that begins with a value.
-    fn bound(&self, begin: i64) -> Bound {
-        Bound {
-            distance: self.extent + self.slope.below(0, begin),
-            line: self.steepest.map(|slope| Line::through(0, begin, slope)),
-        }
-    }
-
-    /// Periods of a curve behind which nothing of it is needed; at least one.
-    fn periods(&self, high: &High) -> Option<i64> {
-        let Some((lowest, gain)) = high.again else {
+    /// Periods behind which nothing of it is needed beside a slow curve; at least one.
+    fn periods(&self, growth: &Growth<'_>) -> Option<i64> {
+        let Some((lowest, gain)) = self.again else {
             return Some(1);
         };
-        let missing = self.bound(high.begin).distance - lowest;
+        let missing = growth.bound(self.begin).distance - lowest;
         let periods = (missing + gain - 1).div_euclid(gain).max(1);
-        i64::try_from(periods)
-            .ok()
-            .filter(|_| high.curve.has_end(periods))
+        let periods = i64::try_from(periods).ok()?;
+        self.curve.has_end(periods.into()).then_some(periods)
     }
 
-    /// What is needed of so many periods of a curve.
-    fn left_of(&self, high: &High, periods: i64) -> Option<Operand> {
-        let mut left = high.curve.up_to(high.curve.end_of(periods), self.slope)?;
-        left.keep(&self.bound(high.begin));
-        Some(left)
-    }
-
-    /// Of two that are left of curves, what is left of their convolution.
-    fn convolved(&self, one: Operand, mut other: Operand, are_staircases: bool) -> Option<Operand> {
-        let begin = one.begin()?;
-        if one.pieces() == 0 {
-            other.raise(begin);
-            return Some(other);
-        }
-        let bound = self.bound(begin + other.begin()?);
-        // One more: what is at the end, too.
-        let end = one.end() + other.end() + 1;
-        if !one.fits(end) || !other.fits(end) {
-            return None;
-        }
-        let cells = match are_staircases {
-            true => staircase::lowest(&one, &other, end),
-            false => lowest(&one, &other, end, bound.distance),
-        };
-        let mut convolved = Operand::of_cells(cells.into_iter().map(Some), None, self.slope)?;
-        convolved.keep(&bound);
-        Some(convolved)
+    /// What is needed of so many periods.
+    fn left(&self, periods: i64, growth: &Growth<'_>) -> Option<Operand> {
+        let end = self.curve.end_of(periods);
+        growth.needed(self.curve.up_to(end, growth.slope())?)
     }
 }

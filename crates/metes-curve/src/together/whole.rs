@@ -14,9 +14,6 @@ use crate::envelope::staircase;
 use crate::number::Number;
 use crate::periodic::Periodic;
 
-/// Behind every time that is computed with.
-const NEVER: Time = Time::at(1 << 62);
-
 /// What times, values and numerators come to is to be less.
 const MOST: i128 = 1 << 57;
 
@@ -44,7 +41,11 @@ impl Whole {
         }
         let transient = time(&curve.transient)?;
         let end = transient.ceiling() + period;
-        let cells = cells(&curve.section, end).collect::<Option<Vec<Cell>>>()?;
+        let mut known = Vec::with_capacity(curve.section.pieces.len());
+        for cell in cells(&curve.section, end) {
+            known.push(cell?);
+        }
+        let cells = known;
         // Numbers that did not fit may be any, and are thrown away later.
         let is_sorted = cells.is_sorted_by(|one, other| one.start.order(other.start).is_lt());
         if !is_sorted || cells.first()?.start != Time::at(0) {
@@ -229,14 +230,14 @@ impl Whole {
         if !self.fits(last.into()) {
             return None;
         }
-        Operand::of_cells(self.cells_to(last).map(Some), Some(last), slope)
+        let cells = self.cells_to(last).map(Some);
+        Operand::of_cells(cells, self.pieces_to(last), Some(last), slope)
     }
 
     /// Pieces, each with where it ends.
-    fn spans(&self) -> impl Iterator<Item = (&Cell, Time)> {
+    pub(super) fn spans(&self) -> impl Iterator<Item = (&Cell, Time)> {
         let ends = self.cells.iter().skip(1).map(|cell| cell.start);
-        let end = self.transient.moved(self.period);
-        self.cells.iter().zip(ends.chain([end]))
+        self.cells.iter().zip(ends.chain([self.known()]))
     }
 
     /// The lowest distance of what repeats itself.
@@ -246,30 +247,26 @@ impl Whole {
         lowest.min().unwrap_or(0)
     }
 
-    /// How far it goes up and down beside the slope, and its steepest slope if it never jumps up;
-    /// `None` if it is infinite somewhere.
-    pub(super) fn growth(&self, slope: Slope) -> Option<(i128, Option<i64>)> {
-        let (mut least, mut most) = (i128::MAX, i128::MIN);
-        let mut steepest = i64::MIN;
-        let mut before = Line::NONE;
-        let mut jumps = false;
-        for (cell, end) in self.spans() {
-            if cell.line.is_none() || cell.start.whole().is_some() && cell.at == INFINITY {
-                return None;
-            }
-            let (low, high) = cell.distances(end, slope);
-            (least, most) = (least.min(low), most.max(high));
-            steepest = steepest.max(cell.line.slope());
-            if let Some(start) = cell.start.whole() {
-                jumps |= cell.at > before.at(start) || cell.line.at(start) > cell.at;
-            }
-            before = cell.line;
-        }
+    /// When and as what it begins again, if that is a whole time.
+    pub(super) fn again(&self) -> Option<(i64, i64)> {
         let first = self.first().moved(self.period, self.step);
-        if let Some(start) = first.start.whole() {
-            jumps |= first.at > before.at(start);
+        Some((first.start.whole()?, first.at))
+    }
+
+    /// T + d.
+    pub(super) fn known(&self) -> Time {
+        self.transient.moved(self.period)
+    }
+
+    /// The pieces up to the end of the first period and so much further; `None` if that does not fit.
+    pub(super) fn first_and(&self, more: i64) -> Option<Vec<Cell>> {
+        let last = self.end_of(1).checked_add(more)?;
+        if !self.fits(last.into()) {
+            return None;
         }
-        Some((most - least, (!jumps).then_some(steepest)))
+        let mut cells = Vec::with_capacity(self.pieces_to(last));
+        cells.extend(self.cells_to(last));
+        Some(cells)
     }
 
     /// So many periods of a steeper curve, fewer than a most, that a split is no worse for giving them to
@@ -280,11 +277,7 @@ impl Whole {
             true => self.step / self.step.gcd(&high.step),
             false => common,
         };
-        let last = 2 * self.end_of(1);
-        if !self.fits(last.into()) {
-            return None;
-        }
-        let cells: Vec<Cell> = self.cells_to(last).collect();
+        let cells = self.first_and(self.end_of(1))?;
         let tries = (1..=tries as i64).chain([common.min(alike), common.max(alike)]);
         let mut tries = tries.filter(|periods| *periods < most);
         tries.find(|periods| {
@@ -299,8 +292,8 @@ impl Whole {
     /// Whether f(t + time) ≤ f(t) + rise at all times, of which the pieces are given up to the end of the
     /// first period, and so much further.
     fn is_exchanged(&self, cells: &[Cell], time: i64, rise: i64) -> bool {
-        let end = self.transient.moved(self.period);
-        let start = |place: usize| cells.get(place).map_or(NEVER, |cell| cell.start);
+        let end = self.known();
+        let start = |place: usize| cells.get(place).map_or(Time::NEVER, |cell| cell.start);
         let (mut now, mut then) = (0, 0);
         let mut at = Time::at(0);
         while at.order(end).is_lt() {
@@ -365,7 +358,7 @@ impl Whole {
                 next.map_or(transient, |next| next.earlier(transient))
             }
         };
-        let end = self.transient.moved(self.period);
+        let end = self.known();
         let kept = self
             .cells
             .partition_point(|cell| cell.start.order(end).is_lt());

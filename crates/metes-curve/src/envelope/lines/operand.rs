@@ -204,18 +204,19 @@ impl Operand {
     /// `None` if a section is −∞ somewhere, or does not fit whole numbers.
     pub(crate) fn new<N: Number>(section: &Section<N>, slope: Slope) -> Option<Self> {
         let last = whole(&section.end)?;
-        Self::of_cells(cells(section, last), Some(last), slope)
+        let count = section.pieces.len();
+        Self::of_cells(cells(section, last), count, Some(last), slope)
     }
 
-    /// What cells say that begin at 0, up to an end, or if the last is none, to that one. `None` if a
+    /// What cells say, about so many, that begin at 0, up to an end, or if the last is none, to that one. `None` if a
     /// cell is none, or they are not in order, as after a result that did not fit.
     pub(crate) fn of_cells(
         cells: impl IntoIterator<Item = Option<Cell>>,
+        count: usize,
         last: Option<i64>,
         slope: Slope,
     ) -> Option<Self> {
-        let cells = cells.into_iter();
-        let mut bends: Vec<Bend> = Vec::with_capacity(cells.size_hint().0 + 1);
+        let mut bends: Vec<Bend> = Vec::with_capacity(count + 1);
         let (mut most, mut least) = (-FAR, FAR);
         let mut before = Line::NONE;
         let mut close = |bend: &mut Bend, end: Time| {
@@ -306,6 +307,45 @@ impl Operand {
                 let (time, values) = (bend.time.ceiling(), [bend.before, bend.at, INFINITY]);
                 *bend = Bend::new(time, values, 0, Line::NONE);
             }
+        }
+        self.look();
+    }
+
+    /// Cuts it behind the last that is needed: what lies behind 0 and before a time is not, if it is as
+    /// high as a level of that time. What is at 0 stays.
+    pub(crate) fn keep_below(&mut self, mut level: impl FnMut(i64) -> i64) {
+        while let [.., bend, end] = &mut self.bends[..] {
+            let time = end.time.ceiling();
+            if end.at != INFINITY {
+                if end.at < level(time + 1) {
+                    break;
+                }
+                end.at = INFINITY;
+            }
+            let level = level(time);
+            let flat = Line::through(0, level, 0);
+            let is_low = |time: Time| bend.line.order_at(flat, time).is_lt();
+            if is_low(bend.time) || is_low(end.time) {
+                *end = Bend::new(
+                    time,
+                    [end.before, INFINITY, INFINITY],
+                    bend.line.m,
+                    Line::NONE,
+                );
+                break;
+            }
+            self.bends.pop();
+            let Some((last, others)) = self.bends.split_last_mut() else {
+                break;
+            };
+            let line = others.last().map_or(Line::NONE, |before| before.line);
+            let (time, at) = match last.time.whole() {
+                Some(0) => (0, last.at),
+                Some(time) if last.at < level => (time, last.at),
+                Some(time) => (time, INFINITY),
+                None => (last.time.ceiling(), INFINITY),
+            };
+            *last = Bend::new(time, [line.at(time), at, INFINITY], line.m, Line::NONE);
         }
         self.look();
     }

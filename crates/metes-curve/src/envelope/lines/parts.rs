@@ -26,6 +26,9 @@ pub(crate) struct Time {
 }
 
 impl Time {
+    /// Behind every time that is computed with.
+    pub(crate) const NEVER: Time = Time::at(1 << 62);
+
     pub(crate) const fn at(numerator: i64) -> Self {
         Time {
             numerator,
@@ -160,6 +163,21 @@ impl Line {
         }
     }
 
+    /// How much higher it is at a time than another one at an earlier one, rounded up; the times differ by
+    /// a whole number.
+    pub(crate) fn rise_from(self, other: Self, to: Time, from: Time) -> i64 {
+        if let (Some(to), Some(from)) = (to.whole(), from.whole()) {
+            return self.at(to) - other.at(from);
+        }
+        let value = |line: Self, time: Time| {
+            i128::from(line.m) * i128::from(time.numerator)
+                + i128::from(line.b) * i128::from(time.denominator)
+        };
+        let rise = value(other, from) - value(self, to);
+        // Values are below 2⁵⁷.
+        -(rise.div_euclid(i128::from(to.denominator))) as i64
+    }
+
     /// Whether this line is steeper than another, and meets it at a time.
     pub(crate) fn crosses(self, other: Self, time: Time) -> bool {
         let rise = i128::from(self.m - other.m) * i128::from(time.numerator);
@@ -208,6 +226,11 @@ impl Cell {
             },
             line: self.line.moved(time, value),
         }
+    }
+
+    /// Whether it is +∞ somewhere.
+    pub(crate) fn is_infinite(&self) -> bool {
+        self.line.is_none() || self.start.whole().is_some() && self.at == INFINITY
     }
 
     /// How far it is above a slope up to its end, at least and at most.
