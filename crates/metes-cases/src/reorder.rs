@@ -123,6 +123,7 @@ impl Engine {
                     growth: false,
                     super_isospeed: false,
                     common_divisor: false,
+                    together: false,
                     ..Optimisations::all()
                 },
                 ..Algebra::default()

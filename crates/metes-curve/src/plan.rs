@@ -227,7 +227,7 @@ impl Algebra {
         let chosen = match plan {
             Plan::Subsets => {
                 let profiles: Vec<Profile> =
-                    items.iter().map(|item| profile(&item.curve)).collect();
+                    items.iter().map(|item| *profile(&item.curve)).collect();
                 Some(subsets::first_pair(&profiles))
             }
             Plan::LeftToRight if begun => Some((last, 0)),
@@ -314,7 +314,7 @@ impl<'a> Progress<'a> {
         })
     }
 
-    fn profile(&self, part: Part) -> Profile {
+    fn profile(&self, part: Part) -> Cow<'_, Profile> {
         profile(self.of_part(part))
     }
 
@@ -439,8 +439,11 @@ impl<'a> Progress<'a> {
     }
 }
 
-fn profile(curve: &Curve) -> Profile {
-    curve.profile.unwrap_or_else(|| Profile::of(curve))
+fn profile(curve: &Curve) -> Cow<'_, Profile> {
+    match &curve.profile {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(Profile::of(curve)),
+    }
 }
 
 fn slope(items: &[Item<'_>], place: usize) -> f64 {

@@ -29,10 +29,10 @@ use growth::Growth;
 use whole::Whole;
 
 /// Of a curve that is taken with others, at most so many pieces are left.
-const PIECES: usize = 6;
+const PIECES: usize = 3;
 
 /// The pieces of a convolution of several, times those of another that is taken with them.
-const PAIRS: usize = 48;
+const PAIRS: usize = 9;
 
 /// Where more pairs of pieces meet, other cuts and kernels may take less.
 const MANY: usize = 4096;

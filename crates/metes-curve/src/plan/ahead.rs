@@ -10,6 +10,7 @@
 //!
 //! Invariant: every part enters one pair, or is steeper, or is the only one of its slope.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use super::Part;
@@ -28,73 +29,76 @@ pub(super) struct Ahead {
 impl Ahead {
     /// Of some parts, when so many steps are done. O(n) for n curves, and O(m³) for the m ones of least
     /// slope.
-    pub(super) fn of(parts: &[Part], profile: impl Fn(Part) -> Profile, steps: usize) -> Self {
+    pub(super) fn of<'a>(
+        parts: &[Part],
+        profile: impl Fn(Part) -> Cow<'a, Profile>,
+        steps: usize,
+    ) -> Self {
         let slopes = parts.iter().map(|part| profile(*part).slope);
         let least = slopes.fold(f64::INFINITY, f64::min);
         // Equal fractions may differ in the last digit of their quotients.
         let least = least + least.abs() * 1e-12;
-        // Slopes that are no number, of fractions too long for floating point, are none that is steeper.
-        let is_steeper = |part: &Part| profile(*part).slope > least;
         let mut ahead = Ahead {
             pairs: Vec::new(),
             low: None,
             high: Vec::with_capacity(parts.len()),
         };
+        let mut group = Vec::new();
         for part in parts {
-            match is_steeper(part) {
-                true => ahead.high.push(*part),
-                false => ahead.low = Some(*part),
+            let profile = profile(*part);
+            // Slopes that are no number, of fractions too long for floating point, are none that is steeper.
+            if profile.slope > least {
+                ahead.high.push(*part);
+            } else {
+                group.push(Flat::new(*part, &profile));
             }
         }
-        if parts.len() - ahead.high.len() > 1 {
-            let flat = parts.iter().filter(|part| !is_steeper(part));
-            let group = flat.map(|part| Flat::new(*part, &profile(*part)));
-            ahead.low = Some(convolved(group.collect(), steps, &mut ahead.pairs));
-        }
+        ahead.low = match group.len() {
+            0 | 1 => group.first().map(|flat| flat.part),
+            _ => Some(convolved(group, steps, &mut ahead.pairs)),
+        };
         ahead
     }
 }
 
 /// Which of several curves is needed least far beside a slow one, by its place.
-pub(super) fn least_reach(low: &Profile, high: impl Iterator<Item = Profile>) -> usize {
+pub(super) fn least_reach<'a>(
+    low: &Profile,
+    high: impl Iterator<Item = Cow<'a, Profile>>,
+) -> usize {
     let reaches = high.map(|high| low.reach_of(&high)).enumerate();
     let least = reaches.min_by(|(_, one), (_, other)| one.total_cmp(other));
     least.map_or(0, |(place, _)| place)
 }
 
-/// All of one slope, two or more, pair by pair: what all come to.
+/// All of one slope, two or more, pair by pair: what all come to. The pair is next that repeats itself
+/// together first.
 fn convolved(mut group: Vec<Flat>, before: usize, pairs: &mut Vec<(Part, Part)>) -> Part {
-    let count = group.len();
-    pairs.reserve(count);
-    // Of two that are not convolved yet: after what time both repeat themselves together.
-    let mut soon = Vec::with_capacity(count * count);
-    for other in 1..count {
-        soon.extend((0..other).map(|one| (group[one].together(&group[other]), one, other)));
-    }
-    let mut waiting: Vec<usize> = (0..count).collect();
-    while let Some(&(_, one, other)) = soon.iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
-        let made = Part::Step(before + pairs.len());
-        pairs.push((group[one].part, group[other].part));
-        waiting.retain(|flat| *flat != one && *flat != other);
-        match waiting[..] {
-            [] => return made,
-            // There is no choice.
-            [last] => {
-                pairs.push((group[last].part, made));
-                return Part::Step(before + pairs.len() - 1);
+    pairs.reserve(group.len());
+    while group.len() > 2 {
+        let (mut soonest, mut next) = (f64::INFINITY, (0, 1));
+        for other in 1..group.len() {
+            for one in 0..other {
+                // A common multiple is no less than either, and asked for only where that is soon enough.
+                if group[one].together_at_least(&group[other]) < soonest {
+                    let together = group[one].together(&group[other]);
+                    if together < soonest {
+                        (soonest, next) = (together, (one, other));
+                    }
+                }
             }
-            _ => {}
         }
-        soon.retain(|(_, a, b)| *a != one && *a != other && *b != one && *b != other);
-        let made = group[one].with(&group[other], made);
-        let number = group.len();
-        let rest = waiting.iter();
-        soon.extend(rest.map(|one| (group[*one].together(&made), *one, number)));
-        waiting.push(number);
-        group.push(made);
+        // The later place first, so that the earlier one stays.
+        let (other, one) = (group.swap_remove(next.1), group.swap_remove(next.0));
+        let made = Part::Step(before + pairs.len());
+        pairs.push((one.part, other.part));
+        group.push(one.with(&other, made));
     }
-    // There are two at least, so that the last pair was found.
-    group.pop().map_or(Part::Curve(0), |last| last.part)
+    // Of two there is no choice.
+    if let [one, other] = &group[..] {
+        pairs.push((one.part, other.part));
+    }
+    Part::Step(before + pairs.len() - 1)
 }
 
 /// When a curve of least slope repeats itself, or what is known of the convolution of several.
@@ -163,6 +167,11 @@ impl Flat {
         }
     }
 
+    /// Not before what time both repeat themselves together.
+    fn together_at_least(&self, other: &Flat) -> f64 {
+        self.transient + other.transient + 2.0 * self.period.time.max(other.period.time)
+    }
+
     /// After what time both repeat themselves together.
     fn together(&self, other: &Flat) -> f64 {
         self.transient + other.transient + 2.0 * self.period.with(other.period).0
@@ -199,7 +208,7 @@ mod tests {
     fn ahead(profiles: &[Profile], steps: usize) -> Ahead {
         let parts: Vec<Part> = (0..profiles.len()).map(Part::Curve).collect();
         let profile = |part: Part| match part {
-            Part::Curve(curve) => profiles[curve],
+            Part::Curve(curve) => Cow::Borrowed(&profiles[curve]),
             Part::Step(_) => unreachable!("nothing is made yet"),
         };
         Ahead::of(&parts, profile, steps)
@@ -266,8 +275,9 @@ mod tests {
         // (5 + 5 + 8) / 4, (5 + 5 + 1) / 2, (5 + 5 + 3) / 9.
         let high = [(5.0, -8.0), (3.0, -1.0), (10.0, -3.0)];
         let high = high.map(|(slope, least)| profile(slope, 10.0, least));
-        assert_eq!(least_reach(&low, high.into_iter()), 2);
-        assert_eq!(least_reach(&low, high[..2].iter().copied()), 0);
+        let high = || high.iter().map(Cow::Borrowed);
+        assert_eq!(least_reach(&low, high()), 2);
+        assert_eq!(least_reach(&low, high().take(2)), 0);
     }
 
     #[test]
