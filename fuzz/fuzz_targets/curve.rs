@@ -21,17 +21,18 @@ struct Described {
     parts: Vec<Part>,
     from: u8,
     step: i8,
-    /// Whether its numbers are near what 64 bits hold.
-    far: bool,
+    /// What its numbers are: fractions, near what 64 bits hold, or whole.
+    unit: u8,
 }
 
 const MOST_PARTS: usize = 4;
 
 impl Described {
     fn curve(&self) -> Option<Curve> {
-        let unit = |value: i64, over: i64| match self.far {
-            true => Rational::new(value.checked_mul(1 << 54)?, over),
-            false => Rational::new(value, over),
+        let unit = |value: i64, over: i64| match self.unit % 3 {
+            0 => Rational::new(value, over),
+            1 => Rational::new(value.checked_mul(1 << 54)?, over),
+            _ => Some(Rational::from(value)),
         };
         let value = |value: i8| match value {
             i8::MAX => Some(Value::PositiveInfinity),
@@ -53,7 +54,10 @@ impl Described {
                 start: time,
                 end: end.clone(),
                 value: value(part.after)?,
-                slope: Rational::new((part.slope / 16).into(), 3)?,
+                slope: match self.unit % 3 {
+                    2 => Rational::from(i64::from(part.slope / 16)),
+                    _ => Rational::new((part.slope / 16).into(), 3)?,
+                },
             });
             time = end;
         }

@@ -131,3 +131,83 @@ impl<'a> Growth<'a> {
         most
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::curve::{Curve, Element, Value};
+    use crate::number::Rational;
+
+    /// A staircase of steps (length, to the point, behind it), that repeats itself from one on.
+    fn staircase(steps: &[(i64, i64, i64)], from: usize) -> Curve {
+        let (mut time, mut value) = (0, 0);
+        let mut elements = Vec::new();
+        let mut starts = Vec::new();
+        for (length, to, behind) in steps {
+            starts.push((time, value));
+            let (at, after) = (value + to, value + to + behind);
+            elements.push(Element::Point {
+                time: time.into(),
+                value: Value::Finite(at.into()),
+            });
+            elements.push(Element::Segment {
+                start: time.into(),
+                end: (time + length).into(),
+                value: Value::Finite(after.into()),
+                slope: 0.into(),
+            });
+            (time, value) = (time + length, after);
+        }
+        let (start, begin) = starts[from];
+        let (period, step) = (time - start, value - begin);
+        Curve::new(&elements, &start.into(), &period.into(), &step.into()).expect("a staircase")
+    }
+
+    fn value(curve: &Curve, eighths: i64) -> Rational {
+        let time = Rational::new(eighths, 8).expect("not zero");
+        match curve.value(&time) {
+            Some(Value::Finite(value)) => value,
+            other => panic!("{other:?} at {time}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn growth_is_the_most_that_is_found(
+            steps in proptest::collection::vec((1..6_i64, 0..4_i64, 0..4_i64), 1..5),
+            from in any::<proptest::sample::Index>(),
+            time in 1..20_i64,
+        ) {
+            let curve = staircase(&steps, from.index(steps.len()));
+            let low = Whole::of(curve.short().expect("short")).expect("whole");
+            let growth = Growth::of(&low, low.slope()).expect("finite");
+            prop_assert!(growth.is_staircase);
+            let cells = low.first_and(time).expect("small");
+            let found = growth.within(&cells, time);
+            // It is constant between whole times, and from 60 on it has long repeated itself.
+            let grown = |from: i64| &value(&curve, from + 8 * time - 1) - &value(&curve, from);
+            let most = (0..480).map(grown).max().expect("times");
+            prop_assert_eq!(Rational::from(found), most);
+        }
+    }
+
+    #[test]
+    fn what_is_needed_ends_where_it_has_outgrown() {
+        // It grows by 7 in less than 13 from 0 on, and by 14 in more.
+        let low = Whole::of(staircase(&[(13, 0, 7)], 0).short().expect("short")).expect("whole");
+        let growth = Growth::of(&low, low.slope()).expect("finite");
+        let needed = |steps: &[(i64, i64, i64)], end: i64| {
+            let high = staircase(steps, 0);
+            let high = Whole::of(high.short().expect("short")).expect("whole");
+            let operand = high.up_to(end, growth.slope()).expect("whole");
+            let needed = growth.needed(operand).expect("small");
+            (needed.pieces(), needed.end())
+        };
+        assert_eq!(needed(&[(5, 0, 7)], 40), (0, 0));
+        // 6 up to 5, 12 up to 10; behind that it has outgrown 7 or 14.
+        assert_eq!(needed(&[(5, 0, 6), (5, 0, 6), (5, 0, 6)], 60), (1, 5));
+        assert_eq!(needed(&[(15, 0, 13), (5, 0, 6)], 60), (1, 15));
+    }
+}

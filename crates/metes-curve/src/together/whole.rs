@@ -395,3 +395,96 @@ impl Whole {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::curve::{Curve, Element, Value};
+    use crate::number::Rational;
+
+    /// A curve of parts (length, to the point, behind it, slope) that repeats itself from one on, and rises by
+    /// something more each time.
+    fn curve(parts: &[(i64, i64, i64, i64)], from: usize, more: i64) -> Curve {
+        let (mut time, mut value) = (0, 0);
+        let mut elements = Vec::new();
+        let mut starts = Vec::new();
+        for (length, to, behind, slope) in parts {
+            starts.push((time, value));
+            let (at, after) = (value + to, value + to + behind);
+            elements.push(Element::Point {
+                time: time.into(),
+                value: Value::Finite(at.into()),
+            });
+            elements.push(Element::Segment {
+                start: time.into(),
+                end: (time + length).into(),
+                value: Value::Finite(after.into()),
+                slope: (*slope).into(),
+            });
+            (time, value) = (time + length, after + slope * length);
+        }
+        let (start, begin) = starts[from];
+        let (period, step) = (time - start, value - begin + more);
+        Curve::new(&elements, &start.into(), &period.into(), &step.into()).expect("a curve")
+    }
+
+    fn value(curve: &Curve, sixteenths: i64) -> Rational {
+        let time = Rational::new(sixteenths, 16).expect("not zero");
+        match curve.value(&time) {
+            Some(Value::Finite(value)) => value,
+            other => panic!("{other:?} at {time}"),
+        }
+    }
+
+    proptest! {
+        /// Pieces go on as the curve does, also where T is not whole, as of a convolution.
+        #[test]
+        fn pieces_are_those_of_the_curve(
+            one in proptest::collection::vec((1..6_i64, -3..4_i64, -3..4_i64, -3..4_i64), 1..5),
+            other in proptest::collection::vec((1..6_i64, -3..4_i64, -3..4_i64, -3..4_i64), 1..4),
+            from in any::<proptest::sample::Index>(),
+            more in -5..20_i64,
+        ) {
+            let one = curve(&one, from.index(one.len()), more);
+            let other = curve(&other, from.index(other.len()), more);
+            for curve in [one.convolution(&other).ok(), Some(one)].into_iter().flatten() {
+                let Some(short) = curve.short() else { continue };
+                let Some(whole) = Whole::of(short) else { continue };
+                prop_assert_eq!(&whole.periodic(), short);
+                let last = whole.end_of(4);
+                let long = short.up_to(&crate::number::Small::whole(last), 1 << 20).expect("small");
+                let cells: Vec<Cell> = whole.cells_to(last).collect();
+                let pieces = section(&cells, &crate::number::Small::whole(last));
+                prop_assert_eq!(pieces, long);
+                prop_assert!(cells.len() <= whole.pieces_to(last));
+            }
+        }
+
+        #[test]
+        fn exchanges_are_those_that_hold(
+            parts in proptest::collection::vec((1..6_i64, -2..4_i64, -2..4_i64, -2..4_i64), 1..5),
+            from in any::<proptest::sample::Index>(),
+            more in 0..9_i64,
+            length in 1..9_i64,
+            height in 0..30_i64,
+        ) {
+            let low = curve(&parts, from.index(parts.len()), more);
+            let high = curve(&[(length, 0, height, 0)], 0, 0);
+            let [one, other] = [&low, &high].map(|curve| Whole::of(curve.short().expect("short")));
+            let (one, other) = (one.expect("whole"), other.expect("whole"));
+            // Numbers are whole: what does not hold at a limit fails by 1, and slopes differ by 6 at most. From
+            // 40 on it repeats itself.
+            let holds = |periods: i64| {
+                (0..1280).all(|time| {
+                    let later = time + 16 * periods * other.period;
+                    let rise = Rational::from(periods * other.step);
+                    value(&low, later) <= &value(&low, time) + &rise
+                })
+            };
+            let found = one.exchanged(&other, 4, 3);
+            prop_assert_eq!(found, (1..4).find(|periods| holds(*periods)));
+        }
+    }
+}

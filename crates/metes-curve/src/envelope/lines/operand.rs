@@ -294,18 +294,21 @@ impl Operand {
             .is_above_segment(&self.bends[last..])
             .then(|| self.bends[last + 1].time.ceiling());
         self.bends.truncate(last + 1);
+        let slope_before = match last {
+            0 => 0,
+            _ => self.bends[last - 1].line.m,
+        };
         let bend = &mut self.bends[last];
         match next {
             Some(end) => {
                 // Up to the next whole time: what is said beyond a crossing is no lower than it was.
                 let line = bend.line;
                 let values = [line.at(end), INFINITY, INFINITY];
-                let end = Bend::new(end, values, line.m, Line::NONE);
-                self.bends.push(end);
+                self.bends.push(Bend::new(end, values, line.m, Line::NONE));
             }
             None => {
                 let (time, values) = (bend.time.ceiling(), [bend.before, bend.at, INFINITY]);
-                *bend = Bend::new(time, values, 0, Line::NONE);
+                *bend = Bend::new(time, values, slope_before, Line::NONE);
             }
         }
         self.look();
