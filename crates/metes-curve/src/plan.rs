@@ -145,18 +145,16 @@ impl Algebra {
     fn automatic(&self, curves: &[Curve]) -> Result<Chain, Error> {
         let mut progress = Progress::of(curves);
         // Curves of one slope by pairs, until one is the flattest.
-        let mut ahead = Ahead::of(&progress.left(), |part| progress.profile(part), 0);
+        let all = (0..curves.len()).map(Part::Curve);
+        let mut ahead = Ahead::of(all, |part| progress.profile(part), 0);
         let mut planning = progress.lap();
         let mut pairs = ahead.pairs.into_iter();
         while let Some((left, right)) = pairs.next() {
             let made = progress.convolve(self, left, right)?;
             let is_large = progress.of_part(made).pieces() >= WORTH_LOOKING;
             if is_large && pairs.len() > 1 {
-                ahead = Ahead::of(
-                    &progress.left(),
-                    |part| progress.profile(part),
-                    progress.steps.len(),
-                );
+                let (left, steps) = (progress.left().into_iter(), progress.steps.len());
+                ahead = Ahead::of(left, |part| progress.profile(part), steps);
                 planning += progress.lap();
                 pairs = ahead.pairs.into_iter();
             }

@@ -30,33 +30,38 @@ impl Ahead {
     /// Of some parts, when so many steps are done. O(n) for n curves, and O(m³) for the m ones of least
     /// slope.
     pub(super) fn of<'a>(
-        parts: &[Part],
+        parts: impl ExactSizeIterator<Item = Part> + Clone,
         profile: impl Fn(Part) -> Cow<'a, Profile>,
         steps: usize,
     ) -> Self {
-        let slopes = parts.iter().map(|part| profile(*part).slope);
+        let count = parts.len();
+        let slopes = parts.clone().map(|part| profile(part).slope);
         let least = slopes.fold(f64::INFINITY, f64::min);
         // Equal fractions may differ in the last digit of their quotients.
         let least = least + least.abs() * 1e-12;
         let mut ahead = Ahead {
             pairs: Vec::new(),
             low: None,
-            high: Vec::with_capacity(parts.len()),
+            high: Vec::with_capacity(count),
         };
         let mut group = Vec::new();
         for part in parts {
-            let profile = profile(*part);
             // Slopes that are no number, of fractions too long for floating point, are none that is steeper.
-            if profile.slope > least {
-                ahead.high.push(*part);
-            } else {
-                group.push(Flat::new(*part, &profile));
+            match (profile(part).slope > least, ahead.low) {
+                (true, _) => ahead.high.push(part),
+                (false, None) => ahead.low = Some(part),
+                (false, Some(first)) => {
+                    if group.is_empty() {
+                        group.reserve(count);
+                        group.push(Flat::new(first, &profile(first)));
+                    }
+                    group.push(Flat::new(part, &profile(part)));
+                }
             }
         }
-        ahead.low = match group.len() {
-            0 | 1 => group.first().map(|flat| flat.part),
-            _ => Some(convolved(group, steps, &mut ahead.pairs)),
-        };
+        if !group.is_empty() {
+            ahead.low = Some(convolved(group, steps, &mut ahead.pairs));
+        }
         ahead
     }
 }
@@ -206,12 +211,12 @@ mod tests {
     }
 
     fn ahead(profiles: &[Profile], steps: usize) -> Ahead {
-        let parts: Vec<Part> = (0..profiles.len()).map(Part::Curve).collect();
+        let parts = (0..profiles.len()).map(Part::Curve);
         let profile = |part: Part| match part {
             Part::Curve(curve) => Cow::Borrowed(&profiles[curve]),
             Part::Step(_) => unreachable!("nothing is made yet"),
         };
-        Ahead::of(&parts, profile, steps)
+        Ahead::of(parts, profile, steps)
     }
 
     proptest! {
