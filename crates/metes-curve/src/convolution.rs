@@ -58,7 +58,7 @@ fn on_whole_numbers<N: Number>(
         Ordering::Greater => (g, f),
         Ordering::Equal => return None,
     };
-    let mut together = Together::new(low, [high])?;
+    let mut together = Together::new(low, &[high])?;
     let taken = together.next(algebra.limit)?;
     Some((together.curve(), taken.pairs))
 }

@@ -385,7 +385,7 @@ impl<'a> Progress<'a> {
         let high = high.iter().map(|part| self.of_part(*part).short());
         let high: Vec<&Periodic<Small>> = high.collect::<Option<_>>()?;
         exactly(|| {
-            let mut together = Together::new(low, high)?;
+            let mut together = Together::new(low, &high)?;
             let mut steps = Vec::new();
             while let Some(taken) = together.next(algebra.limit) {
                 steps.push((taken, Instant::now()));

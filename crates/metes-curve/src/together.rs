@@ -80,14 +80,16 @@ impl Together {
     }
 
     /// `None` if a curve is not made of whole numbers, the slow one is not finite, or another one is not
-    /// steeper, or infinite at 0. Linear.
-    pub(crate) fn new<'a, N: Number + 'a>(
-        low: &Periodic<N>,
-        high: impl IntoIterator<Item = &'a Periodic<N>>,
-    ) -> Option<Self> {
+    /// steeper, or infinite at 0; or if all have too many pieces. Linear.
+    pub(crate) fn new<N: Number>(low: &Periodic<N>, high: &[&Periodic<N>]) -> Option<Self> {
+        let pieces = |curve: &Periodic<N>| curve.section.pieces.len();
+        let least = high.iter().map(|high| pieces(high)).min()?;
+        if pieces(low).saturating_mul(least) > MANY {
+            return None;
+        }
         let low = Whole::of(low)?;
         let slope = low.slope();
-        let high = high.into_iter().enumerate();
+        let high = high.iter().enumerate();
         let high = high.map(|(place, high)| High::new(place, Whole::of(high)?, slope));
         let high: Vec<High> = high.collect::<Option<_>>()?;
         let mut curves = high.iter().map(|high| &high.curve);
