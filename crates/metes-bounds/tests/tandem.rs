@@ -192,7 +192,8 @@ fn plans() -> impl Strategy<Value = Plan> {
         let count = servers.len();
         let flows = flows.into_iter().map(|(rate, burst, first, length)| {
             let first = first % count;
-            (rate, burst, first, 1 + length % (count - first))
+            // A tick's units come at once: that is a burst of as many at least.
+            (rate, burst.max(rate), first, 1 + length % (count - first))
         });
         Plan {
             flows: flows.collect(),
