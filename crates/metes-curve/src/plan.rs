@@ -2,7 +2,7 @@
 //!
 //! Every order gives the same curve; what differs, by orders of magnitude, is how many pairs of
 //! pieces meet on the way. A [`Plan`] says how the order is chosen. The result of a convolution
-//! is known only when it is made, so every plan but a given order looks again after each.
+//! is known only when it is made, so that plans by policies look again after each.
 //!
 //! Invariant: every curve of a chain enters exactly one convolution, and so does every result
 //! but the last.
@@ -36,10 +36,10 @@ use crate::together::{Taken, Together};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Plan {
     /// The curve of least slope first, because with it neither the periods of the others matter
-    /// nor what lies far out in them; then the others by how far each is needed beside it. Several
-    /// curves of one least slope by pairs, first those that soon repeat themselves together. All
-    /// of it is chosen ahead, and what is left again after a large result. O(n log n) with n
-    /// curves, O(n³) if their slopes are equal.
+    /// nor what lies far out in them; several of one least slope by pairs, first those that soon
+    /// repeat themselves together. With it all steeper curves of which little is needed beside it, at
+    /// once, and so on with what comes of that; a curve of which much is needed by itself. To choose
+    /// takes O(n) with n curves, O(n³) if their slopes are equal.
     #[default]
     Automatic,
     /// As given.
