@@ -136,41 +136,15 @@ impl<'a> Growth<'a> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::whole::tests::{curve, value};
     use super::*;
-    use crate::curve::{Curve, Element, Value};
+    use crate::curve::Curve;
     use crate::number::Rational;
 
     /// A staircase of steps (length, to the point, behind it), that repeats itself from one on.
     fn staircase(steps: &[(i64, i64, i64)], from: usize) -> Curve {
-        let (mut time, mut value) = (0, 0);
-        let mut elements = Vec::new();
-        let mut starts = Vec::new();
-        for (length, to, behind) in steps {
-            starts.push((time, value));
-            let (at, after) = (value + to, value + to + behind);
-            elements.push(Element::Point {
-                time: time.into(),
-                value: Value::Finite(at.into()),
-            });
-            elements.push(Element::Segment {
-                start: time.into(),
-                end: (time + length).into(),
-                value: Value::Finite(after.into()),
-                slope: 0.into(),
-            });
-            (time, value) = (time + length, after);
-        }
-        let (start, begin) = starts[from];
-        let (period, step) = (time - start, value - begin);
-        Curve::new(&elements, &start.into(), &period.into(), &step.into()).expect("a staircase")
-    }
-
-    fn value(curve: &Curve, eighths: i64) -> Rational {
-        let time = Rational::new(eighths, 8).expect("not zero");
-        match curve.value(&time) {
-            Some(Value::Finite(value)) => value,
-            other => panic!("{other:?} at {time}"),
-        }
+        let part = |(length, to, behind): &(i64, i64, i64)| (*length, *to, *behind, 0);
+        curve(&steps.iter().map(part).collect::<Vec<_>>(), from, 0)
     }
 
     proptest! {
@@ -187,8 +161,8 @@ mod tests {
             let cells = low.first_and(time).expect("small");
             let found = growth.within(&cells, time);
             // It is constant between whole times, and from 60 on it has long repeated itself.
-            let grown = |from: i64| &value(&curve, from + 8 * time - 1) - &value(&curve, from);
-            let most = (0..480).map(grown).max().expect("times");
+            let grown = |from: i64| &value(&curve, from + 16 * time - 1) - &value(&curve, from);
+            let most = (0..960).step_by(2).map(grown).max().expect("times");
             prop_assert_eq!(Rational::from(found), most);
         }
     }

@@ -397,7 +397,7 @@ impl Whole {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -406,7 +406,7 @@ mod tests {
 
     /// A curve of parts (length, to the point, behind it, slope) that repeats itself from one on, and rises by
     /// something more each time.
-    fn curve(parts: &[(i64, i64, i64, i64)], from: usize, more: i64) -> Curve {
+    pub(crate) fn curve(parts: &[(i64, i64, i64, i64)], from: usize, more: i64) -> Curve {
         let (mut time, mut value) = (0, 0);
         let mut elements = Vec::new();
         let mut starts = Vec::new();
@@ -430,7 +430,7 @@ mod tests {
         Curve::new(&elements, &start.into(), &period.into(), &step.into()).expect("a curve")
     }
 
-    fn value(curve: &Curve, sixteenths: i64) -> Rational {
+    pub(crate) fn value(curve: &Curve, sixteenths: i64) -> Rational {
         let time = Rational::new(sixteenths, 16).expect("not zero");
         match curve.value(&time) {
             Some(Value::Finite(value)) => value,
