@@ -166,14 +166,7 @@ fn text(words: &[u64; HEADER], (first, count): (usize, usize)) -> String {
         .flat_map(|word| word.to_ne_bytes())
         .take_while(|byte| *byte != 0)
         .collect();
-    let text = String::from_utf8_lossy(&bytes);
-    text.chars()
-        .map(|character| match character {
-            character if character.is_whitespace() => ' ',
-            character if character.is_control() => '\u{fffd}',
-            character => character,
-        })
-        .collect()
+    metes_quantity::printable(&String::from_utf8_lossy(&bytes)).into_owned()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -16,6 +16,9 @@ use crate::error::Error;
 use crate::find::NAME;
 use crate::header::{self, About};
 
+/// The module that begins a script on the dry device, as Python's `-m` names it.
+const LAUNCHER: &str = "metes._dry_run";
+
 const WORD: usize = size_of::<u64>();
 
 /// Words of a file that other processes may have, too.
@@ -215,13 +218,49 @@ fn fill(file: RawFd, bytes: usize) -> Result<libc::ino_t, Error> {
 
 /// What this program was started with: its name without its directory, and its arguments.
 fn command_line() -> String {
-    let mut words = std::env::args_os();
-    let program = words.next().unwrap_or_default();
-    let program = std::path::Path::new(&program);
-    let mut line = program.file_name().unwrap_or_default().to_owned();
-    for word in words {
-        line.push(" ");
-        line.push(word);
+    let words: Vec<_> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    shown(&words)
+}
+
+/// A command line as people know it: a script's, without what launches it on the dry device.
+fn shown(words: &[String]) -> String {
+    let Some((program, arguments)) = words.split_first() else {
+        return String::new();
+    };
+    let program = std::path::Path::new(program).file_name();
+    let program = program.unwrap_or_default().to_string_lossy();
+    let arguments = match arguments {
+        // Behind the launcher stand two files of its own.
+        [m, launcher, _, _, script @ ..] if m == "-m" && launcher == LAUNCHER => script,
+        all => all,
+    };
+    let words = core::iter::once(&*program).chain(arguments.iter().map(String::as_str));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_launcher_is_not_shown() {
+        let line = |text: &str| {
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            shown(&words)
+        };
+        assert_eq!(
+            line("/usr/bin/python3 -m metes._dry_run /tmp/r.json  train.py --steps 2"),
+            "python3 train.py --steps 2"
+        );
+        assert_eq!(
+            line("python3 -m metes._dry_run r.json s.pickle -m metes.torch train.py"),
+            "python3 -m metes.torch train.py"
+        );
+        for whole in ["python3 -m metes._dry_run", "python3 -m http.server", "a b"] {
+            assert_eq!(line(whole), whole);
+        }
+        assert_eq!(line("/bin/ls"), "ls");
     }
-    line.to_string_lossy().into_owned()
 }

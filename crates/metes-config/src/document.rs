@@ -47,9 +47,9 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
     }
     let reader = Reader { source };
     let (levels, sizes) = reader.levels(&reader.tables(document, "level")?)?;
-    let arena = match reader.table(document, "arena")? {
+    let (arena, mapped_at) = match reader.table(document, "arena")? {
         Some(table) => reader.arena(table)?,
-        None => Arena::default(),
+        None => Default::default(),
     };
     let Named {
         store,
@@ -86,6 +86,9 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, Error> {
         arena,
         levels,
     };
+    if config.arena.mapped.is_some() {
+        (config.can_map()).map_err(|why| source.error(mapped_at, why, None))?;
+    }
     for (level, at) in sizes {
         crate::levels::verify(&config, level).map_err(|why| source.error(at, why, None))?;
     }
@@ -154,7 +157,8 @@ impl<'a> Reader<'a> {
         Fields::new(self.source, what, at.clone(), fields.collect())
     }
 
-    fn arena(&self, table: Item<'_, '_>) -> Result<Arena, Error> {
+    /// `[arena]`, and where it says what is mapped.
+    fn arena(&self, table: Item<'_, '_>) -> Result<(Arena, At), Error> {
         let mut fields = self.fields(&table, "the arena");
         let mut arena = Arena::default();
         if let Some((size, at)) = fields.size("increment", &[])? {
@@ -171,8 +175,12 @@ impl<'a> Reader<'a> {
             }
             arena.reserve = size;
         }
+        let mut mapped_at = fields.at();
+        if let Some((mapped, at)) = fields.mapped()? {
+            (arena.mapped, mapped_at) = (mapped, at);
+        }
         fields.finish()?;
-        Ok(arena)
+        Ok((arena, mapped_at))
     }
 
     /// The memory levels, and where each size stands.

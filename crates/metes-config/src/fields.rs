@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use metes_heap::compact::Kappa;
 
+use crate::MAPPED;
 use crate::error::{Error, Source, suggest};
 use crate::quantity::{read_percent, read_size};
 
@@ -224,6 +225,18 @@ impl<'a> Fields<'a> {
                 at,
                 format!("`{key}` must be a number or `inf`, not `{word}`"),
             )),
+        }
+    }
+
+    /// From what size on blocks are mapped; `no`: none is.
+    pub(crate) fn mapped(&mut self) -> Found<Option<usize>> {
+        match self.size("mapped", &[("no", 0)])? {
+            None => Ok(None),
+            Some((0, at)) => Ok(Some((None, at))),
+            Some((size, at)) if MAPPED.contains(&size) => Ok(Some((Some(size), at))),
+            Some((_, at)) => {
+                Err(self.error(at, "`mapped` must be a size from 4 KiB to 1 GiB, or `no`"))
+            }
         }
     }
 

@@ -11,6 +11,11 @@
 //! let same = metes_config::parse(&config.to_toml(), "heap.toml")?;
 //! assert_eq!(same, config);
 //!
+//! // On a host, large blocks are mappings of their own unless something else is said.
+//! assert_eq!(metes_config::spec_on_host("tlsf")?.arena.mapped, Some(128 << 10));
+//! assert_eq!(metes_config::spec("tlsf:mapped=1MiB")?.arena.mapped, Some(1 << 20));
+//! assert_eq!(metes_config::spec_on_host("tlsf:mapped=no")?, metes_config::spec("tlsf")?);
+//!
 //! let error = metes_config::parse("[heap]\nname = \"tslf\"\n", "heap.toml").unwrap_err();
 //! assert_eq!(
 //!     error.one_line(),
@@ -105,13 +110,20 @@ pub struct Arena {
     /// Bytes of address range reserved for each general pool; the most it can
     /// grow to.
     pub reserve: usize,
+    /// Blocks of at least so many bytes are mappings of their own, by the rule of
+    /// [`metes_heap::mapped`]; `None`: no block is.
+    pub mapped: Option<usize>,
 }
+
+/// Least and most bytes from which on blocks may be mapped.
+pub const MAPPED: std::ops::RangeInclusive<usize> = metes_heap::mapped::PAGE..=1 << 30;
 
 impl Default for Arena {
     fn default() -> Self {
         Arena {
             increment: 4096,
             reserve: 1 << 36,
+            mapped: None,
         }
     }
 }
@@ -177,6 +189,29 @@ impl Config {
         }
     }
 
+    /// Whether a host can serve blocks of this heap by mappings of their own: its records lie in
+    /// the memory, as malloc needs it, and there is one memory only.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn can_map(&self) -> Result<(), &'static str> {
+        let pools = self.heap.general.iter().map(|pool| pool.level);
+        let objects = self.heap.objects.iter().map(|pool| pool.level);
+        if !self.store.inside() {
+            return Err(
+                "only heaps with boundary tags have mapped blocks: leave out `mapped`, \
+                        or the `store`",
+            );
+        }
+        if !self.levels.is_empty() || pools.chain(objects).any(|level| level != 0) {
+            return Err(
+                "the pages of mapped blocks come from the host and lie in no memory \
+                        level: leave out `mapped`, or the levels",
+            );
+        }
+        Ok(())
+    }
+
     /// Bytes that the pools of each memory level may take together, where the
     /// level has a size.
     pub fn level_sizes(&self) -> [Option<usize>; LEVELS] {
@@ -233,7 +268,16 @@ pub fn parse(text: &str, source: &str) -> Result<Config, Error> {
 /// # Errors
 /// [`Error`] points at the first thing that is wrong.
 pub fn spec(text: &str) -> Result<Config, Error> {
-    spec::parse(text, "heap")
+    spec::parse(text, "heap", None)
+}
+
+/// Reads a spec of a heap that serves a program on a host: as [`spec`], but where nothing is said of
+/// `mapped`, blocks from [`metes_heap::mapped::THRESHOLD`] on are mappings of their own.
+///
+/// # Errors
+/// As [`spec`].
+pub fn spec_on_host(text: &str) -> Result<Config, Error> {
+    spec::parse(text, "heap", Some(metes_heap::mapped::THRESHOLD))
 }
 
 /// Reads a spec that names a heap of handles, such as `fragmented:block=64`; `None` where it
@@ -292,6 +336,18 @@ pub fn resolve(text: &str) -> Result<Config, Error> {
         load(text)
     } else {
         spec(text)
+    }
+}
+
+/// As [`resolve`], but a spec is read by [`spec_on_host`]. A `heap.toml` means what it says.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_on_host(text: &str) -> Result<Config, Error> {
+    if is_path(text) {
+        load(text)
+    } else {
+        spec_on_host(text)
     }
 }
 

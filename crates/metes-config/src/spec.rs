@@ -10,32 +10,55 @@ use metes_heap::{Description, IndexKind};
 
 use crate::error::{Error, Source};
 use crate::fields::{Field, Fields, Value};
-use crate::{Arena, Config, GEOMETRY, STORES, StoreKind, names, partition};
+use crate::{Config, GEOMETRY, STORES, StoreKind, names, partition};
 
-/// Reads a spec; `source` is what errors call the text.
-pub(crate) fn parse(text: &str, source: &str) -> Result<Config, Error> {
+/// Reads a spec; `source` is what errors call the text. `mapped` is from what size on blocks are
+/// mapped where the text does not say it and the heap can.
+pub(crate) fn parse(text: &str, source: &str, mapped: Option<usize>) -> Result<Config, Error> {
     let source = Source { name: source, text };
+    let (mut config, said) = read(source)?;
+    match said {
+        Some((said, at)) => {
+            if said.is_some() {
+                (config.can_map()).map_err(|why| source.error(at, why, None))?;
+            }
+            config.arena.mapped = said;
+        }
+        None if config.can_map().is_ok() => config.arena.mapped = mapped,
+        None => {}
+    }
+    Ok(config)
+}
+
+/// What a spec says of mapped blocks, if anything, and where.
+type Said = Option<(Option<usize>, Range<usize>)>;
+
+/// The heap, and what is said of mapped blocks.
+fn read(source: Source<'_>) -> Result<(Config, Said), Error> {
+    let text = source.text;
     let (name, mut fields) = split(source)?;
     if name == partition::NAME {
         let compact = partition::read(0..name.len(), &mut fields)?;
+        let mapped = fields.mapped()?;
         fields.finish()?;
-        return Ok(Config {
+        let config = Config {
             store: compact.store,
             ..Config::of(compact.describe())
-        });
+        };
+        return Ok((config, mapped));
     }
     let (index, limits) = names::read(name, 0..name.len(), &mut fields)?;
     let heap = of(index, limits);
     heap.validate(GEOMETRY.granule, GEOMETRY.header)
         .map_err(|why| source.error(0..text.len(), why.to_string(), None))?;
     let store = fields.choice("store", &STORES)?;
+    let mapped = fields.mapped()?;
     fields.finish()?;
-    Ok(Config {
-        heap,
+    let config = Config {
         store: store.map_or(StoreKind::Tagged, |(store, _)| store),
-        arena: Arena::default(),
-        levels: Vec::new(),
-    })
+        ..Config::of(heap)
+    };
+    Ok((config, mapped))
 }
 
 /// The name that a spec begins with, and its parameters.

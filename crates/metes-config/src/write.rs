@@ -43,6 +43,9 @@ pub(crate) fn to_toml(config: &Config) -> String {
         if config.arena.reserve != default.reserve {
             line(&mut text, "reserve", &write_size(config.arena.reserve));
         }
+        if let Some(mapped) = config.arena.mapped {
+            line(&mut text, "mapped", &write_size(mapped));
+        }
     }
     for level in &config.levels {
         section(&mut text, "[[level]]");
@@ -228,12 +231,16 @@ pub(crate) fn spec(config: &Config) -> Option<String> {
         && pool.level == 0
         && pool.up_to == usize::MAX
         && config.levels.is_empty()
-        && config.arena == Arena::default();
+        && Arena {
+            mapped: None,
+            ..config.arena
+        } == Arena::default();
     match heap.partition {
         _ if !plain => None,
-        None => Some(spell(&pool, config.store)),
+        None => Some(spell(&pool, config.store, config.arena.mapped)),
         Some(own) if config.store == StoreKind::Tagged => {
-            let parameters = partition::write(&own, &pool)?;
+            let mut parameters = partition::write(&own, &pool)?;
+            parameters.extend(write_mapped(config.arena.mapped));
             Some(with(partition::NAME, &parameters))
         }
         Some(_) => None,
@@ -251,12 +258,17 @@ fn with(name: &str, parameters: &[(&'static str, String)]) -> String {
     text
 }
 
-fn spell(pool: &General, store: StoreKind) -> String {
+fn spell(pool: &General, store: StoreKind, mapped: Option<usize>) -> String {
     let (text, mut parameters) = names::write(pool.index, pool.limits);
     if store != StoreKind::Tagged {
         parameters.push(("store", store_word(store).to_owned()));
     }
+    parameters.extend(write_mapped(mapped));
     with(&text, &parameters)
+}
+
+fn write_mapped(mapped: Option<usize>) -> Option<(&'static str, String)> {
+    mapped.map(|mapped| ("mapped", spell_size(mapped)))
 }
 
 /// A name for people: the spec, with the pools in front of it.
@@ -294,7 +306,8 @@ pub(crate) fn name(config: &Config) -> String {
         } else {
             StoreKind::Tagged
         };
-        let spelt = spell(&pool, store);
+        let mapped = config.arena.mapped.filter(|_| last);
+        let spelt = spell(&pool, store, mapped);
         let from = match pool.from {
             0 => String::new(),
             from => format!(" from {}", spell_size(from)),

@@ -131,7 +131,7 @@ fn impossible_partitions_are_refused() {
     refuses_spec(
         "compact-fit:kappa=1,behind=tlsf",
         "heap:1:21: `compact-fit` has no key `behind` (known here: moving, kappa, page, smallest, \
-         largest, factor, increment)",
+         largest, factor, increment, mapped)",
     );
     refuses(
         "[heap]\nname = \"tlsf\"\n[partition]\n[[pool]]\nkind = \"object\"\nsize = 16\n",

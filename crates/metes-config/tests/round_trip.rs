@@ -201,7 +201,9 @@ fn config() -> impl Strategy<Value = Config> {
     let arena = (1..=16384usize, 20..=36u32).prop_map(|(granules, log2)| Arena {
         increment: granules * 16,
         reserve: 1 << log2,
+        mapped: None,
     });
+    let mapped = prop_oneof![Just(None), (4096..=1usize << 30).prop_map(Some)];
     levels()
         .prop_flat_map(move |levels| {
             let count = levels.len().max(1) as u8;
@@ -210,13 +212,20 @@ fn config() -> impl Strategy<Value = Config> {
                 store.clone(),
                 arena.clone(),
                 Just(levels),
+                mapped.clone(),
             )
         })
-        .prop_map(|(heap, store, arena, levels)| Config {
-            heap,
-            store,
-            arena,
-            levels,
+        .prop_map(|(heap, store, arena, levels, mapped)| {
+            let mut config = Config {
+                heap,
+                store,
+                arena,
+                levels,
+            };
+            if config.can_map().is_ok() {
+                config.arena.mapped = mapped;
+            }
+            config
         })
 }
 
@@ -414,7 +423,8 @@ fn files_read_as_they_look() {
         config.arena,
         Arena {
             increment: 65536,
-            reserve: 8 << 30
+            reserve: 8 << 30,
+            mapped: None,
         }
     );
     assert_eq!(config.levels.len(), 2);

@@ -52,7 +52,24 @@ pub struct FixedHeap<B: Backend, H> {
 
 impl<B: Backend, H> FixedHeap<B, H> {
     /// A heap over `extent.bytes` bytes of `backend`, a multiple of its granularity; `places`
-    /// makes its records, for instance [`ListHeap::direct`](crate::heap::ListHeap::direct).
+    /// makes its records, for instance
+    /// [`<DirectHeap>::direct`](crate::heap::ListHeap::direct): in angle brackets the heap has its
+    /// usual index, which without them could not be inferred.
+    ///
+    /// ```
+    /// use metes_device::backend::guarded::Guarded;
+    /// use metes_device::fixed::FixedHeap;
+    /// use metes_device::heap::{DirectHeap, Extent};
+    ///
+    /// let extent = Extent { bytes: 64 << 20, granule: 256, blocks: 4096 };
+    /// let mut heap = FixedHeap::new(Guarded::new(64 << 20, 64 << 10)?, extent, <DirectHeap>::direct)?;
+    /// let block = heap.allocate(1 << 20, 256)?;
+    /// let address = heap.address(block.place).expect("it is in use");
+    /// assert_eq!(address, heap.range().start + block.offset);
+    /// heap.free(block.place).expect("it is in use");
+    /// assert!(heap.in_use().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`FixedError`]; nothing stays reserved or created.

@@ -276,6 +276,52 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
         }
     }
 
+    /// Allocates the successor of a block that lies in no pool, as [`allocate`](Self::allocate), but
+    /// does not count it as an allocation: it is for the caller to
+    /// [count the resize](Self::count_resize).
+    ///
+    /// # Safety
+    /// As [`allocate`](Self::allocate).
+    pub unsafe fn take_over(
+        &mut self,
+        size: usize,
+        align: usize,
+        sources: &mut impl Sources,
+    ) -> Option<Spot<S::Place>> {
+        let spot = self.find(size, align, sources);
+        if spot.is_none() {
+            self.counters.failed();
+        }
+        spot
+    }
+
+    /// Frees a block whose successor lies in no pool, as [`free`](Self::free), but does not count it
+    /// as a free: it is for the caller to [count the resize](Self::count_resize).
+    ///
+    /// # Errors
+    /// [`BadFree`] where the pool can tell.
+    ///
+    /// # Safety
+    /// As [`Heap::free`].
+    pub unsafe fn hand_over(&mut self, spot: Spot<S::Place>) -> Result<usize, BadFree> {
+        self.release(spot)
+    }
+
+    /// Counts the allocation of a block that lies in no pool: a mapping of its own.
+    pub fn count_allocation(&mut self, size: usize) {
+        self.counters.allocated(size);
+    }
+
+    /// Counts the free of a block that lies in no pool.
+    pub fn count_free(&mut self, requested: usize) {
+        self.counters.freed(requested);
+    }
+
+    /// Counts the resize of a block that lies in no pool, or moved from or to one.
+    pub fn count_resize(&mut self, from: usize, to: usize) {
+        self.counters.resized(from, to);
+    }
+
     /// Frees a block; returns its requested bytes.
     ///
     /// # Errors

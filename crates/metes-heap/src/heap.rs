@@ -66,6 +66,8 @@ pub struct Heap<I, S: Store> {
     base: Option<S::Block>,
     plan: Plan,
     span: usize,
+    /// Bytes behind the end of the last region that its source has granted.
+    reserve: usize,
     counters: Counters,
 }
 
@@ -82,6 +84,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 unit: 0,
             },
             span: 0,
+            reserve: 0,
             counters: Counters::NEW,
         }
     }
@@ -99,7 +102,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     pub fn smallest_region(&mut self) -> usize {
         let geometry = self.store.geometry();
         match self.plan(self.span.max(geometry.minimum)) {
-            Some(plan) => geometry.control(plan) + geometry.minimum,
+            Some(plan) => geometry.control(plan) + geometry.minimum.max(plan.unit),
             None => usize::MAX,
         }
     }
@@ -125,7 +128,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Some(Plan {
             heads,
             align,
-            unit: geometry.minimum,
+            unit: geometry.minimum.next_power_of_two(),
         })
     }
 
@@ -148,6 +151,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         if S::MERGED && !self.merges() {
             return Err(RegionError::Unmerged);
         }
+        self.release_reserve();
         let laid = self.store.lay(region, self.plan)?;
         self.store.set_header(laid.block, Header::new(laid.size, 0));
         if self.base.is_none() {
@@ -594,9 +598,10 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         file(&mut self.index, &mut self.store)
     }
 
-    /// Bytes of all regions, control structure included.
+    /// Bytes of all regions, control structure included, and what a source has granted behind
+    /// the last one.
     pub fn footprint(&self) -> usize {
-        self.store.footprint()
+        self.store.footprint() + self.reserve
     }
 
     /// Offset of a place inside its region; linear in the number of regions.

@@ -34,7 +34,10 @@ pub mod heap;
 pub mod index;
 pub mod levels;
 pub mod lock;
+pub mod mapped;
 pub mod objects;
+#[cfg(feature = "source")]
+pub mod source;
 pub mod statistics;
 pub mod store;
 
@@ -52,6 +55,7 @@ pub use index::lea::Lea;
 pub use index::links::Links;
 pub use index::list::{Fit, ListFit, Order};
 pub use levels::Levels;
+pub use mapped::{Mapped, MappedBlock};
 pub use objects::{ObjectPools, Slabs};
 pub use statistics::Statistics;
 pub use store::counted::Counted;

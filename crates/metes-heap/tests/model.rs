@@ -4,14 +4,14 @@
 
 mod common;
 
-use common::{Shadow, Step, memory, steps, steps_with_slack};
+use common::{Shadow, Step, kinds, limits, memory, steps, steps_with_slack};
 use metes_heap::description::IndexKind;
 use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::Store;
 use metes_heap::{
     AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hardened,
     Hashed, Heap, Kingsley, Ledger, Limits, Links, Order, Record, RegionError, SegregatedFit,
-    SizeTable, Tagged, Tlsf, UnitRecord,
+    Tagged, Tlsf, UnitRecord,
 };
 use proptest::prelude::*;
 
@@ -20,69 +20,8 @@ const ARENA: usize = 48 << 10;
 const WIDE: usize = 512 << 10;
 const WORD: usize = size_of::<usize>();
 
-fn kinds() -> Vec<IndexKind> {
-    let mut kinds = vec![
-        IndexKind::tlsf(1),
-        IndexKind::tlsf(4),
-        IndexKind::tlsf(32),
-        IndexKind::Classes {
-            second_level: 8,
-            probes: 2,
-        },
-        IndexKind::Classes {
-            second_level: 1,
-            probes: usize::MAX,
-        },
-        IndexKind::Kingsley,
-        IndexKind::Lea { keep_up_to: 128 },
-        IndexKind::Lea { keep_up_to: 0 },
-        IndexKind::FixedSizes {
-            sizes: SizeTable::DEFAULT,
-        },
-        IndexKind::FixedSizes {
-            sizes: SizeTable::new(&[32, 96, 224, 1536]).unwrap(),
-        },
-        IndexKind::Buddy { lowest: false },
-        IndexKind::Buddy { lowest: true },
-    ];
-    for fit in [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact] {
-        for order in [Order::Lifo, Order::Fifo, Order::Address] {
-            for (depth_percent, max_fit_percent) in [(100, 0), (30, 0), (100, 150)] {
-                kinds.push(IndexKind::List {
-                    fit,
-                    order,
-                    depth_percent,
-                    max_fit_percent,
-                    links: Links::Double,
-                });
-            }
-            kinds.push(IndexKind::List {
-                fit,
-                order,
-                depth_percent: 100,
-                max_fit_percent: 0,
-                links: Links::Single,
-            });
-        }
-    }
-    // Under Miri every ninth, those that share least code.
-    kinds
-        .into_iter()
-        .step_by(if cfg!(miri) { 9 } else { 1 })
-        .collect()
-}
-
 const ORDERS: [Order; 3] = [Order::Lifo, Order::Fifo, Order::Address];
 const LINKS: [Links; 2] = [Links::Single, Links::Double];
-
-fn limits() -> impl Strategy<Value = Limits> {
-    let coalesce = prop_oneof![3 => Just(usize::MAX), 1 => Just(0), 1 => 64usize..4096];
-    let split = prop_oneof![3 => Just(0), 1 => Just(usize::MAX), 1 => 32usize..2048];
-    (coalesce, split).prop_map(|(coalesce_up_to, split_down_to)| Limits {
-        coalesce_up_to,
-        split_down_to,
-    })
-}
 
 type Pair<'a, I, J> = (Shadow<I, Tagged>, Shadow<J, Counted<Ledger<'a, ByHandle>>>);
 

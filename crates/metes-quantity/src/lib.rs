@@ -1,4 +1,4 @@
-//! Quantities as people read them.
+//! Quantities as people read them, and foreign text as they may be shown it.
 //!
 //! ```
 //! use metes_quantity::{bytes, duration, grouped};
@@ -10,6 +10,10 @@
 //!
 //! Invariant: a figure with a unit is rounded to three significant digits, or to a whole number of the
 //! unit where that has more.
+
+mod text;
+
+pub use text::{printable, showable};
 
 /// Digits in groups of three.
 #[must_use]

@@ -15,6 +15,7 @@ use std::process::{Command, Output};
 
 use metes_explore::Random;
 use metes_heap::bounds::Demand;
+use metes_trace::record::run::tie;
 use serde::Serialize;
 
 use crate::error::WorstError;
@@ -150,14 +151,13 @@ pub fn on_board<'c>(
     let runner = runner(bare_metal)?;
     let sequences = sequences(heap.guide(&demand).as_mut(), demand, request.seed);
     let file = Requests::write(name, &sequences)?;
-    let output = Command::new(&runner)
-        .arg("--requests")
-        .arg(&file.0)
-        .arg(board.crate_name())
-        .output()
-        .map_err(|source| {
-            WorstError::Failed(format!("cannot run {}: {source}", runner.display()))
-        })?;
+    let mut command = Command::new(&runner);
+    command.arg("--requests").arg(&file.0);
+    command.arg(board.crate_name());
+    tie(&mut command);
+    let output = command.output().map_err(|source| {
+        WorstError::Failed(format!("cannot run {}: {source}", runner.display()))
+    })?;
     let (allocate, free, operations) = read(&output).ok_or_else(|| failed(&output))?;
     Ok(OnBoard {
         heap: heap.name(),

@@ -14,7 +14,7 @@
 //! ready; a bit of a bitmap is set exactly when its list is not empty.
 
 use metes_heap::index::Index;
-use metes_heap::index::classes::{class_base, class_below, class_ceiling, class_floor};
+use metes_heap::index::classes::{class_below, class_floor};
 use metes_heap::store::ledger::{Ledger, LedgerBlock};
 use metes_heap::{ByHandle, Geometry, Store, UnitRecord};
 
@@ -334,11 +334,6 @@ unsafe impl Index<Records> for StreamLists {
     fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
         let classes = class_floor(geometry.granules(span), LOG2) + 1;
         (classes <= self.classes).then_some(self.bits.len() * self.classes)
-    }
-
-    fn ceiling(&self, need: usize) -> usize {
-        // In bytes, as if granules were bytes: right for every granule.
-        class_base(class_ceiling(need, LOG2), LOG2)
     }
 
     fn insert(&mut self, store: &mut Records, block: LedgerBlock, size: usize) {

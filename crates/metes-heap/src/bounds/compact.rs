@@ -180,7 +180,7 @@ pub fn page_blocks(partition: &Partition, demand: &Demand) -> Result<Bound, Boun
         proof: "docs/guarantees.md#storage",
     };
     let mut bound = empty(options.declares().times, demand)?;
-    bound.outside_bytes = product(pages, Needs::of(&options).page_record as u128)?;
+    bound.outside_bytes = product(pages, Needs::page_record(partition, 0) as u128)?;
     bound.offer(&Load::new(&Geometry::UNIT, demand)?, candidate);
     Ok(bound)
 }

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 use super::automaton::Class;
 use super::bits;
 use super::handles::ENTRY;
-use super::options::{GRANULE, Options, Unfit};
+use super::options::{GRANULE, Options, Partition, Unfit};
 use super::table::Table;
 use crate::store::tagged::Memory;
 
@@ -34,18 +34,20 @@ impl Needs {
     /// Bytes of record in each page-block of a moving heap.
     pub const RECORD: usize = super::backing::RECORD;
 
+    /// Bytes of record and bitmaps of a page whose page-blocks have records of `record` bytes.
+    pub fn page_record(partition: &Partition, record: usize) -> usize {
+        let smallest = partition.classes(record).next();
+        Table::record_bytes(smallest.map_or(1, |block| partition.page / block))
+    }
+
     /// What a heap with these options needs on this target.
     pub fn of(options: &Options) -> Self {
         let partition = &options.partition;
         let count = partition.classes(Self::RECORD).count();
-        let most = partition
-            .classes(Self::RECORD)
-            .next()
-            .map_or(1, |block| partition.page / block);
         let granules = (partition.largest + Self::RECORD).div_ceil(GRANULE) + 1;
         Needs {
             fixed: count * size_of::<Class>() + granules,
-            page_record: Table::record_bytes(most),
+            page_record: Self::page_record(partition, Self::RECORD),
             alignment: partition.page.min(ALIGN) + align_of::<Class>() + 4 * ENTRY,
         }
     }

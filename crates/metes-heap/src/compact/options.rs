@@ -74,10 +74,13 @@ impl Partition {
     ///
     /// A class is widened to the largest page-block of which as many fit a page:
     /// what would be page-internal fragmentation serves requests instead.
+    /// If the largest request and its record do not fit a page, which [`validate`](Self::validate)
+    /// refuses, the last class is the page.
     pub fn classes(&self, record: usize) -> Classes {
+        let whole = self.largest.saturating_add(record).min(self.page);
         Classes {
             partition: *self,
-            target: raised(self.largest + record, self.granule),
+            target: raised(whole, self.granule),
             next: Some(raised(self.smallest, self.granule)),
         }
     }

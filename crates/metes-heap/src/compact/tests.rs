@@ -70,6 +70,24 @@ fn classes_grow_and_fill_their_pages() {
 }
 
 #[test]
+fn classes_end_at_the_page_whatever_is_asked() {
+    for (page, smallest, largest) in [
+        (1024, 16, 1024),
+        (1024, 16, usize::MAX),
+        (1024, 1 << 20, 1 << 30),
+    ] {
+        let partition = Partition {
+            page,
+            smallest,
+            largest,
+            ..Partition::DEFAULT
+        };
+        assert!(partition.validate(8).is_err());
+        assert_eq!(partition.classes(8).last(), Some(page));
+    }
+}
+
+#[test]
 fn contradictions_are_named() {
     let fits = Options::DEFAULT;
     assert_eq!(fits.validate(8), Ok(()));

@@ -3,7 +3,7 @@
 use super::Heap;
 use crate::index::Index;
 use crate::statistics::Statistics;
-use crate::store::{Geometry, Header, Plan, Store};
+use crate::store::{DamagedRegion, Extent, Geometry, Header, Plan, Store};
 
 /// What is wrong with a heap, as found by [`Heap::check`]; offsets in bytes
 /// from the beginning of the region.
@@ -11,6 +11,17 @@ use crate::store::{Geometry, Header, Plan, Store};
 pub enum Corruption {
     /// A block's size is no multiple of the granule, too small, or runs beyond its region.
     Size {
+        /// Where the block is.
+        offset: usize,
+    },
+    /// What the memory says of where a region ends and the next begins was overwritten.
+    Region {
+        /// Which region, in the order of addition.
+        number: usize,
+    },
+    /// A block's requested size is more than it holds, or what a hardened heap keeps
+    /// behind it was overwritten.
+    Request {
         /// Where the block is.
         offset: usize,
     },
@@ -41,6 +52,19 @@ impl core::fmt::Display for Corruption {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Corruption::Size { offset } => write!(f, "the block at {offset} has no valid size"),
+            Corruption::Region { number } => {
+                write!(
+                    f,
+                    "the record of where region {number} ends was overwritten"
+                )
+            }
+            Corruption::Request { offset } => {
+                write!(
+                    f,
+                    "the requested size of the block at {offset}, or what is behind the block, \
+                     was overwritten"
+                )
+            }
             Corruption::Neighbour { offset } => {
                 write!(f, "the block at {offset} and the one before it disagree")
             }
@@ -87,18 +111,22 @@ pub struct BlockInfo {
 
 impl<I: Index<S>, S: Store> Heap<I, S> {
     /// Calls `visit` with every block in address order, region by region.
-    /// Linear. Stops at a block without a valid size and returns the fault.
+    /// Linear. Stops at what was overwritten and returns the fault; nothing outside the
+    /// regions is read.
     ///
     /// # Errors
-    /// [`Corruption::Size`].
+    /// [`Corruption::Size`], [`Corruption::Region`], [`Corruption::Request`].
     pub fn walk(&self, mut visit: impl FnMut(BlockInfo)) -> Result<(), Corruption> {
         self.walk_blocks(&mut |region, offset, block, header| {
-            let state = if header.free() {
+            let state = if header.size == 0 {
+                return Ok(());
+            } else if header.free() {
                 State::Free
             } else if header.retained() {
                 State::Retained
             } else {
-                State::Used(self.store.requested(block))
+                let requested = self.store.sound_request(block);
+                State::Used(requested.ok_or(Corruption::Request { offset })?)
             };
             visit(BlockInfo {
                 region,
@@ -110,6 +138,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         })
     }
 
+    /// Calls `visit` with every block, and with the sentinel of every region, of size zero.
     fn walk_blocks(
         &self,
         visit: &mut dyn FnMut(usize, usize, S::Block, Header) -> Result<(), Corruption>,
@@ -118,32 +147,43 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             granule, minimum, ..
         } = self.store.geometry();
         let mut number = 0;
-        while let Some(first) = self.store.first(number) {
+        while let Some(region) = self.store.region(number) {
+            let Extent { first, room } =
+                region.map_err(|DamagedRegion| Corruption::Region { number })?;
             let start = self.store.offset(first);
-            let mut offset = start;
             let mut block = first;
+            let mut left = room;
             loop {
                 let header = self.store.header(block);
-                if header.size == 0 {
-                    break;
-                }
-                let valid = header.size % granule == 0
-                    && header.size >= minimum
-                    && offset + header.size <= self.footprint();
+                let offset = start + (room - left);
+                let valid = match left {
+                    0 => header.size == 0,
+                    _ => {
+                        header.size.is_multiple_of(granule)
+                            && (minimum..=left).contains(&header.size)
+                    }
+                };
                 if !valid {
                     return Err(Corruption::Size { offset });
                 }
                 visit(number, offset, block, header)?;
+                if left == 0 {
+                    break;
+                }
                 block = self.store.after(block, header.size);
-                offset += header.size;
+                left -= header.size;
             }
             number += 1;
         }
         Ok(())
     }
 
-    /// Verifies every invariant. Linear in blocks; in every build, so that a
-    /// system can call it from a watchdog.
+    /// Verifies every invariant. Linear in blocks (times regions, where there are several);
+    /// in every build, so that a system can call it from a watchdog.
+    ///
+    /// Whatever was written over the memory of the heap, this returns: each record is
+    /// verified to lie inside a region before it is followed, and no more blocks of a list
+    /// are looked at than are free.
     ///
     /// # Errors
     /// The first [`Corruption`] found.
@@ -171,10 +211,13 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             if previous_free && header.free() && merges {
                 return Err(Corruption::Uncoalesced { offset });
             }
-            if header.free() || header.retained() {
+            if header.size == 0 {
+                // The sentinel.
+            } else if header.free() || header.retained() {
                 free += 1;
             } else {
-                live += self.store.requested(block);
+                let requested = self.store.sound_request(block);
+                live += requested.ok_or(Corruption::Request { offset })?;
                 blocks += 1;
             }
             before = Some((block, header.free()));

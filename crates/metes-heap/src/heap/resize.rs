@@ -1,9 +1,16 @@
-//! Resizing: in place when the block's capacity or a free neighbour allows, else
-//! by moving.
+//! Resizing: in place when the block's capacity, a free neighbour or new memory behind
+//! the last block allows, else by moving.
 
 use super::{Heap, NoSource, Source};
 use crate::index::Index;
 use crate::store::{BadFree, Header, Store};
+
+/// Where a larger block is.
+enum Larger<P> {
+    /// Where the block was.
+    Here(P),
+    Elsewhere(P),
+}
 
 impl<I: Index<S>, S: Store> Heap<I, S> {
     /// Resizes a block: in place when its own capacity or a free neighbour
@@ -48,8 +55,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                     self.verify_none_found()?;
                     self.verify_give_back(block, self.store.verified_header(block))?;
                 }
-                match self.find(size, align, source) {
-                    Some(new) => {
+                match self.find_larger(block, size, align, source) {
+                    Some(Larger::Here(place)) => Some(place),
+                    Some(Larger::Elsewhere(new)) => {
                         self.store.copy(place, new, requested.min(size));
                         // The search may have come upon what is overwritten: then the
                         // old block is lost, which the fault tells.
@@ -72,6 +80,35 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             }
         }
         Ok(moved)
+    }
+
+    /// A larger block for the one to be resized, or that one, made larger at the end of the
+    /// memory: as the memory may grow only where no hole serves, they are looked for first.
+    #[inline(always)]
+    fn find_larger<M: Source>(
+        &mut self,
+        block: S::Block,
+        size: usize,
+        align: usize,
+        source: &mut M,
+    ) -> Option<Larger<S::Place>> {
+        if M::GROWS
+            && !self.index.halves()
+            && let Some(need) = self.grows_at_end(block, size, align)
+        {
+            if let Some(new) = self.find(size, align, &mut NoSource) {
+                return Some(Larger::Elsewhere(new));
+            }
+            if self.found_fault() {
+                return None;
+            }
+            let header = self.store.header(block);
+            if let Some(room) = self.grow_in_place(block, header, need, source) {
+                let flags = header.flags() & Header::PREVIOUS_FREE;
+                return Some(Larger::Here(self.cut(block, room, need, size, flags)));
+            }
+        }
+        self.find(size, align, source).map(Larger::Elsewhere)
     }
 
     fn resize_in_place(&mut self, block: S::Block, size: usize, align: usize) -> Option<S::Place> {

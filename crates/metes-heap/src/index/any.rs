@@ -106,10 +106,6 @@ unsafe impl<S: Store> Index<S> for AnyIndex<S::Block> {
         each!(self, index => Index::<S>::block_size(index, need))
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        each!(self, index => Index::<S>::ceiling(index, need))
-    }
-
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         each!(self, index => index.insert(store, block, size));
     }

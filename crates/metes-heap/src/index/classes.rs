@@ -251,13 +251,6 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         self.parameters.probes() != 0
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        // In bytes, and right for every granule: rounding the class up in
-        // granules of one byte gives at least the size that granules give.
-        let log2 = self.parameters.second_level_log2();
-        class_base(class_ceiling(need, log2), log2)
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         let class = self.class(store, size);

@@ -188,10 +188,6 @@ where
         self.inner.block_size(need)
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        self.inner.ceiling(need)
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         self.inner.insert(store, block, size);

@@ -144,10 +144,6 @@ unsafe impl<S: Store> Index<S> for FixedSizes<S::Block> {
         power(need)
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        need
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         store.touch(1, 0);

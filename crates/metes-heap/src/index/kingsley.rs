@@ -49,10 +49,6 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
             .unwrap_or(1 << (usize::BITS - 1))
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        need
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         let last = store.header(store.after(block, size)).size == 0;
@@ -126,6 +122,10 @@ unsafe impl<S: Store> Index<S> for Kingsley<S::Block> {
         {
             return false;
         }
-        (0..self.heads).all(|class| walk_list(store, class, visit))
+        (0..self.heads).all(|class| {
+            walk_list(store, class, &mut |block| {
+                store.header(block).size.ilog2() as usize == class && visit(block)
+            })
+        })
     }
 }

@@ -108,10 +108,6 @@ unsafe impl<S: Store> Index<S> for Lea<S::Block> {
         (self.bins <= WORDS * 32).then_some(self.bins + kept)
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        need
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         store.touch(1, 0);

@@ -162,7 +162,7 @@ impl<B: Copy + Eq> Ring<B> {
             Links::Single => {
                 let mut block = store.next(self.head);
                 while block != self.head {
-                    if !in_order(block) {
+                    if !store.can_be_listed(block) || !in_order(block) {
                         return false;
                     }
                     block = store.next(block);

@@ -272,11 +272,6 @@ unsafe impl<S: Store, P: ListParameters> Index<S> for ListFit<P, S::Block> {
         Some(1)
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        // Growth makes the wilderness large enough, and that has no limits.
-        need
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         if self.wilderness.is_none() && store.header(store.after(block, size)).size == 0 {

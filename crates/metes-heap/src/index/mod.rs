@@ -75,9 +75,6 @@ pub unsafe trait Index<S: Store> {
         need
     }
 
-    /// A size such that any free block of at least that size serves `need`.
-    fn ceiling(&self, need: usize) -> usize;
-
     /// Adds a free block with written header.
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize);
 
@@ -161,8 +158,8 @@ pub unsafe trait Index<S: Store> {
     fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool;
 }
 
-/// Walks the list behind head `number`; `false` once `visit` says so, or when
-/// the backward links contradict the forward ones.
+/// Walks the list behind head `number`; `false` once `visit` says so, or when a link
+/// names what is no block or the backward links contradict the forward ones.
 pub(crate) fn walk_list<S: Store>(
     store: &S,
     number: usize,
@@ -172,7 +169,7 @@ pub(crate) fn walk_list<S: Store>(
     let mut before = head;
     let mut block = store.next(head);
     while block != head {
-        if store.previous(block) != before || !visit(block) {
+        if !store.can_be_listed(block) || store.previous(block) != before || !visit(block) {
             return false;
         }
         before = block;

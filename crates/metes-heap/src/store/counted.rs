@@ -9,7 +9,9 @@
 
 use core::cell::Cell;
 
-use super::{BadFree, Geometry, Header, Laid, Overwritten, Plan, RegionError, Store};
+use super::{
+    BadFree, DamagedRegion, Extent, Geometry, Header, Laid, Overwritten, Plan, RegionError, Store,
+};
 
 /// A store that counts the record words read and written through it.
 #[derive(Debug, Default)]
@@ -121,8 +123,16 @@ impl<S: Store> Store for Counted<S> {
         self.store.sentinel()
     }
 
-    fn first(&self, number: usize) -> Option<S::Block> {
-        self.store.first(number)
+    fn region(&self, number: usize) -> Option<Result<Extent<S::Block>, DamagedRegion>> {
+        self.store.region(number)
+    }
+
+    fn can_be_listed(&self, block: S::Block) -> bool {
+        self.store.can_be_listed(block)
+    }
+
+    fn sound_request(&self, block: S::Block) -> Option<usize> {
+        self.store.sound_request(block)
     }
 
     #[inline(always)]

@@ -17,7 +17,7 @@ mod record;
 pub use lookup::{ByHandle, Direct, Handle, Hashed, Lookup};
 pub use record::{Layout, Record, UnitRecord};
 
-use super::{BadFree, Geometry, Header, Laid, Plan, RegionError, Store};
+use super::{BadFree, DamagedRegion, Extent, Geometry, Header, Laid, Plan, RegionError, Store};
 
 /// Identifies a record. An index into the array of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -274,7 +274,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
         }
         let heads = plan.heads;
         let geometry = self.geometry();
-        let needed = geometry.control(plan) + geometry.minimum;
+        let needed = geometry.control(plan) + geometry.minimum.max(plan.unit);
         if length < needed {
             return Err(RegionError::TooSmall(needed - length));
         }
@@ -348,8 +348,12 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
         LedgerBlock(self.sentinel)
     }
 
-    fn first(&self, number: usize) -> Option<LedgerBlock> {
-        (number == 0 && self.first != LedgerBlock::NONE).then_some(LedgerBlock(self.first))
+    fn region(&self, number: usize) -> Option<Result<Extent<LedgerBlock>, DamagedRegion>> {
+        let first = LedgerBlock(self.first);
+        (number == 0 && self.first != LedgerBlock::NONE).then(|| {
+            let room = self.distance(first, self.sentinel());
+            Ok(Extent { first, room })
+        })
     }
 
     #[inline(always)]

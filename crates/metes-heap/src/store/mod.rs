@@ -308,6 +308,19 @@ pub struct Laid<B> {
     pub size: usize,
 }
 
+/// Where the blocks of a region lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent<B> {
+    /// The first block.
+    pub first: B,
+    /// Bytes from it to the sentinel.
+    pub room: usize,
+}
+
+/// What the memory says of its regions was overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedRegion;
+
 /// What an index and a heap may ask of blocks. Sealed: the stores of this
 /// crate are all there are, and only a [`Heap`](crate::Heap) can reach a
 /// store's blocks, so a block is always one of this store and current.
@@ -368,8 +381,25 @@ pub trait Store: sealed::Sealed {
     fn distance(&self, first: Self::Block, second: Self::Block) -> usize;
     /// The sentinel of the last region; there must be one.
     fn sentinel(&self) -> Self::Block;
-    /// First block of region `number`, counted from zero. Linear in `number`.
-    fn first(&self, number: usize) -> Option<Self::Block>;
+    /// Region `number`, counted from zero; `None` behind the last. Linear in `number`.
+    ///
+    /// # Errors
+    /// [`DamagedRegion`]: what the memory says of its regions was overwritten, and
+    /// nothing behind it is followed.
+    fn region(&self, number: usize) -> Option<Result<Extent<Self::Block>, DamagedRegion>>;
+
+    /// Whether a link of a list may name this block: it begins where one can, and is no
+    /// larger than what is left of its region. For a [`check`](crate::Heap::check), which
+    /// follows no other link. Linear in the number of regions.
+    fn can_be_listed(&self, block: Self::Block) -> bool {
+        let _ = block;
+        true
+    }
+    /// Requested bytes of a used block of valid size; `None` where what is kept of them
+    /// cannot be. For a [`check`](crate::Heap::check).
+    fn sound_request(&self, block: Self::Block) -> Option<usize> {
+        Some(self.requested(block))
+    }
 
     /// The pseudo-block that list `number` begins and ends with: its `next` is
     /// the first block, its `previous` the last, both itself when there is none.

@@ -3,7 +3,7 @@
 //! Layout of a region, in words `w` of the target:
 //!
 //! ```text
-//! | next region | end | head 0 next | head 0 previous | head 1 next | … | pad |
+//! | next region | length | head 0 next | head 0 previous | head 1 next | … | pad |
 //! | header | payload …………… | header | payload …………… | … | header (sentinel, size 0) |
 //!          ^ aligned to 2w           a free payload is | next | previous | … | footer |
 //! ```
@@ -15,13 +15,19 @@
 //! it lies in the last word before the next header, so that a used block gives
 //! that word to the program: the record of a used block is one word.
 //!
+//! A region's length, from its first word to behind its sentinel, has a check of both
+//! its words in the bits above it: [`Heap::check`](crate::Heap::check) goes on to a region
+//! only over words that were not overwritten.
+//!
 //! Invariant: every pointer stored in a record was derived from the pointer of
 //! the region it points into, or is a pseudo-block of the first region.
+
+mod probe;
 
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
-use super::{BadFree, Geometry, Header, Laid, Plan, RegionError, Store};
+use super::{BadFree, DamagedRegion, Extent, Geometry, Header, Laid, Plan, RegionError, Store};
 
 const WORD: usize = size_of::<usize>();
 const GEOMETRY: Geometry = Geometry::tagged(WORD);
@@ -30,7 +36,7 @@ const SLACK_BITS: u32 = if WORD == 8 { 16 } else { 4 };
 const SLACK_SHIFT: u32 = usize::BITS - SLACK_BITS;
 /// The slack that says: the requested size is in the last payload word.
 const SLACK_ELSEWHERE: usize = (1 << SLACK_BITS) - 1;
-/// Larger blocks would run into the slack bits.
+/// Larger blocks would run into the slack bits, larger regions into their check.
 const LARGEST: usize = (1 << SLACK_SHIFT) - 1;
 
 const _: () = assert!(
@@ -155,10 +161,60 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
         }
     }
 
-    /// The word `index` of a region's prologue: 0 next region, 1 end, 2.. heads.
+    /// Where a region's prologue names the next region.
     #[inline(always)]
-    fn prologue(region: *mut u8, index: usize) -> *mut *mut u8 {
-        region.wrapping_add(index * WORD).cast()
+    fn next_region(region: *mut u8) -> *mut *mut u8 {
+        region.cast()
+    }
+
+    /// Where a region's prologue holds its length, with the check of both words.
+    #[inline(always)]
+    fn length_word(region: *mut u8) -> *mut usize {
+        region.wrapping_add(WORD).cast()
+    }
+
+    /// The check of a prologue, in place: any odd number of bits changed shows.
+    const fn check_of(next: usize, length: usize) -> usize {
+        let mut sum = 5;
+        let mut shift = 0;
+        while shift < usize::BITS {
+            sum ^= (next ^ length) >> shift;
+            shift += SLACK_BITS;
+        }
+        sum << SLACK_SHIFT
+    }
+
+    /// Writes the prologue of a region.
+    ///
+    /// # Safety
+    /// The region's first two words are this store's.
+    unsafe fn write_prologue(region: *mut u8, next: *mut u8, length: usize) {
+        // SAFETY: the caller's contract; a region is aligned to a granule.
+        unsafe {
+            *Self::next_region(region) = next;
+            *Self::length_word(region) = length | Self::check_of(next.addr(), length);
+        }
+    }
+
+    /// Where a region ends: behind its sentinel.
+    ///
+    /// # Safety
+    /// A region laid by `lay`.
+    unsafe fn end_of(region: *mut u8) -> *mut u8 {
+        // SAFETY: the prologue of a laid region is written.
+        region.wrapping_add(unsafe { *Self::length_word(region) } & LARGEST)
+    }
+
+    /// The region behind one whose prologue is as it was written, and where that one ends.
+    ///
+    /// # Safety
+    /// A region laid by `lay`.
+    unsafe fn verified(region: *mut u8) -> Option<(*mut u8, *mut u8)> {
+        // SAFETY: the prologue of a laid region is written.
+        let (next, word) = unsafe { (*Self::next_region(region), *Self::length_word(region)) };
+        let length = word & LARGEST;
+        let sound = word & !LARGEST == Self::check_of(next.addr(), length);
+        sound.then(|| (next, region.wrapping_add(length)))
     }
 
     #[inline(always)]
@@ -183,15 +239,37 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     fn region_of(&self, address: *mut u8) -> Option<*mut u8> {
         let mut region = self.first;
         while !region.is_null() {
-            // SAFETY: `region` is a region laid by `lay`, whose prologue is written.
-            let end = unsafe { *Self::prologue(region, 1) };
+            // SAFETY: `region` is a region laid by `lay`.
+            let (next, end) = unsafe { (*Self::next_region(region), Self::end_of(region)) };
             if address >= region && address < end {
                 return Some(region);
             }
-            // SAFETY: as above.
-            region = unsafe { *Self::prologue(region, 0) };
+            region = next;
         }
         None
+    }
+
+    /// The regions, from the first on, up to one whose prologue was overwritten.
+    fn extents(&self) -> impl Iterator<Item = Result<Extent<TaggedBlock>, DamagedRegion>> + '_ {
+        let mut region = self.first;
+        core::iter::from_fn(move || {
+            if region.is_null() {
+                return None;
+            }
+            let first = self.first_of(region);
+            // SAFETY: the first region, or one that a sound prologue names: a laid one.
+            let verified = unsafe { Self::verified(region) };
+            // Behind the last one there is none.
+            let linked = verified.filter(|(next, _)| next.is_null() == ptr::eq(region, self.last));
+            region = linked.map_or(ptr::null_mut(), |(next, _)| next);
+            Some(match linked {
+                Some((_, end)) => Ok(Extent {
+                    first,
+                    room: end.addr() - WORD - first.address(),
+                }),
+                None => Err(DamagedRegion),
+            })
+        })
     }
 
     /// Whether the address lies in one of the regions. Linear in their number.
@@ -228,7 +306,7 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
         let heads = plan.heads;
         let raw = region.start.as_ptr();
         let skip = raw.align_offset(plan.align);
-        let needed = skip + GEOMETRY.control(plan) + GEOMETRY.minimum;
+        let needed = skip + GEOMETRY.control(plan) + GEOMETRY.minimum.max(plan.unit);
         if region.length < needed {
             return Err(RegionError::TooSmall(needed - region.length));
         }
@@ -242,10 +320,7 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
         let end = first.wrapping_add(size + GEOMETRY.sentinel);
         // SAFETY: `start..end` lies inside the region, which is ours to write by
         // the contract of `Memory`; `start` is aligned to two words.
-        unsafe {
-            *Self::prologue(start, 0) = ptr::null_mut();
-            *Self::prologue(start, 1) = end;
-        }
+        unsafe { Self::write_prologue(start, ptr::null_mut(), end.addr() - start.addr()) };
         if self.first.is_null() {
             self.first = start;
             self.heads = heads;
@@ -260,7 +335,10 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
             }
         } else {
             // SAFETY: `last` is a laid region.
-            unsafe { *Self::prologue(self.last, 0) = start };
+            unsafe {
+                let length = Self::end_of(self.last).addr() - self.last.addr();
+                Self::write_prologue(self.last, start, length);
+            }
         }
         self.last = start;
         self.footprint += end.addr() - raw.addr();
@@ -276,15 +354,17 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
             return None;
         }
         // SAFETY: `last` is a laid region.
-        let end = unsafe { *Self::prologue(self.last, 1) };
+        let end = unsafe { Self::end_of(self.last) };
         let sentinel = TaggedBlock(end.wrapping_sub(WORD));
         let header = self.header(sentinel);
-        if end.addr() + bytes - self.last.addr() > LARGEST {
+        let length = end.addr() + bytes - self.last.addr();
+        if length > LARGEST {
             return None;
         }
         let new_end = end.wrapping_add(bytes);
-        // SAFETY: as above, and the caller gives the memory up to `new_end`.
-        unsafe { *Self::prologue(self.last, 1) = new_end };
+        // SAFETY: as above, and the caller gives the memory up to `new_end`; the last
+        // region has none behind it.
+        unsafe { Self::write_prologue(self.last, ptr::null_mut(), length) };
         self.set_header(TaggedBlock(new_end.wrapping_sub(WORD)), Header::new(0, 0));
         self.set_header(sentinel, Header::new(bytes, header.flags()));
         self.footprint += bytes;
@@ -313,19 +393,36 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     fn sentinel(&self) -> TaggedBlock {
         debug_assert!(!self.last.is_null());
         // SAFETY: the caller knows that there is a region, laid by `lay`.
-        TaggedBlock(unsafe { (*Self::prologue(self.last, 1)).wrapping_sub(WORD) })
+        TaggedBlock(unsafe { Self::end_of(self.last) }.wrapping_sub(WORD))
     }
 
-    fn first(&self, number: usize) -> Option<TaggedBlock> {
-        let mut region = self.first;
-        for _ in 0..number {
-            if region.is_null() {
-                return None;
-            }
-            // SAFETY: `region` is a laid region.
-            region = unsafe { *Self::prologue(region, 0) };
+    fn region(&self, number: usize) -> Option<Result<Extent<TaggedBlock>, DamagedRegion>> {
+        self.extents().nth(number)
+    }
+
+    fn can_be_listed(&self, block: TaggedBlock) -> bool {
+        self.extents().any(|extent| {
+            extent.is_ok_and(|Extent { first, room }| {
+                // In front of the first block this is more than any room.
+                let offset = block.address().wrapping_sub(first.address());
+                let place = offset < room && offset.is_multiple_of(GEOMETRY.granule);
+                place && {
+                    let size = self.header(block).size;
+                    size >= GEOMETRY.minimum && size <= room - offset
+                }
+            })
+        })
+    }
+
+    fn sound_request(&self, block: TaggedBlock) -> Option<usize> {
+        // SAFETY: a block of this store, whose header is written.
+        let word = unsafe { *block.word(0) };
+        let capacity = Self::size_bits(word) - WORD;
+        if STATISTICS && word >> SLACK_SHIFT < SLACK_ELSEWHERE {
+            return capacity.checked_sub(word >> SLACK_SHIFT);
         }
-        (!region.is_null()).then(|| self.first_of(region))
+        let requested = self.requested(block);
+        (requested <= capacity).then_some(requested)
     }
 
     #[inline(always)]

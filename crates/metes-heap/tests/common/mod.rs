@@ -9,7 +9,9 @@ use std::ptr::NonNull;
 
 use metes_heap::index::Index;
 use metes_heap::store::tagged::Memory;
-use metes_heap::{Heap, State, Store};
+use metes_heap::{
+    Fit, Heap, IndexKind, Limits, Links, NoSource, Order, SizeTable, Source, State, Store,
+};
 use proptest::prelude::*;
 
 /// One step of a program.
@@ -48,6 +50,69 @@ pub fn steps_with_slack(length: usize) -> impl Strategy<Value = Vec<Step>> {
         ],
         1..length,
     )
+}
+
+/// Every kind of index, with what distinguishes its members.
+pub fn kinds() -> Vec<IndexKind> {
+    let mut kinds = vec![
+        IndexKind::tlsf(1),
+        IndexKind::tlsf(4),
+        IndexKind::tlsf(32),
+        IndexKind::Classes {
+            second_level: 8,
+            probes: 2,
+        },
+        IndexKind::Classes {
+            second_level: 1,
+            probes: usize::MAX,
+        },
+        IndexKind::Kingsley,
+        IndexKind::Lea { keep_up_to: 128 },
+        IndexKind::Lea { keep_up_to: 0 },
+        IndexKind::FixedSizes {
+            sizes: SizeTable::DEFAULT,
+        },
+        IndexKind::FixedSizes {
+            sizes: SizeTable::new(&[32, 96, 224, 1536]).unwrap(),
+        },
+        IndexKind::Buddy { lowest: false },
+        IndexKind::Buddy { lowest: true },
+    ];
+    for fit in [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact] {
+        for order in [Order::Lifo, Order::Fifo, Order::Address] {
+            for (depth_percent, max_fit_percent) in [(100, 0), (30, 0), (100, 150)] {
+                kinds.push(IndexKind::List {
+                    fit,
+                    order,
+                    depth_percent,
+                    max_fit_percent,
+                    links: Links::Double,
+                });
+            }
+            kinds.push(IndexKind::List {
+                fit,
+                order,
+                depth_percent: 100,
+                max_fit_percent: 0,
+                links: Links::Single,
+            });
+        }
+    }
+    // Under Miri every ninth, those that share least code.
+    kinds
+        .into_iter()
+        .step_by(if cfg!(miri) { 9 } else { 1 })
+        .collect()
+}
+
+/// How far blocks merge and split.
+pub fn limits() -> impl Strategy<Value = Limits> {
+    let coalesce = prop_oneof![3 => Just(usize::MAX), 1 => Just(0), 1 => 64usize..4096];
+    let split = prop_oneof![3 => Just(0), 1 => Just(usize::MAX), 1 => 32usize..2048];
+    (coalesce, split).prop_map(|(coalesce_up_to, split_down_to)| Limits {
+        coalesce_up_to,
+        split_down_to,
+    })
 }
 
 /// Memory for a heap; leaked unless given back.
@@ -180,6 +245,12 @@ where
         offset
     }
 
+    /// Where the block lies that a step calls `which`.
+    pub fn offset(&self, which: usize) -> Option<usize> {
+        let count = self.order.len().max(1);
+        self.order.get(which % count).copied()
+    }
+
     fn leave(&mut self, which: usize) -> Option<(usize, Held<S::Place>)> {
         if self.order.is_empty() {
             return None;
@@ -201,9 +272,15 @@ where
 
     /// Takes a step; returns the offset the heap decided on, if it served.
     pub fn step(&mut self, step: Step) -> Option<usize> {
+        self.step_from(step, &mut NoSource)
+    }
+
+    /// The same of a heap that may grow; `source` must be the one behind its last region.
+    pub fn step_from(&mut self, step: Step, source: &mut impl Source) -> Option<usize> {
         match step {
             Step::Allocate { size, align } => {
-                let place = self.heap.allocate(size, align)?;
+                // SAFETY: the caller's contract.
+                let place = unsafe { self.heap.allocate_from(size, align, source) }?;
                 Some(self.enter(place, size, align))
             }
             Step::Free { which } => {
@@ -215,7 +292,8 @@ where
             Step::Resize { which, size } => {
                 let (offset, held) = self.leave(which)?;
                 // SAFETY: the place is in use; the test forgets it if it moved.
-                let moved = unsafe { self.heap.resize(held.place, size, 1) }.expect("in use");
+                let moved = unsafe { self.heap.resize_from(held.place, size, 1, source) };
+                let moved = moved.expect("in use");
                 match moved {
                     Some(new) => {
                         new.verify(held.requested.min(size), held.pattern);

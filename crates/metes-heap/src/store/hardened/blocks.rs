@@ -10,7 +10,10 @@ use super::{
     SIZE_BITS, SLACK_ELSEWHERE, WORD, granules_from,
 };
 use crate::store::tagged::{Memory, TaggedBlock};
-use crate::store::{BadFree, Geometry, Header, Laid, Overwritten, Plan, RegionError, Store, Used};
+use crate::store::{
+    BadFree, DamagedRegion, Extent, Geometry, Header, Laid, Overwritten, Plan, RegionError, Store,
+    Used,
+};
 
 impl crate::store::sealed::Sealed for Hardened {}
 
@@ -34,7 +37,7 @@ impl Store for Hardened {
         let plan = Plan { heads, ..plan };
         let raw = region.start().as_ptr();
         let skip = raw.align_offset(plan.align);
-        let needed = skip + GEOMETRY.control(plan) + GEOMETRY.minimum;
+        let needed = skip + GEOMETRY.control(plan) + GEOMETRY.minimum.max(plan.unit);
         if region.bytes() < needed {
             return Err(RegionError::TooSmall(needed - region.bytes()));
         }
@@ -119,9 +122,19 @@ impl Store for Hardened {
         TaggedBlock(self.regions[self.count.saturating_sub(1)].sentinel)
     }
 
-    fn first(&self, number: usize) -> Option<TaggedBlock> {
+    fn region(&self, number: usize) -> Option<Result<Extent<TaggedBlock>, DamagedRegion>> {
         let region = self.regions[..self.count].get(number)?;
-        Some(TaggedBlock(region.first))
+        let first = TaggedBlock(region.first);
+        let room = self.distance(first, TaggedBlock(region.sentinel));
+        Some(Ok(Extent { first, room }))
+    }
+
+    fn can_be_listed(&self, block: TaggedBlock) -> bool {
+        self.block_at(block.address()).is_some() && self.read(block).is_some()
+    }
+
+    fn sound_request(&self, block: TaggedBlock) -> Option<usize> {
+        self.verify_guard(block, self.read(block)?)
     }
 
     #[inline(always)]

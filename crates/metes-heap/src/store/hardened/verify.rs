@@ -316,7 +316,7 @@ impl Hardened {
 
     /// The requested bytes of a used block, if what is behind them is as it was written.
     #[inline(always)]
-    fn verify_guard(&self, block: TaggedBlock, body: usize) -> Option<usize> {
+    pub(super) fn verify_guard(&self, block: TaggedBlock, body: usize) -> Option<usize> {
         let requested = self.requested_of(block, body)?;
         // The requested size may lie over the end of the guard.
         let guarded = match body >> SIZE_BITS {
