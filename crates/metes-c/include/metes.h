@@ -14,6 +14,8 @@
  *
  * Every block is aligned to 16 bytes on 64-bit machines, to 8 on 32-bit ones.
  * A request for zero bytes is served as one for one byte.
+ *
+ * What is given NULL for a heap does nothing and refuses: NULL, zero or false.
  */
 #ifndef METES_H
 #define METES_H
@@ -84,7 +86,7 @@ metes_heap *metes_heap_create_spanning(void *memory, size_t length, const char *
                                        size_t largest_region, metes_error *error);
 
 /* Adds memory. False, with the reason, if it is too small, larger than the heap
- * was prepared for, or the heap is a buddy system, which has one region only. */
+ * was prepared for, the heap's already (in part), or the heap is a buddy system, which has one region only. */
 bool metes_heap_add_region(metes_heap *heap, void *memory, size_t length, metes_error *error);
 
 /* A block of at least `size` bytes, or NULL. */
@@ -126,7 +128,10 @@ bool metes_heap_walk(const metes_heap *heap, bool (*visit)(void *context, const 
 void metes_heap_statistics(const metes_heap *heap, metes_statistics *statistics);
 
 /* Verifies every invariant of the heap. False, with the reason, if one is
- * broken. Linear in the number of blocks; meant to be called in production too. */
+ * broken. Linear in the number of blocks; meant to be called in production too:
+ * whatever was written over blocks, free memory and lists, it returns, and reads
+ * nothing outside the heap's regions. (The heap itself, at the beginning of its
+ * memory, is not verified.) */
 bool metes_heap_check(const metes_heap *heap, metes_error *error);
 
 /* Ends a heap: its memory is yours again. Blocks need not be freed before. */
@@ -212,7 +217,8 @@ metes_compact_options metes_compact_defaults(void);
 
 /* Makes a heap in `length` bytes from `memory`, which must stay the heap's until
  * it is destroyed. NULL for `options` takes the defaults. NULL, with the reason,
- * if the options contradict each other or the memory is too small. O(pages). */
+ * if the options contradict each other or the memory is too small. O(pages).
+ * A process can have 65,535 such heaps in all: no two have blocks of one handle. */
 metes_compact *metes_compact_create(void *memory, size_t length,
                                     const metes_compact_options *options, metes_error *error);
 

@@ -28,6 +28,9 @@ const SPEC: usize = 512;
 struct Note {
     /// Where offsets count from.
     base: *const u8,
+    /// All of the program's memory that it lies in.
+    memory: *const u8,
+    length: usize,
     next: *const Note,
 }
 
@@ -119,6 +122,8 @@ impl State {
         .map_err(|why| why.to_string())?;
         let first = Note {
             base: start,
+            memory,
+            length,
             next: ptr::null(),
         };
         // SAFETY: `place` found room for it, aligned, in the caller's memory.
@@ -142,6 +147,22 @@ impl State {
         memory: *mut u8,
         length: usize,
     ) -> Result<(), String> {
+        let mut known: *const Note = &self.first;
+        while !known.is_null() {
+            // SAFETY: notes are written before they are linked, and stay.
+            let Note {
+                memory: other,
+                length: taken,
+                next,
+                ..
+            } = unsafe { &*known };
+            let apart = memory.addr().saturating_add(length) <= other.addr()
+                || other.addr().saturating_add(*taken) <= memory.addr();
+            if !apart {
+                return Err("the memory is the heap's already, at least in part".to_owned());
+            }
+            known = *next;
+        }
         let (note, base, left) = place::<Note>(memory, length, ALIGN)?;
         // SAFETY: what is behind the note is the region's, by the caller's contract.
         let region = unsafe { region(base, left) };
@@ -149,7 +170,14 @@ impl State {
         let next = ptr::null();
         // SAFETY: `place` found room for it in the caller's memory, which the
         // heap does not touch in front of `base`.
-        unsafe { note.write(Note { base, next }) };
+        unsafe {
+            note.write(Note {
+                base,
+                memory,
+                length,
+                next,
+            });
+        }
         let mut last: *mut Note = &mut self.first;
         // SAFETY: notes are written before they are linked, and stay.
         unsafe {
@@ -185,26 +213,22 @@ impl State {
     }
 
     /// The block at an address, unless it is seen to be none.
-    fn used(&self, block: *mut u8) -> Option<NonNull<u8>> {
-        const FREE_OR_RETAINED: usize = 5;
-        let place = NonNull::new(block)?;
-        let record = block.wrapping_sub(WORD);
-        let Stored::Tagged(heap) = &self.heap else {
-            // The store verifies more than can be seen here.
-            return Some(place);
-        };
-        if !block.addr().is_multiple_of(ALIGN) || !heap.store().contains(record) {
-            return None;
+    fn used(&self, block: *mut u8) -> Result<NonNull<u8>, BadFree> {
+        let place = NonNull::new(block).ok_or(BadFree::Foreign)?;
+        if let Stored::Tagged(heap) = &self.heap {
+            heap.store().probe(place)?;
         }
-        // SAFETY: an aligned word inside a region of this heap.
-        let header = unsafe { *record.cast::<usize>() };
-        (header & FREE_OR_RETAINED == 0).then_some(place)
+        // A store that verifies sees more than can be seen here.
+        Ok(place)
     }
 
     pub(crate) fn free(&mut self, block: *mut u8) -> bool {
-        let Some(place) = self.used(block) else {
-            self.refused = Some(BadFree::Foreign);
-            return false;
+        let place = match self.used(block) {
+            Ok(place) => place,
+            Err(why) => {
+                self.refused = Some(why);
+                return false;
+            }
         };
         // SAFETY: a block in use, as far as can be told; the rest is the
         // program's promise.
@@ -237,9 +261,12 @@ impl State {
     }
 
     pub(crate) fn resize(&mut self, block: *mut u8, size: usize) -> *mut u8 {
-        let Some(place) = self.used(block) else {
-            self.refused = Some(BadFree::Foreign);
-            return ptr::null_mut();
+        let place = match self.used(block) {
+            Ok(place) => place,
+            Err(why) => {
+                self.refused = Some(why);
+                return ptr::null_mut();
+            }
         };
         let size = self.bounded(size, ALIGN);
         // SAFETY: as in `free`.
@@ -255,7 +282,7 @@ impl State {
     pub(crate) fn usable_size(&self, block: *mut u8) -> usize {
         // SAFETY: as in `free`.
         self.used(block)
-            .and_then(|place| unsafe { each!(&self.heap, heap => heap.requested(place)) }.ok())
+            .and_then(|place| unsafe { each!(&self.heap, heap => heap.requested(place)) })
             .unwrap_or(0)
     }
 
@@ -316,7 +343,9 @@ fn read(spec: &str) -> Result<(IndexKind, Limits, StoreKind), String> {
     }
     let Config { heap, store, .. } = metes_config::spec(spec).map_err(|error| error.one_line())?;
     if heap.partition.is_some() {
-        return Err("compact-fit is not made by `metes_init`: use `metes_compact_init`".to_owned());
+        return Err(
+            "compact-fit is not made by `metes_heap_create`: use `metes_compact_create`".to_owned(),
+        );
     }
     if !store.inside() {
         return Err(

@@ -139,10 +139,13 @@ pub unsafe extern "C" fn metes_heap_create_spanning(
     }
 }
 
+/// What is told of no heap.
+const NO_HEAP: &str = "heap must not be NULL";
+
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap, `length` bytes from `memory` the caller's to give.
+/// `heap` is null or a heap, `length` bytes from `memory` the caller's to give.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_add_region(
     heap: *mut State,
@@ -150,11 +153,12 @@ pub unsafe extern "C" fn metes_heap_add_region(
     length: usize,
     error: *mut Error,
 ) -> bool {
-    let added = if memory.is_null() {
-        Err("memory must not be NULL".to_owned())
-    } else {
+    // SAFETY: the caller's contract.
+    let added = match unsafe { heap.as_mut() } {
+        None => Err(NO_HEAP.to_owned()),
+        Some(_) if memory.is_null() => Err("memory must not be NULL".to_owned()),
         // SAFETY: the caller's contract.
-        unsafe { (*heap).add_region(memory.cast(), length) }
+        Some(heap) => unsafe { heap.add_region(memory.cast(), length) },
     };
     if let Err(why) = &added {
         // SAFETY: the caller's contract.
@@ -166,34 +170,37 @@ pub unsafe extern "C" fn metes_heap_add_region(
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap.
+/// `heap` is null or a heap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_allocate(heap: *mut State, size: usize) -> *mut c_void {
     // SAFETY: the caller's contract.
-    unsafe { (*heap).allocate(size, ALIGN) }.cast()
+    match unsafe { heap.as_mut() } {
+        Some(heap) => heap.allocate(size, ALIGN).cast(),
+        None => ptr::null_mut(),
+    }
 }
 
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap.
+/// `heap` is null or a heap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_allocate_aligned(
     heap: *mut State,
     align: usize,
     size: usize,
 ) -> *mut c_void {
-    if !align.is_power_of_two() {
-        return ptr::null_mut();
-    }
     // SAFETY: the caller's contract.
-    unsafe { (*heap).allocate(size, align) }.cast()
+    match unsafe { heap.as_mut() } {
+        Some(heap) if align.is_power_of_two() => heap.allocate(size, align).cast(),
+        _ => ptr::null_mut(),
+    }
 }
 
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap.
+/// `heap` is null or a heap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_allocate_zeroed(
     heap: *mut State,
@@ -203,20 +210,19 @@ pub unsafe extern "C" fn metes_heap_allocate_zeroed(
     let Some(size) = count.checked_mul(size) else {
         return ptr::null_mut();
     };
-    // SAFETY: the caller's contract; a new block of that size.
-    unsafe {
-        let block = (*heap).allocate(size, ALIGN);
-        if !block.is_null() {
-            ptr::write_bytes(block, 0, size);
-        }
-        block.cast()
+    // SAFETY: the caller's contract.
+    let block = unsafe { metes_heap_allocate(heap, size) };
+    if !block.is_null() {
+        // SAFETY: a new block of that size.
+        unsafe { ptr::write_bytes(block.cast::<u8>(), 0, size) };
     }
+    block
 }
 
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap, `block` null or a block of it.
+/// `heap` is null or a heap, `block` null or a block of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_resize(
     heap: *mut State,
@@ -224,11 +230,10 @@ pub unsafe extern "C" fn metes_heap_resize(
     size: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's contract.
-    let heap = unsafe { &mut *heap };
-    if block.is_null() {
-        heap.allocate(size, ALIGN).cast()
-    } else {
-        heap.resize(block.cast(), size).cast()
+    match unsafe { heap.as_mut() } {
+        None => ptr::null_mut(),
+        Some(heap) if block.is_null() => heap.allocate(size, ALIGN).cast(),
+        Some(heap) => heap.resize(block.cast(), size).cast(),
     }
 }
 
@@ -239,17 +244,17 @@ pub unsafe extern "C" fn metes_heap_resize(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_free(heap: *mut State, block: *mut c_void) -> bool {
     // SAFETY: the caller's contract.
-    block.is_null() || unsafe { (*heap).free(block.cast()) }
+    block.is_null() || unsafe { heap.as_mut() }.is_some_and(|heap| heap.free(block.cast()))
 }
 
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap.
+/// `heap` is null or a heap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_fault(heap: *const State) -> *const c_char {
     // SAFETY: the caller's contract.
-    let fault = unsafe { &*heap }.fault();
+    let fault = unsafe { heap.as_ref() }.and_then(State::fault);
     fault.map_or(ptr::null(), CStr::as_ptr)
 }
 
@@ -260,13 +265,13 @@ pub unsafe extern "C" fn metes_heap_fault(heap: *const State) -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_usable_size(heap: *const State, block: *const c_void) -> usize {
     // SAFETY: the caller's contract.
-    unsafe { (*heap).usable_size(block.cast_mut().cast()) }
+    unsafe { heap.as_ref() }.map_or(0, |heap| heap.usable_size(block.cast_mut().cast()))
 }
 
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap; `visit` does not change it.
+/// `heap` is null or a heap; `visit` does not change it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_walk(
     heap: *const State,
@@ -274,7 +279,10 @@ pub unsafe extern "C" fn metes_heap_walk(
     context: *mut c_void,
 ) -> bool {
     // SAFETY: the caller's contract.
-    unsafe { &*heap }.walk(|address, size, requested| {
+    let Some(heap) = (unsafe { heap.as_ref() }) else {
+        return false;
+    };
+    heap.walk(|address, size, requested| {
         let block = Block {
             address: address.cast(),
             size,
@@ -288,21 +296,25 @@ pub unsafe extern "C" fn metes_heap_walk(
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap, `statistics` valid for a write.
+/// `heap` is null or a heap, `statistics` null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_statistics(heap: *const State, statistics: *mut Statistics) {
     // SAFETY: the caller's contract.
-    unsafe { statistics.write((*heap).statistics().into()) };
+    let found = unsafe { heap.as_ref() }.map_or_else(Default::default, State::statistics);
+    if !statistics.is_null() {
+        // SAFETY: the caller's contract.
+        unsafe { statistics.write(found.into()) };
+    }
 }
 
 /// See `metes.h`.
 ///
 /// # Safety
-/// `heap` is a heap, `error` null or valid for a write.
+/// `heap` is null or a heap, `error` null or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metes_heap_check(heap: *const State, error: *mut Error) -> bool {
     // SAFETY: the caller's contract.
-    let checked = unsafe { &*heap }.check();
+    let checked = unsafe { heap.as_ref() }.map_or(Err(NO_HEAP.to_owned()), State::check);
     if let Err(why) = &checked {
         // SAFETY: the caller's contract.
         unsafe { tell(error, why) };

@@ -9,14 +9,21 @@ use core::ptr;
 use metes_heap::BadFree;
 
 use crate::host::{self, ALIGN, Refused};
-use crate::process::{errno, say, set_errno};
+use crate::process::{say, set_errno};
 
 const PAGE: usize = 4096;
 
 #[inline(always)]
 fn allocate(size: usize, align: usize) -> *mut c_void {
+    allocate_told(size, align).0
+}
+
+/// A block, and whether it is zero already.
+#[inline(always)]
+fn allocate_told(size: usize, align: usize) -> (*mut c_void, bool) {
     let locked = host::lock();
     let block = locked.host.allocate(size, align);
+    let fresh = locked.host.is_fresh(block);
     let fault = locked.host.take_fault();
     drop(locked);
     if let Some(what) = fault {
@@ -25,7 +32,7 @@ fn allocate(size: usize, align: usize) -> *mut c_void {
     if block.is_null() {
         set_errno(libc::ENOMEM);
     }
-    block.cast()
+    (block.cast(), fresh)
 }
 
 /// Says what a program did wrong, and ends it as glibc does, or goes on if it is to.
@@ -75,8 +82,8 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         set_errno(libc::ENOMEM);
         return ptr::null_mut();
     };
-    let block = allocate(size, ALIGN);
-    if !block.is_null() {
+    let (block, fresh) = allocate_told(size, ALIGN);
+    if !block.is_null() && !fresh {
         // SAFETY: a new block of that size, outside the lock.
         unsafe { host::clear(block.cast(), size) };
     }
@@ -145,10 +152,9 @@ pub unsafe extern "C" fn posix_memalign(
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
         return libc::EINVAL;
     }
-    let before = errno();
     let block = allocate(size, align.max(ALIGN));
     if block.is_null() {
-        set_errno(before);
+        // As in glibc, errno says so, too.
         return libc::ENOMEM;
     }
     // SAFETY: the caller's contract.
@@ -241,10 +247,11 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _
     unsafe { free(block) };
 }
 
-/// See malloc_trim(3): nothing is given back.
+/// See malloc_trim(3): the pages kept for the next large block that grows are given back; those of
+/// pools stay.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
-    0
+    c_int::from(host::lock().host.trim())
 }
 
 /// See mallopt(3): the parameters of glibc's heap have no meaning here.
@@ -331,6 +338,8 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
         _ => 0,
     }
 }
+
+metes_names::other_names!();
 
 /// The other names that glibc exports the family under; what they give must be
 /// what [`free`] takes.

@@ -1,7 +1,8 @@
 //! The heap of the process.
 //!
 //! Invariant: it is made once, by the first thread that needs it, and used
-//! under its lock only; every block given out lies in the arena.
+//! under its lock only; every block given out lies in the arena
+//! or is a mapping of its own.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -17,7 +18,8 @@ use metes_heap::{
 };
 
 use crate::arena::{Arena, map};
-use crate::lock::{Held, Lock};
+use crate::lock::{Held, Lock, prepare_for_forks};
+use crate::mapped::{Found, Mappings};
 use crate::process::{random, read, reason, refuse, variable};
 use crate::report::{Digest, Event, Report};
 
@@ -143,7 +145,15 @@ pub(crate) fn lock() -> Locked<'static> {
 
 /// Locks the heap if nobody holds it, and it was made.
 pub(crate) fn try_lock() -> Option<Locked<'static>> {
-    let held = SHARED.lock.try_hold()?;
+    lock_made(SHARED.lock.try_hold()?)
+}
+
+/// Locks the heap at the end of the process, if it was made.
+pub(crate) fn lock_at_exit() -> Option<Locked<'static>> {
+    lock_made(SHARED.lock.hold_at_exit()?)
+}
+
+fn lock_made(held: Held<'static>) -> Option<Locked<'static>> {
     if !SHARED.ready.load(Ordering::Relaxed) {
         return None;
     }
@@ -164,6 +174,7 @@ fn begin(held: Held<'static>) -> Held<'static> {
     unsafe { (*SHARED.host.get()).write(host) };
     SHARED.ready.store(true, Ordering::Relaxed);
     drop(held);
+    prepare_for_forks();
     // SAFETY: three functions without arguments, for as long as this library is
     // loaded. If it allocates, it allocates here: the lock is free.
     let watched = unsafe {
@@ -197,6 +208,8 @@ pub(crate) struct Host {
     arena: Arena,
     /// Number of the range of slabs.
     slabs: usize,
+    /// The large blocks, which lie outside the arena.
+    mapped: Mappings,
     pub(crate) report: Option<Report>,
     /// What the program frees wrongly is told and not obeyed, and it goes on.
     pub(crate) ignores_bad_frees: bool,
@@ -223,7 +236,7 @@ pub(crate) enum Refused {
 impl Host {
     fn of_environment() -> Self {
         let config = match variable("METES_HEAP") {
-            None => metes_config::spec("tlsf"),
+            None => metes_config::spec_on_host("tlsf"),
             Some(text) => {
                 let Ok(text) = String::from_utf8(text) else {
                     refuse("METES_HEAP is not UTF-8 text");
@@ -231,7 +244,7 @@ impl Host {
                 if metes_config::is_path(&text) {
                     metes_config::parse(&read_text(&text), &text)
                 } else {
-                    metes_config::spec(&text)
+                    metes_config::spec_on_host(&text)
                 }
             }
         };
@@ -259,7 +272,7 @@ impl Host {
         let increment = config.arena.increment;
         let levels = Levels::of(heap, config.level_sizes());
         let reserve = config.arena.reserve;
-        let Some(mut arena) = Arena::reserve(slabs + 1, reserve, increment, levels) else {
+        let Some(mut arena) = Arena::new(slabs + 1, reserve, increment, levels) else {
             refuse("no address space is left for a heap: raise the limit (ulimit -v)");
         };
         let cut = heap.slabs();
@@ -279,10 +292,13 @@ impl Host {
                 refuse("no memory is left to begin a heap with");
             }
         }
+        let key = (config.store == StoreKind::Hardened).then(random);
+        let mapped = Mappings::new(config.arena.mapped, arena.start(0), key);
         Host {
             pools,
             arena,
             slabs,
+            mapped,
             report,
             ignores_bad_frees: ignores_bad_frees(),
         }
@@ -304,17 +320,9 @@ impl Host {
             // The store verifies more than can be seen here.
             return Ok(Spot::Block(number, place));
         }
-        // SAFETY: inside an open range and aligned, and not at its beginning.
-        let header = unsafe { *address.wrapping_sub(8).cast::<usize>() };
-        const FREE_OR_RETAINED: usize = 5;
-        const SIZE: usize = 0x0000_ffff_ffff_fff0;
-        if header & FREE_OR_RETAINED != 0 {
-            return Err(BadFree::NotInUse);
-        }
-        let size = header & SIZE;
-        if size < 32 || size > self.arena.extent(number) - (offset - 8) {
-            return Err(BadFree::Foreign);
-        }
+        let room = self.arena.extent(number) - (offset - size_of::<usize>());
+        // SAFETY: inside an open range, and not at its beginning.
+        unsafe { <Tagged>::probe_in(place, room) }?;
         Ok(Spot::Block(number, place))
     }
 
@@ -339,7 +347,10 @@ impl Host {
         match self.arena.locate(address) {
             Some((number, offset)) if number == self.slabs => (1 << 60) + offset as u64,
             Some((number, offset)) => ((number as u64) << 44) + offset as u64,
-            None => u64::MAX,
+            None => match self.mapped.number(address) {
+                Some(number) => (1 << 61) + number,
+                None => u64::MAX,
+            },
         }
     }
 
@@ -357,32 +368,96 @@ impl Host {
     #[inline(always)]
     pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
         let size = bounded(size, align);
+        if self.mapped.rule.serves(size, align) {
+            let address = self.mapped.allocate(size, align);
+            if !address.is_null() {
+                each!(&mut self.pools, pools => pools.count_allocation(size));
+                return self.served(Event::Allocate, address, size);
+            }
+        }
         // SAFETY: the arena is the source of every pool.
         let spot = unsafe {
             each!(&mut self.pools, pools => pools.allocate(size, align, &mut self.arena))
         };
         let Some(spot) = spot else {
+            self.settle();
             return ptr::null_mut();
         };
         let address = self.address(spot);
-        self.note(Event::Allocate, address, size);
+        self.served(Event::Allocate, address, size)
+    }
+
+    /// Notes what was served, and looks what it means for mappings.
+    #[inline(always)]
+    fn served(&mut self, event: Event, address: *mut u8, size: usize) -> *mut u8 {
+        self.settle();
+        self.note(event, address, size);
         address
+    }
+
+    #[inline(always)]
+    fn settle(&mut self) {
+        self.mapped
+            .settle(|| each!(&self.pools, pools => pools.footprint()));
+    }
+
+    /// Whether a block just allocated is pages that nothing was written to.
+    pub(crate) fn is_fresh(&self, address: *mut u8) -> bool {
+        self.arena.locate(address).is_none()
     }
 
     /// Frees a block; its requested bytes.
     #[inline(always)]
     pub(crate) fn free(&mut self, address: *mut u8) -> Result<(), BadFree> {
-        let spot = self.spot(address)?;
+        let spot = match self.spot(address) {
+            Ok(spot) => spot,
+            Err(BadFree::Foreign) => return self.free_mapped(address),
+            Err(why) => return Err(why),
+        };
         // SAFETY: the program frees a block of this heap, as far as can be told.
         unsafe { each!(&mut self.pools, pools => pools.free(spot)) }?;
         self.note(Event::Free, address, 0);
         Ok(())
     }
 
+    #[cold]
+    fn free_mapped(&mut self, address: *mut u8) -> Result<(), BadFree> {
+        let found = self.mapped.find(address)?;
+        self.note(Event::Free, address, 0);
+        let beside = each!(&mut self.pools, pools => {
+            pools.count_free(found.block.size);
+            pools.footprint()
+        });
+        self.mapped.free(found, beside);
+        Ok(())
+    }
+
     /// Resizes a block to at least one byte.
     pub(crate) fn resize(&mut self, address: *mut u8, size: usize) -> Result<*mut u8, Refused> {
         let size = bounded(size, ALIGN);
-        let spot = self.spot(address).map_err(Refused::Bad)?;
+        let resized = match self.spot(address) {
+            Ok(spot) => self.resize_spot(spot, size),
+            Err(BadFree::Foreign) => match self.mapped.find(address) {
+                Ok(found) => self.resize_mapped(address, found, size),
+                Err(why) => Err(Refused::Bad(why)),
+            },
+            Err(why) => Err(Refused::Bad(why)),
+        };
+        match resized {
+            Ok(new) => Ok(self.served(Event::Resize, new, size)),
+            Err(why) => {
+                self.settle();
+                Err(why)
+            }
+        }
+    }
+
+    fn resize_spot(&mut self, spot: Spot<NonNull<u8>>, size: usize) -> Result<*mut u8, Refused> {
+        if self.mapped.rule.reaches(size)
+            && let Some(new) = self.take_over(spot, size).map_err(Refused::Bad)?
+        {
+            return Ok(new);
+        }
         let slabs = self.arena.start(self.slabs);
         let copy = |from: Spot<NonNull<u8>>, to: Spot<NonNull<u8>>, bytes: usize| {
             let [from, to] = [from, to].map(|spot| match spot {
@@ -397,17 +472,88 @@ impl Host {
             each!(&mut self.pools, pools => pools.resize(spot, size, ALIGN, &mut self.arena, copy))
                 .map_err(Refused::Bad)?
         };
-        let new = self.address(moved.ok_or(Refused::NoMemory)?);
-        self.note(Event::Resize, new, size);
+        Ok(self.address(moved.ok_or(Refused::NoMemory)?))
+    }
+
+    /// Moves a block of a pool that grows to a mapping of its own; `None` where it is to stay, or the
+    /// system refuses.
+    #[cold]
+    fn take_over(
+        &mut self,
+        spot: Spot<NonNull<u8>>,
+        size: usize,
+    ) -> Result<Option<*mut u8>, BadFree> {
+        // SAFETY: the program resizes a block of this heap, as far as can be told.
+        let held = unsafe { each!(&mut self.pools, pools => pools.requested(spot)) }?;
+        if !self.mapped.rule.serves_growth(held, size) {
+            return Ok(None);
+        }
+        let new = self.mapped.take_over(size);
+        if new.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: a block in use of `held` bytes, and a new one of more.
+        unsafe { ptr::copy_nonoverlapping(self.address(spot), new, held) };
+        // SAFETY: as above.
+        let freed = unsafe { each!(&mut self.pools, pools => pools.hand_over(spot)) };
+        if let Err(why) = freed {
+            // What was found on the way is told; the block is as it was.
+            if let Ok(found) = self.mapped.find(new) {
+                let beside = each!(&self.pools, pools => pools.footprint());
+                self.mapped.free(found, beside);
+            }
+            return Err(why);
+        }
+        each!(&mut self.pools, pools => pools.count_resize(held, size));
+        Ok(Some(new))
+    }
+
+    #[cold]
+    fn resize_mapped(
+        &mut self,
+        address: *mut u8,
+        found: Found,
+        size: usize,
+    ) -> Result<*mut u8, Refused> {
+        let held = found.block.size;
+        if self.mapped.rule.keeps(size) {
+            let beside = each!(&self.pools, pools => pools.footprint());
+            let new = self.mapped.resize(found, size, beside);
+            if !new.is_null() {
+                each!(&mut self.pools, pools => pools.count_resize(held, size));
+                return Ok(new);
+            }
+        }
+        // SAFETY: the arena is the source of every pool.
+        let spot = unsafe {
+            each!(&mut self.pools, pools => pools.take_over(size, ALIGN, &mut self.arena))
+        };
+        let new = self.address(spot.ok_or(Refused::NoMemory)?);
+        // SAFETY: a block in use of `held` bytes, and a new one of `size`.
+        unsafe { ptr::copy_nonoverlapping(address, new, held.min(size)) };
+        let beside = each!(&mut self.pools, pools => {
+            pools.count_resize(held, size);
+            pools.footprint()
+        });
+        self.mapped.free(found, beside);
         Ok(new)
     }
 
     /// The bytes that the program may use: those that it has requested, so that
     /// what it does with them does not depend on the heap.
     pub(crate) fn usable_size(&mut self, address: *mut u8) -> Result<usize, BadFree> {
-        let spot = self.spot(address)?;
-        // SAFETY: the program asks about a block of this heap, as far as can be told.
-        unsafe { each!(&mut self.pools, pools => pools.requested(spot)) }
+        match self.spot(address) {
+            // SAFETY: the program asks about a block of this heap, as far as can be told.
+            Ok(spot) => unsafe { each!(&mut self.pools, pools => pools.requested(spot)) },
+            Err(BadFree::Foreign) => Ok(self.mapped.find(address)?.block.size),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Gives back what nothing uses; whether there was any.
+    pub(crate) fn trim(&mut self) -> bool {
+        let beside = each!(&self.pools, pools => pools.footprint());
+        self.mapped.trim(beside)
     }
 
     /// Footprint of each memory level, up to the last one with a pool.
@@ -421,11 +567,18 @@ impl Host {
             let objects = pools.objects();
             footprints[levels.of_objects()] += objects.extent() + objects.record_bytes();
         });
+        // Where blocks are mapped, there is one level.
+        footprints[0] = self.mapped.rule.footprint(footprints[0]);
         (footprints, levels.count())
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        each!(&self.pools, pools => pools.statistics())
+        let own = each!(&self.pools, pools => pools.statistics());
+        Statistics {
+            footprint: self.mapped.rule.footprint(own.footprint),
+            record_bytes: own.record_bytes + self.mapped.rule.record_bytes(),
+            ..own
+        }
     }
 
     /// What the program's events amounted to, if that is kept.

@@ -6,10 +6,16 @@
 //!   is inside);
 //! - `fork` happens with the lock held by the forking thread, so that the child
 //!   finds a heap that nobody was changing; other fork handlers of that thread
-//!   may allocate meanwhile, and pass.
+//!   may allocate meanwhile, and pass;
+//! - the C library's lock of its list of streams, which a fork takes after the handlers,
+//!   is taken before the heap's: who holds it may wait for a stream whose holder waits
+//!   for the heap.
 
-use core::ffi::c_char;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::ffi::{c_char, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use crate::process::say;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -45,6 +51,58 @@ enum How {
     Forking,
 }
 
+/// The only thread holds the lock already: a handler of a signal has interrupted it there.
+/// To go on would be to work on a heap that is being changed.
+#[cold]
+fn interrupted() -> ! {
+    say(
+        "metes: a handler of a signal asked for memory, or gave some back, when it had \
+         interrupted the heap: POSIX forbids handlers to call malloc and free\n",
+    );
+    // SAFETY: has no precondition.
+    unsafe { libc::abort() }
+}
+
+/// The C library's lock of its list of streams. Not in every version of its interface, so
+/// it is asked for by name.
+struct Streams {
+    lock: unsafe extern "C" fn(),
+    unlock: unsafe extern "C" fn(),
+}
+
+/// Where its two functions are; null before [`Streams::find`], or where there are none.
+static STREAMS: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
+
+impl Streams {
+    /// Looks for it. Not under the heap's lock: it may allocate.
+    fn find() {
+        for (name, place) in [c"_IO_list_lock", c"_IO_list_unlock"].iter().zip(&STREAMS) {
+            // SAFETY: a string.
+            let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            place.store(found, Ordering::Relaxed);
+        }
+    }
+
+    fn get() -> Option<Streams> {
+        let [lock, unlock] = [0, 1].map(|number| STREAMS[number].load(Ordering::Relaxed));
+        if lock.is_null() || unlock.is_null() {
+            return None;
+        }
+        // SAFETY: both take and give nothing, in every glibc that has them.
+        unsafe {
+            Some(Streams {
+                lock: core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(lock),
+                unlock: core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(unlock),
+            })
+        }
+    }
+}
+
+/// Gets ready for forks. Not under the heap's lock.
+pub(crate) fn prepare_for_forks() {
+    Streams::find();
+}
+
 fn this_thread() -> usize {
     // SAFETY: has no precondition.
     unsafe { libc::pthread_self() as usize }
@@ -71,6 +129,9 @@ impl Lock {
     #[inline(always)]
     pub(crate) fn hold(&self) -> Held<'_> {
         let how = if alone() {
+            if self.state.load(Ordering::Relaxed) != FREE {
+                interrupted();
+            }
             self.state.store(HELD, Ordering::Relaxed);
             How::Alone
         } else if self.take() {
@@ -89,6 +150,15 @@ impl Lock {
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
         let how = How::Taken;
         free.is_ok().then_some(Held { lock: self, how })
+    }
+
+    /// Holds it for a thread that ends the process, which may have been interrupted inside by
+    /// the handler that ends it: the only thread does not wait for itself.
+    pub(crate) fn hold_at_exit(&self) -> Option<Held<'_>> {
+        match alone() {
+            true => self.try_hold(),
+            false => Some(self.hold()),
+        }
     }
 
     /// `false` if this thread holds it already, as the one that forks.
@@ -161,6 +231,10 @@ impl Lock {
     /// interrupted it inside.
     pub(crate) fn before_fork(&self) {
         if !alone() {
+            if let Some(streams) = Streams::get() {
+                // SAFETY: has no precondition; it may be taken twice by a thread.
+                unsafe { (streams.lock)() };
+            }
             self.take();
             self.forking.store(this_thread(), Ordering::Relaxed);
         }
@@ -171,11 +245,16 @@ impl Lock {
         if self.forking.load(Ordering::Relaxed) == this_thread() {
             self.forking.store(0, Ordering::Relaxed);
             self.give();
+            if let Some(streams) = Streams::get() {
+                // SAFETY: taken by this thread, before the fork.
+                unsafe { (streams.unlock)() };
+            }
         }
     }
 
     /// After a fork, in the child, whose only thread is the one that forked:
-    /// those that waited for the lock exist no more.
+    /// those that waited for the lock exist no more. That of the streams the C library
+    /// has made anew.
     pub(crate) fn after_fork_in_child(&self) {
         if self.forking.load(Ordering::Relaxed) != 0 {
             self.forking.store(0, Ordering::Relaxed);

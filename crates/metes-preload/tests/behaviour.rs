@@ -76,6 +76,21 @@ fn signal_handlers_may_fork_and_leave() {
     }
 }
 
+/// What a handler may not do is told as what it is, not as something else.
+#[test]
+fn a_handler_inside_the_heap_is_named() {
+    let program = compile("handler.c", &[]);
+    for heap in ["tlsf", "tlsf:store=hardened"] {
+        let done = run(preload(&mut Command::new(&program), heap));
+        let said = text(&done.stderr);
+        assert_eq!(done.status.signal(), Some(libc::SIGABRT), "{heap}: {said}");
+        assert!(
+            said.starts_with("metes: a handler of a signal"),
+            "{heap}: {said}"
+        );
+    }
+}
+
 #[test]
 fn cplusplus_is_served() {
     let binary = directory("objects").join("objects");
@@ -533,4 +548,25 @@ fn memory_levels_keep_to_their_sizes() {
         number(&line, "footprint"),
         "{line}"
     );
+}
+
+#[test]
+fn large_blocks_are_guarded_by_their_table() {
+    let program = compile("large.c", &[]);
+    let hardened = "tlsf:store=hardened";
+    for heap in ["tlsf", hardened] {
+        let done = run(preload(&mut Command::new(&program), heap));
+        assert_eq!(text(&done.stdout), "sound\n", "{}", text(&done.stderr));
+        for (wrong, words) in [
+            ("inside", "invalid pointer"),
+            ("twice", "not in use"),
+            ("resized", "not in use"),
+        ] {
+            let done = run(preload(Command::new(&program).arg(wrong), heap));
+            assert_eq!(done.status.signal(), Some(libc::SIGABRT), "{wrong}");
+            assert!(text(&done.stderr).contains(words), "{}", text(&done.stderr));
+        }
+    }
+    let done = run(preload(Command::new(&program).arg("beyond"), hardened));
+    assert!(text(&done.stderr).contains("a write beyond its end"));
 }

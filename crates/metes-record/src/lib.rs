@@ -14,8 +14,10 @@
 //!
 //! Without the environment variable of [`layout::DIRECTORY_VARIABLE`] it only
 //! forwards. Where the directory holds a file of the name of
-//! [`path::ANNOUNCE_FILE`], events are announced to the access counter instead. `malloc_usable_size` stays glibc's; C++ operators come here
-//! through `malloc`.
+//! [`path::ANNOUNCE_FILE`], events are announced to the access counter instead.
+//!
+//! A program that is linked with an allocator of its own is recorded, too: whatever that
+//! allocator exports of the family, or beside it, is here as well (`metes-names`).
 
 mod announce;
 mod clock;
@@ -28,6 +30,7 @@ mod thread;
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use layout::{ALLOC, FREE, RESIZE_BEGIN, RESIZE_END};
 
@@ -196,6 +199,48 @@ pub unsafe extern "C" fn posix_memalign(
     unsafe { *place = block };
     0
 }
+
+/// `malloc_usable_size` of the C library, whose block it is: an allocator that the program
+/// is linked with has a function of that name, too.
+///
+/// # Safety
+/// As for [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
+    static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    let mut found = FOUND.load(Ordering::Relaxed);
+    if found.is_null() {
+        // By its version it is found in no other library.
+        let version = if cfg!(target_arch = "x86_64") {
+            c"GLIBC_2.2.5"
+        } else {
+            c"GLIBC_2.17"
+        };
+        let name = c"malloc_usable_size";
+        // SAFETY: two strings.
+        found = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
+        FOUND.store(found, Ordering::Relaxed);
+    }
+    // SAFETY: null, or a function of this type in every glibc.
+    match unsafe { core::mem::transmute::<*mut c_void, Option<UsableSize>>(found) } {
+        // SAFETY: the caller's promise: a block of glibc, as every name here gives.
+        Some(usable_size) => unsafe { usable_size(block) },
+        None => 0,
+    }
+}
+
+/// The old name of [`free`].
+///
+/// # Safety
+/// As for [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cfree(block: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { free(block) }
+}
+
+metes_names::other_names!();
 
 /// Bytes of a page.
 fn page() -> usize {

@@ -220,6 +220,43 @@ static void regions(void) {
     EXPECT(heap != NULL && !metes_heap_add_region(heap, more, sizeof more, &error));
     EXPECT(strstr(error.message, "one region") != NULL);
     EXPECT(!metes_heap_add_region(heap, NULL, 10, NULL));
+    /* Memory that the heap has is not given twice, nor around or inside what it has. */
+    heap = metes_heap_create(memory.bytes, sizeof memory.bytes / 2, "tlsf", &error);
+    EXPECT(metes_heap_add_region(heap, more, sizeof more / 4, &error));
+    EXPECT(!metes_heap_add_region(heap, memory.bytes, sizeof memory.bytes / 2, &error));
+    EXPECT(strstr(error.message, "already") != NULL);
+    EXPECT(!metes_heap_add_region(heap, memory.bytes + 4096, 4096, &error));
+    EXPECT(!metes_heap_add_region(heap, more + 100, sizeof more / 8, &error));
+    EXPECT(metes_heap_check(heap, &error) && metes_heap_allocate(heap, 100) != NULL);
+}
+
+/* Memory that no block ever had is no block, whatever the heap; and no heap is none. */
+static void never_used(void) {
+    static const char *const specs[] = {"tlsf", "half-fit", "first-fit", "best-fit", "buddy",
+                                        "kingsley", "tlsf:store=hardened", "buddy:order=address"};
+    metes_error error;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        memset(memory.bytes, 0, sizeof memory.bytes);
+        metes_heap *heap = metes_heap_create(memory.bytes, sizeof memory.bytes, specs[i], &error);
+        EXPECT(heap != NULL && metes_heap_allocate(heap, 100) != NULL);
+        for (size_t at = sizeof memory.bytes / 2; at < sizeof memory.bytes; at += 4096 - 64) {
+            EXPECT(!metes_heap_free(heap, memory.bytes + at));
+            EXPECT(metes_heap_resize(heap, memory.bytes + at, 200) == NULL);
+            EXPECT(metes_heap_usable_size(heap, memory.bytes + at) == 0);
+        }
+        EXPECT(!metes_heap_free(heap, memory.bytes + sizeof memory.bytes - 64));
+        EXPECT(!metes_heap_free(heap, memory.bytes + 512));
+        EXPECT(metes_heap_check(heap, &error) && metes_heap_allocate(heap, 1000) != NULL);
+    }
+    metes_statistics none;
+    EXPECT(metes_heap_allocate(NULL, 10) == NULL && metes_heap_resize(NULL, NULL, 10) == NULL);
+    EXPECT(metes_heap_allocate_aligned(NULL, 64, 10) == NULL);
+    EXPECT(metes_heap_allocate_zeroed(NULL, 1, 10) == NULL && !metes_heap_free(NULL, &error));
+    EXPECT(metes_heap_usable_size(NULL, &error) == 0 && metes_heap_fault(NULL) == NULL);
+    EXPECT(!metes_heap_add_region(NULL, memory.bytes, sizeof memory.bytes, &error));
+    EXPECT(!metes_heap_check(NULL, &error) && strstr(error.message, "NULL") != NULL);
+    metes_heap_statistics(NULL, &none);
+    EXPECT(none.footprint == 0 && none.blocks == 0);
 }
 
 static void misuse(void) {
@@ -265,8 +302,11 @@ static void hardened(void) {
     EXPECT(metes_heap_free(heap, blocks[0]));
     refused(heap, blocks[1], "freed twice");
     EXPECT(metes_heap_check(heap, NULL));
+    char guard = blocks[3][100];
     blocks[3][100] = 0;
     refused(heap, blocks[3], "beyond its end");
+    EXPECT(!metes_heap_check(heap, NULL));
+    blocks[3][100] = guard;
     memset(blocks[1], 'x', 90);
     EXPECT(metes_heap_check(heap, NULL)); /* Inside free memory, where no record is. */
     memset(blocks[4] - 8, 'x', 8);
@@ -290,8 +330,8 @@ static void errors(void) {
     memset(endless, 'x', sizeof endless - 1);
     wrong("tslf", sizeof memory.bytes, "heap:1:1: there is no heap named `tslf` (did you mean `tlsf`?)");
     wrong("tlsf:second_level=3", sizeof memory.bytes, "power of two");
-    wrong("compact-fit", sizeof memory.bytes, "metes_compact_init");
-    wrong("compact-fit:moving=no", sizeof memory.bytes, "metes_compact_init");
+    wrong("compact-fit", sizeof memory.bytes, "metes_compact_create");
+    wrong("compact-fit:moving=no", sizeof memory.bytes, "metes_compact_create");
     wrong("tlsf:store=ledger", sizeof memory.bytes, "leave out `store`");
     wrong("\xff\xfe", sizeof memory.bytes, "UTF-8");
     wrong(endless, sizeof memory.bytes, "at most 512");
@@ -312,6 +352,7 @@ int main(void) {
     every_spec();
     regions();
     misuse();
+    never_used();
     hardened();
     errors();
     EXPECT(calls == before);
