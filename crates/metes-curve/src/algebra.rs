@@ -50,9 +50,14 @@ impl Default for Algebra {
 }
 
 /// What a kernel found, as the interface shows it.
-pub(crate) trait Found {
+pub(crate) trait Found: Sized {
     type Shown;
     fn shown(self) -> Self::Shown;
+
+    /// The same, unless one of its numbers is longer than may be computed with.
+    fn checked(self) -> Result<Self, Error> {
+        Ok(self)
+    }
 }
 
 impl Found for Periodic<Small> {
@@ -69,6 +74,10 @@ impl Found for Periodic<Big> {
     fn shown(self) -> Curve {
         Curve::of_big(self)
     }
+
+    fn checked(self) -> Result<Self, Error> {
+        Periodic::checked(self)
+    }
 }
 
 impl<N: Number> Found for Extended<N> {
@@ -83,7 +92,7 @@ impl<F: Found> Found for Result<F, Error> {
     type Shown = Result<F::Shown, Error>;
 
     fn shown(self) -> Self::Shown {
-        self.map(Found::shown)
+        self.and_then(Found::checked).map(Found::shown)
     }
 }
 
@@ -101,6 +110,10 @@ impl<F: Found> Found for (F, u64) {
 
     fn shown(self) -> Self::Shown {
         (self.0.shown(), self.1)
+    }
+
+    fn checked(self) -> Result<Self, Error> {
+        Ok((self.0.checked()?, self.1))
     }
 }
 
@@ -395,6 +408,14 @@ impl Algebra {
         ))
     }
 
+    /// f(t + by).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] of a time below 0, [`Error::TooLarge`] if so many periods are behind it.
+    pub fn advanced(&self, f: &Curve, by: &Rational) -> Result<Curve, Error> {
+        exact_with!(f, &[by], |f, by| transform::advanced(f, &by[0], self))
+    }
+
     /// The upper pseudo-inverse of f on an interval: −∞ of values outside the smallest range that
     /// holds all of f there. The range begins at the limit from the left if f becomes +∞ where the
     /// interval begins.
@@ -461,15 +482,12 @@ impl Curve {
         exact_with!(self, &[by], |f, by| transform::delayed(f, &by[0]))
     }
 
-    /// f(t + by).
+    /// [`Algebra::advanced`], by default means.
     ///
     /// # Errors
-    /// [`Error::Argument`] of a time below 0, [`Error::TooLarge`] if so many periods are behind it.
+    /// As there.
     pub fn advanced(&self, by: &Rational) -> Result<Self, Error> {
-        let algebra = Algebra::default();
-        exact_with!(self, &[by], |f, by| transform::advanced(
-            f, &by[0], &algebra
-        ))
+        Algebra::default().advanced(self, by)
     }
 
     /// by · f(t). Linear.

@@ -19,17 +19,75 @@
 //! They are convolved in the order of their long-run slopes, so that each step finds a slope gap
 //! and the period stays that of the least slope.
 //!
-//! Invariant: no closure is enumerated beyond the time from which it repeats itself.
+//! Invariant: no closure is enumerated beyond the time from which it repeats itself; all copies and
+//! convolutions of one closure together look at no more than the limit ([`Budget`]).
 
 use crate::algebra::Algebra;
 use crate::convolution;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
-use crate::number::Number;
+use crate::number::{Number, Rational};
 use crate::paths::Envelope;
 use crate::periodic::Periodic;
 use crate::pointwise;
 use crate::section::{Piece, Section};
+
+/// What a closure may still look at, of what an operation may.
+struct Budget {
+    /// With what is left as its limit.
+    algebra: Algebra,
+    /// What was taken.
+    taken: u64,
+}
+
+impl Budget {
+    fn of(algebra: &Algebra) -> Self {
+        Budget {
+            algebra: algebra.clone(),
+            taken: 0,
+        }
+    }
+
+    /// Takes so much of it.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if that is not left.
+    fn take<N: Number>(&mut self, work: &N) -> Result<u64, Error> {
+        let whole = work.rational().whole();
+        match whole.filter(|work| *work <= self.algebra.limit) {
+            Some(work) => {
+                self.algebra.limit -= work;
+                self.taken += work;
+                Ok(work)
+            }
+            None => Err(self.beyond(work.rational())),
+        }
+    }
+
+    /// What is looked at in a convolution is gone.
+    fn convolved<N: Number>(
+        &mut self,
+        f: &Periodic<N>,
+        g: &Periodic<N>,
+    ) -> Result<Periodic<N>, Error> {
+        let (result, work) = convolved(f, g, &self.algebra).map_err(|error| match error {
+            Error::TooLarge { pieces, .. } => self.beyond(pieces),
+            other => other,
+        })?;
+        self.take(&N::whole(i64::try_from(work).unwrap_or(i64::MAX)))?;
+        // Of many curves with other denominators each, numbers grow with every one.
+        result.checked()
+    }
+
+    /// So much more is not left.
+    fn beyond(&self, more: Rational) -> Error {
+        let taken = i64::try_from(self.taken).unwrap_or(i64::MAX);
+        Error::TooLarge {
+            pieces: &more + &Rational::from(taken),
+            limit: self.algebra.limit.saturating_add(self.taken),
+        }
+    }
+}
 
 /// f\*.
 pub(crate) fn subadditive<N: Number>(
@@ -48,7 +106,7 @@ pub(crate) fn subadditive<N: Number>(
     }
     // −∞ at a time at which f is that, plus any sum of times; elsewhere the closure of the rest.
     let low = marked(f, |value| *value == NegativeInfinity);
-    let low = sunk(&convolved(&low, &reached()?, algebra)?);
+    let low = sunk(&convolved(&low, &reached()?, algebra)?.0);
     let mut rest = f.clone();
     for piece in &mut rest.section.pieces {
         for value in [&mut piece.at, &mut piece.after] {
@@ -141,8 +199,9 @@ fn by_elements<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic
     let step = f.slope().times(&period);
     let end = transient.plus(&period);
     let all = f.up_to(&end, algebra.limit)?;
+    let mut budget = Budget::of(algebra);
     let mut closures = Vec::new();
-    if transient.is_positive() && !closures_of(&all.cut(&transient), &mut closures, algebra)? {
+    if transient.is_positive() && !closures_of(&all.cut(&transient), &mut closures, &mut budget)? {
         return Ok(bottomless());
     }
     let again = all.part(&transient, &end);
@@ -153,15 +212,15 @@ fn by_elements<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic
         .any(|piece| finite(&piece.at) || finite(&piece.after))
     {
         let mut repeated = vec![point(&period, &step)];
-        if !closures_of(&again, &mut repeated, algebra)? {
+        if !closures_of(&again, &mut repeated, &mut budget)? {
             return Ok(bottomless());
         }
         let once = only(&again, &transient);
-        let all = in_order(repeated, algebra)?;
+        let all = in_order(repeated, &mut budget)?;
         let all = convolution::minimal(&once, &all, algebra)?;
         closures.push(pointwise::minimum(&all, &unit(), algebra)?);
     }
-    in_order(closures, algebra)
+    in_order(closures, &mut budget)
 }
 
 /// 0 at 0, −∞ behind.
@@ -190,14 +249,14 @@ fn only<N: Number>(part: &Section<N>, from: &N) -> Periodic<N> {
 fn closures_of<N: Number>(
     part: &Section<N>,
     closures: &mut Vec<Periodic<N>>,
-    algebra: &Algebra,
+    budget: &mut Budget,
 ) -> Result<bool, Error> {
     for (piece, end) in part.spans() {
         if let (Finite(value), true) = (&piece.at, piece.start.is_positive()) {
             closures.push(point(&piece.start, value));
         }
         if let Finite(value) = &piece.after {
-            match segment(&piece.start, end, value, &piece.slope, algebra)? {
+            match segment(&piece.start, end, value, &piece.slope, budget)? {
                 Some(closure) => closures.push(closure),
                 None => return Ok(false),
             }
@@ -222,7 +281,7 @@ fn segment<N: Number>(
     end: &N,
     value: &N,
     slope: &N,
-    algebra: &Algebra,
+    budget: &mut Budget,
 ) -> Result<Option<Periodic<N>>, Error> {
     let each = value.minus(&slope.times(start));
     let zero = N::zero();
@@ -236,17 +295,7 @@ fn segment<N: Number>(
     let transient = closed.plus(period);
     let until = transient.plus(period);
     // More copies than these begin behind the end, or are above others.
-    let copies = until.over(period).floor().plus(&N::whole(2));
-    let Some(copies) = copies
-        .rational()
-        .whole()
-        .filter(|copies| *copies <= algebra.limit)
-    else {
-        return Err(Error::TooLarge {
-            pieces: copies.rational(),
-            limit: algebra.limit,
-        });
-    };
+    let copies = budget.take(&until.over(period).floor().plus(&N::whole(2)))?;
     let mut envelope = Envelope::new(until);
     envelope.path(&zero, Finite(zero.clone()), &[]);
     let length = end.minus(start);
@@ -270,7 +319,7 @@ fn segment<N: Number>(
 /// All convolved, by slope.
 fn in_order<N: Number>(
     mut curves: Vec<Periodic<N>>,
-    algebra: &Algebra,
+    budget: &mut Budget,
 ) -> Result<Periodic<N>, Error> {
     let ends = |curve: &Periodic<N>| curve.ultimate_infinity().is_some();
     curves.sort_by(|one, two| {
@@ -279,18 +328,18 @@ fn in_order<N: Number>(
     });
     let mut all = unit();
     for curve in curves {
-        all = convolved(&all, &curve, algebra)?;
+        all = budget.convolved(&all, &curve)?;
     }
     Ok(all)
 }
 
-/// f ∗ g; if the one of lesser slope is +∞ at times of each period and the other is finite, without
+/// f ∗ g, and what that looked at; if the one of lesser slope is +∞ at times of each period and the other is finite, without
 /// a common multiple.
 fn convolved<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
     algebra: &Algebra,
-) -> Result<Periodic<N>, Error> {
+) -> Result<(Periodic<N>, u64), Error> {
     if f.ultimate_infinity().is_none() && g.ultimate_infinity().is_none() {
         let (low, high) = if f.slope() < g.slope() {
             (f, g)
@@ -302,7 +351,7 @@ fn convolved<N: Number>(
             return convolution::of_sections(low, high, transient, period, step, algebra);
         }
     }
-    convolution::minimal(f, g, algebra)
+    convolution::with_work(f, g, algebra)
 }
 
 /// From when on the convolution repeats itself as `low` does, which is +∞ at times of each period.

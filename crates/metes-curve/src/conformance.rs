@@ -86,11 +86,11 @@ struct Erratum {
 
 const ERRATA: &str = include_str!("errata.json");
 
-/// Checks every case of a document.
+/// Checks every case of a document, by the means of an algebra.
 ///
 /// # Errors
 /// [`NoCases`] if it is none. A case that can not be read or computed is a failure, no error.
-pub fn check(document: &str) -> Result<Report, NoCases> {
+pub fn check(document: &str, algebra: &Algebra) -> Result<Report, NoCases> {
     let document: Document = serde_json::from_str(document)?;
     let errata: BTreeMap<String, Erratum> = serde_json::from_str(ERRATA)?;
     let mut report = Report::default();
@@ -105,7 +105,7 @@ pub fn check(document: &str) -> Result<Report, NoCases> {
             });
         }
         let of_operation = report.operations.entry(case.op.clone()).or_default();
-        match came_instead(&case, expected) {
+        match came_instead(&case, expected, algebra) {
             None => {
                 report.passed += 1;
                 of_operation.0 += 1;
@@ -125,8 +125,8 @@ pub fn check(document: &str) -> Result<Report, NoCases> {
 }
 
 /// `None` if the case passes.
-fn came_instead(case: &Case, expected: &Json) -> Option<String> {
-    match Came::of(&case.op, &case.operands) {
+fn came_instead(case: &Case, expected: &Json, algebra: &Algebra) -> Option<String> {
+    match Came::of(&case.op, &case.operands, algebra) {
         Ok(came) => match came.is(expected) {
             Ok(true) => None,
             Ok(false) => Some(came.shown()),
@@ -146,8 +146,7 @@ enum Came {
 
 impl Came {
     /// What an operation gives.
-    fn of(operation: &str, operands: &Json) -> Result<Self, String> {
-        let algebra = Algebra::default();
+    fn of(operation: &str, operands: &Json, algebra: &Algebra) -> Result<Self, String> {
         let said = |error: crate::Error| error.to_string();
         let f = || curve(&operands["f"]);
         let both = || Ok::<_, String>((f()?, curve(&operands["g"])?));
@@ -160,13 +159,13 @@ impl Came {
         type Unary = fn(&Algebra, &Curve) -> Result<Curve, crate::Error>;
         let binary = |operation: Binary| {
             let (f, g) = both()?;
-            curve(operation(&algebra, &f, &g))
+            curve(operation(algebra, &f, &g))
         };
-        let unary = |operation: Unary| curve(operation(&algebra, &f()?));
+        let unary = |operation: Unary| curve(operation(algebra, &f()?));
         type Deviate = fn(&Algebra, &Curve, &Curve) -> Result<Deviation, crate::Error>;
         let deviation = |operation: Deviate| {
             let (f, g) = both()?;
-            operation(&algebra, &f, &g).map_err(said)
+            operation(algebra, &f, &g).map_err(said)
         };
         let time = |time: Option<Rational>| {
             Ok(Came::Value(

@@ -6,6 +6,7 @@
 //!
 //! Invariant: a parameter out of its range is an [`Error::Parameter`] that names it.
 
+use crate::algebra::Algebra;
 use crate::curve::{Curve, Element, Value};
 use crate::error::Error;
 use crate::number::Rational;
@@ -121,40 +122,17 @@ impl Curve {
         periodic(pieces, offset, length, height)
     }
 
-    /// Upper arrivals of a periodic stream with jitter: 0 at 0, then
-    /// `size · min(⌈(t + jitter) / period⌉, ⌈t / distance⌉)`. Events are at least `distance`
-    /// apart; 0 says nothing of that.
+    /// [`Algebra::arrivals_at_most`], by default means.
     ///
     /// # Errors
-    /// [`Error::Parameter`] of a period that is not positive, a negative jitter or size, or a
-    /// distance that is negative or above the period; [`Error::TooLarge`].
+    /// As there.
     pub fn arrivals_at_most(
         period: &Rational,
         jitter: &Rational,
         distance: &Rational,
         size: &Rational,
     ) -> Result<Self, Error> {
-        let of = Of("periodic arrival curve");
-        of.positive("period", period)?;
-        of.not_negative("jitter", jitter)?;
-        of.not_negative("size", size)?;
-        of.not_negative("distance", distance)?;
-        of.at_most("distance", distance, period)?;
-        let early = over(jitter, period).floor();
-        let first = &(&(&early + &one()) * period) - jitter;
-        let (before, after) = (
-            &(&early + &one()) * size,
-            &(&(&early + &one()) + &one()) * size,
-        );
-        let pieces = vec![
-            flat(&zero(), &zero(), &before),
-            flat(&first, &before, &after),
-        ];
-        let jittered = periodic(pieces, &first, period, size)?;
-        match *distance > zero() {
-            true => jittered.minimum(&Curve::staircase(&zero(), distance, size)?),
-            false => Ok(jittered),
-        }
+        Algebra::default().arrivals_at_most(period, jitter, distance, size)
     }
 
     /// Lower arrivals of a periodic stream with jitter:
@@ -243,6 +221,45 @@ impl Curve {
         let end = last + &one();
         elements.extend(pieces_between(last, &end, value, slope));
         Curve::new(&elements, &(last.clone()), &one(), slope)
+    }
+}
+
+impl Algebra {
+    /// Upper arrivals of a periodic stream with jitter: 0 at 0, then
+    /// `size · min(⌈(t + jitter) / period⌉, ⌈t / distance⌉)`. Events are at least `distance`
+    /// apart; 0 says nothing of that.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] of a period that is not positive, a negative jitter or size, or a
+    /// distance that is negative or above the period; [`Error::TooLarge`].
+    pub fn arrivals_at_most(
+        &self,
+        period: &Rational,
+        jitter: &Rational,
+        distance: &Rational,
+        size: &Rational,
+    ) -> Result<Curve, Error> {
+        let of = Of("periodic arrival curve");
+        of.positive("period", period)?;
+        of.not_negative("jitter", jitter)?;
+        of.not_negative("size", size)?;
+        of.not_negative("distance", distance)?;
+        of.at_most("distance", distance, period)?;
+        let early = over(jitter, period).floor();
+        let first = &(&(&early + &one()) * period) - jitter;
+        let (before, after) = (
+            &(&early + &one()) * size,
+            &(&(&early + &one()) + &one()) * size,
+        );
+        let pieces = vec![
+            flat(&zero(), &zero(), &before),
+            flat(&first, &before, &after),
+        ];
+        let jittered = periodic(pieces, &first, period, size)?;
+        match *distance > zero() {
+            true => self.minimum(&jittered, &Curve::staircase(&zero(), distance, size)?),
+            false => Ok(jittered),
+        }
     }
 }
 

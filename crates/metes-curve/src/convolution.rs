@@ -139,7 +139,8 @@ pub(crate) fn operation_count<N: Number>(
     Ok(count)
 }
 
-/// The convolution of what both are before the end of the result's first period.
+/// The convolution of what both are before the end of the result's first period, and how many pairs of
+/// pieces that is.
 pub(crate) fn of_sections<N: Number>(
     f: &Periodic<N>,
     g: &Periodic<N>,
@@ -147,7 +148,7 @@ pub(crate) fn of_sections<N: Number>(
     period: N,
     step: N,
     algebra: &Algebra,
-) -> Result<Periodic<N>, Error> {
+) -> Result<(Periodic<N>, u64), Error> {
     let end = transient.plus(&period);
     let pairs = f.count_to(&end).saturating_mul(g.count_to(&end));
     if pairs > algebra.limit {
@@ -155,5 +156,5 @@ pub(crate) fn of_sections<N: Number>(
     }
     let (left, right) = (f.up_to(&end, algebra.limit)?, g.up_to(&end, algebra.limit)?);
     let section = envelope(&left, &right, &end, &step.over(&period), algebra);
-    Ok(Periodic::new(section, transient, period, step))
+    Ok((Periodic::new(section, transient, period, step), pairs))
 }

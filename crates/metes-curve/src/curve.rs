@@ -146,6 +146,17 @@ impl Curve {
         }
     }
 
+    /// The same, unless one of its numbers is longer than may be computed with. Linear.
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        match self.form {
+            Form::Small(_) => Ok(self),
+            Form::Big(long) => Ok(Curve {
+                form: Form::Big(Box::new(long.checked()?)),
+                profile: self.profile,
+            }),
+        }
+    }
+
     pub(crate) fn big(&self) -> Periodic<Big> {
         match &self.form {
             Form::Small(short) => {

@@ -495,7 +495,7 @@ fn different_slopes<'a, N: Number>(
     if let [known] = &best[..]
         && on.growth
         && known.sizes().1 > PAIRS_OF_A_ROUND
-        && let Some(less) = growth::growth(&low, &high, known)
+        && let Some(less) = growth::growth(&low, &high, known, algebra.limit)
     {
         best = vec![less];
     }

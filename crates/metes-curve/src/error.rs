@@ -79,7 +79,8 @@ pub enum Error {
     },
     /// More pieces than allowed.
     #[error(
-        "the result takes about {pieces} pieces, more than the limit of {limit}: the periods have no small common multiple, or the slopes are close; if that is meant, raise the limit (`Algebra::limit`, `--limit`)"
+        "the result takes about {} pieces, more than the limit of {limit}: the periods have no small common multiple, or the slopes are close; if that is meant, raise the limit (`Algebra::limit`, `--limit`)",
+        about(.pieces)
     )]
     TooLarge {
         /// Predicted.
@@ -87,6 +88,25 @@ pub enum Error {
         /// Allowed.
         limit: u64,
     },
+    /// A number of the result is longer than may be computed with.
+    #[error(
+        "the result has a number of {bits} bits, and numbers of {most} at most are computed with: round what enters it"
+    )]
+    TooLong {
+        /// Of numerator and denominator together.
+        bits: u64,
+        /// Allowed.
+        most: u64,
+    },
+}
+
+/// A number of pieces, that may be longer than can be read.
+fn about(pieces: &Rational) -> String {
+    let text = pieces.to_string();
+    match text.len() {
+        0..=40 => text,
+        digits => format!("10^{}", digits - 1),
+    }
 }
 
 impl Error {

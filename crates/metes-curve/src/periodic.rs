@@ -10,7 +10,7 @@
 
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite};
-use crate::number::Number;
+use crate::number::{BITS, Number};
 use crate::section::{Piece, Section};
 
 /// A function on `[0, ∞)`.
@@ -43,6 +43,22 @@ impl<N: Number> Periodic<N> {
             step,
         };
         long.with_least_period().with_least_transient()
+    }
+
+    /// The same, unless one of its numbers is longer than may be computed with. Linear.
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        let finite = |value: &Extended<N>| value.finite().map_or(0, Number::bits);
+        let pieces = self.section.pieces.iter().flat_map(|piece| {
+            let values = [finite(&piece.at), finite(&piece.after)];
+            [piece.start.bits(), piece.slope.bits()]
+                .into_iter()
+                .chain(values)
+        });
+        let known = [&self.transient, &self.period, &self.step].map(Number::bits);
+        match pieces.chain(known).max() {
+            Some(bits) if bits > BITS => Err(Error::TooLong { bits, most: BITS }),
+            _ => Ok(self),
+        }
     }
 
     /// The pieces that begin behind T.

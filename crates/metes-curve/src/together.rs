@@ -15,7 +15,8 @@
 //! Where f(u + j d_g) ≤ f(u) + j c_g for all u, a split that gives g as much as s ≥ T_g + j d_g is no better,
 //! either, than that which gives it j periods less: of such curves j periods are left at most.
 //!
-//! Invariant: what is left out is no lower than one of these bounds, or made up for by an exchange.
+//! Invariant: what is left out is no lower than one of these bounds, or made up for by an exchange. No
+//! curve is written out in more pieces than [`MANY`], or than a limit that is less.
 
 mod growth;
 mod whole;
@@ -109,7 +110,8 @@ impl Together {
     /// Convolves the slow curve with that of which least is left, and others of which little is; `None`
     /// if so much is left of all that other cuts and kernels may take less, or more than a limit.
     pub(crate) fn next(&mut self, limit: u64) -> Option<Taken> {
-        let growth = Growth::of(&self.low, self.slope)?;
+        let most = usize::try_from(limit).unwrap_or(usize::MAX).min(MANY);
+        let growth = Growth::of(&self.low, self.slope, most)?;
         // By how many pairs meet at most: pairs, periods, and which.
         let mut order = Vec::with_capacity(self.high.len());
         for (number, high) in self.high.iter().enumerate() {
@@ -123,12 +125,12 @@ impl Together {
         let periods = match periods > 1 && pairs > PAIRS_OF_A_TRY {
             true => {
                 let tries = (pairs / PAIRS_OF_A_TRY).min(TRIES);
-                let exchanged = self.low.exchanged(&high.curve, periods, tries);
+                let exchanged = self.low.exchanged(&high.curve, periods, tries, most);
                 exchanged.unwrap_or(periods)
             }
             false => periods,
         };
-        if self.low.pairs_with(&high.curve, periods) > MANY {
+        if self.low.pairs_with(&high.curve, periods) > most {
             return None;
         }
         let mut all = high.left(periods, &growth)?;
@@ -139,9 +141,13 @@ impl Together {
             if high.curve.pieces_of(periods) > 2 * PIECES {
                 continue;
             }
-            let left = high.left(periods, &growth)?;
+            let Some(left) = high.left(periods, &growth) else {
+                continue;
+            };
             let both = all.pieces() * left.pieces();
-            if left.pieces() > PIECES || both > PAIRS {
+            // One more: what is at the end of either, too.
+            let reach = self.low.end_of(1) + all.end() + left.end() + 2;
+            if left.pieces() > PIECES || both > PAIRS || self.low.few_to(reach, most).is_none() {
                 continue;
             }
             all = self.convolved(all, left, &growth)?;
@@ -149,10 +155,11 @@ impl Together {
             pairs += both;
         }
         pairs += self.low.pairs(&all);
-        if pairs > MANY || pairs as u64 > limit {
+        if pairs > most {
             return None;
         }
-        self.low.convolve(&all, self.slope, self.are_staircases)?;
+        self.low
+            .convolve(&all, self.slope, self.are_staircases, most)?;
         let places: Vec<usize> = taken
             .iter()
             .map(|number| self.high[*number].place)
@@ -223,6 +230,6 @@ impl High {
     /// What is needed of so many periods.
     fn left(&self, periods: i64, growth: &Growth<'_>) -> Option<Operand> {
         let end = self.curve.end_of(periods);
-        growth.needed(self.curve.up_to(end, growth.slope())?)
+        growth.needed(self.curve.up_to(end, growth.slope(), growth.pieces())?)
     }
 }

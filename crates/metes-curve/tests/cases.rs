@@ -2,12 +2,12 @@
 //!
 //! Invariant: every case passes; those that are checked against a correction are named here.
 
-use metes_curve::conformance;
+use metes_curve::{Algebra, conformance};
 
 #[test]
 fn cases_of_the_field() {
     let text = std::fs::read_to_string("tests/data/cases.json").expect("the cases");
-    let report = conformance::check(&text).expect("a document of cases");
+    let report = conformance::check(&text, &Algebra::default()).expect("a document of cases");
     println!("{} passed, {} failed", report.passed, report.failed);
     for (operation, (passed, failed)) in &report.operations {
         println!("{operation}: {passed} passed, {failed} failed");

@@ -295,8 +295,17 @@ fn what_could_exhaust_the_machine_is_refused() {
     let digits = format!("f := {}", "9".repeat(50_000));
     let squares = format!("n := 10{}", "\nn := n * n".repeat(40));
     let periods = "f := stair(0, 10000019, 10000019)\ng := stair(0, 10000079, 10000079)\nf /\\ g";
-    for script in [&nested, &signs, &long, &digits, &squares, periods] {
+    let slopes = format!("f := affine(3, 0){}", "\nf := f comp f".repeat(60));
+    let heights = (0..99).map(|line| format!("\nf := vShift(f, 1/{}{line})", "7".repeat(900)));
+    let heights = format!("f := zero{}", heights.collect::<String>());
+    for script in [
+        &nested, &signs, &long, &digits, &squares, &slopes, &heights, periods,
+    ] {
         assert!(outcomes(script).is_err(), "{}", &script[..40]);
+    }
+    for script in [&slopes, &heights] {
+        let error = outcomes(script).expect_err("refused");
+        assert!(error.to_string().contains("bits"), "{error}");
     }
     let error = outcomes(periods).expect_err("refused");
     assert!(
@@ -305,6 +314,14 @@ fn what_could_exhaust_the_machine_is_refused() {
             .contains("more than the limit of 10000000"),
         "{error}"
     );
+}
+
+/// Each line is looked at once: of so many, the square would be minutes.
+#[test]
+fn long_scripts_are_read_line_by_line() {
+    let script = "a := 1\n".repeat(200_000);
+    let script = Script::parse(&script).expect("well formed");
+    assert_eq!(script.statements().len(), 200_000);
 }
 
 /// A curve that is 1 at 1 alone, where a segment follows its own end.

@@ -96,6 +96,32 @@ pub enum TraceError {
         /// What the reader said.
         reason: String,
     },
+    /// A Parquet file that is compressed by a method that is not known here.
+    #[error(
+        "{} is compressed by {codec}, which is not read: write it again with Zstandard, Snappy, gzip or \
+         LZ4, as by `pyarrow.parquet.write_table(table, path, compression=\"zstd\")`", .path.display()
+    )]
+    Codec {
+        /// The file.
+        path: PathBuf,
+        /// The method.
+        codec: String,
+    },
+    /// A small file that claims very many events.
+    #[error(
+        "{} holds {events} events in {bytes} bytes, and at most {most} are read of a file so small, as each \
+         takes memory: if that is meant, set METES_MOST_EVENTS={events}", .path.display()
+    )]
+    TooManyEvents {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// The events that it says to hold.
+        events: u64,
+        /// Those that are read.
+        most: u64,
+    },
     /// A Parquet file of another schema.
     #[error(
         "{} is Parquet but no trace: {reason}; a trace has the columns seq, time_ns, thread, op, \

@@ -14,12 +14,16 @@
 //! Sizes are bytes, times nanoseconds. A block is named by its serial number,
 //! never by an address: block `k` is the one that the `k`-th allocation made.
 
+#[cfg(feature = "files")]
+mod caught;
 mod csv;
 mod error;
 mod event;
 mod import;
 #[cfg(feature = "files")]
 mod parquet;
+#[cfg(feature = "files")]
+pub mod private;
 pub mod profile;
 mod pytorch;
 #[cfg(feature = "files")]
@@ -34,7 +38,7 @@ pub use error::{Inconsistency, TraceError};
 pub use event::{Event, Op};
 pub use import::{Format, import_file};
 #[cfg(feature = "files")]
-pub use parquet::{SCHEMA_VERSION, read_parquet, write_parquet};
+pub use parquet::{MOST_EVENTS, MOST_EVENTS_VARIABLE, SCHEMA_VERSION, read_parquet, write_parquet};
 pub use profile::{Profile, profile};
 pub use pytorch::{PickleError, SnapshotError, import_pytorch, import_pytorch_file};
 #[cfg(feature = "files")]

@@ -7,7 +7,7 @@
 mod read;
 mod write;
 
-pub use read::read_parquet;
+pub use read::{MOST_EVENTS, MOST_EVENTS_VARIABLE, read_parquet};
 pub use write::write_parquet;
 
 /// Version of the schema that this build writes and reads.

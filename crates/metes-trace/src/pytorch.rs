@@ -13,12 +13,12 @@
 
 mod pickle;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::error::{Inconsistency, TraceError};
 use crate::trace::{Provenance, Trace, TraceBuilder};
-use pickle::{Index, Values};
+use pickle::{Fields, Index, Values};
 
 /// Alignment of the allocator's blocks, bytes.
 const ALIGN: u32 = 512;
@@ -66,15 +66,21 @@ pub enum SnapshotError {
     )]
     NoHistory,
     /// Several devices have one.
-    #[error("devices {0:?} have a history: choose one")]
+    #[error("devices {} have a history: choose one", some(.0))]
     Devices(Vec<usize>),
     /// The device asked for has none.
-    #[error("device {device} has no history; {known:?} have")]
+    #[error("device {device} has no history; these have: {}", some(.known))]
     NoDevice {
         /// The device asked for.
         device: usize,
         /// Those that have one.
         known: Vec<usize>,
+    },
+    /// Two segments are one, or have one list of blocks.
+    #[error("segment {segment} shares its blocks with another: it is damaged")]
+    Shared {
+        /// Which segment, from 0.
+        segment: usize,
     },
     /// An entry of the history is not as it should be.
     #[error("entry {entry} of the history has no {field} that is a number")]
@@ -94,8 +100,20 @@ pub enum SnapshotError {
     },
 }
 
+/// The first few of a list.
+fn some(devices: &[usize]) -> String {
+    const SHOWN: usize = 16;
+    let shown: Vec<String> = devices.iter().take(SHOWN).map(usize::to_string).collect();
+    let shown = shown.join(", ");
+    match devices.len() > SHOWN {
+        true => format!("{shown}, … ({} in all)", devices.len()),
+        false => shown,
+    }
+}
+
 /// Reads the snapshot in file `path`. `device` chooses among devices, where several have a
-/// history. O(bytes), in memory of a few times the file.
+/// history. O(bytes), whatever the pickle shares, in memory of at most 256 times the file: that
+/// of a file made for it, snapshots take a few times their bytes.
 ///
 /// # Errors
 /// [`TraceError::Pickle`] names the byte at which the file is wrong, [`TraceError::Snapshot`] what
@@ -147,13 +165,14 @@ struct Entry {
 /// The trace; None if it would be empty.
 fn build(values: &Values, device: Option<usize>) -> Result<Option<Trace>, SnapshotError> {
     let root = values.root();
-    let histories = values.entry(root, "device_traces");
+    let [histories, segments] = Fields::new(["device_traces", "segments"]).of(values, root);
     let histories = histories.and_then(|found| values.list(found));
     let histories = histories.ok_or(SnapshotError::Missing("device_traces"))?;
     let device = chosen(values, histories, device)?;
     let history = values.list(histories[device]).unwrap_or_default();
     let entries = entries(values, history)?;
-    let before = from_before(values, device, &entries);
+    let segments = segments.and_then(|found| values.list(found));
+    let before = from_before(values, segments.unwrap_or_default(), device, &entries)?;
 
     let mut builder = TraceBuilder::new();
     let mut live = HashMap::new();
@@ -238,8 +257,9 @@ fn chosen(
 /// Allocations and frees of a history.
 fn entries(values: &Values, history: &[Index]) -> Result<Vec<Entry>, SnapshotError> {
     let mut entries = Vec::with_capacity(history.len());
+    let mut fields = Fields::new(["action", "addr", "size", "stream", "time_us"]);
     for (entry, &found) in history.iter().enumerate() {
-        let action = values.entry(found, "action");
+        let [action, address, size, stream, time_us] = fields.of(values, found);
         let action = action.and_then(|action| values.text(action));
         let allocates = match action {
             Some("alloc") => true,
@@ -251,26 +271,28 @@ fn entries(values: &Values, history: &[Index]) -> Result<Vec<Entry>, SnapshotErr
                 return Err(SnapshotError::Field { entry, field });
             }
         };
-        let number = |field| {
-            let value = values.entry(found, field);
-            let value = value.and_then(|value| values.number(value));
-            value.ok_or(SnapshotError::Field { entry, field })
-        };
+        let known = |value: Option<Index>| value.and_then(|value| values.number(value));
+        let number = |value, field| known(value).ok_or(SnapshotError::Field { entry, field });
         entries.push(Entry {
             entry,
             allocates,
-            address: number("addr")?,
-            size: number("size")?,
-            stream: number("stream").unwrap_or(0),
+            address: number(address, "addr")?,
+            size: number(size, "size")?,
+            stream: known(stream).unwrap_or(0),
             // Histories of old versions have no times.
-            time_us: number("time_us").unwrap_or(0),
+            time_us: known(time_us).unwrap_or(0),
         });
     }
     Ok(entries)
 }
 
 /// Blocks that were there when the history began: address, size, stream, by address.
-fn from_before(values: &Values, device: usize, entries: &[Entry]) -> Vec<(u64, u64, u64)> {
+fn from_before(
+    values: &Values,
+    segments: &[Index],
+    device: usize,
+    entries: &[Entry],
+) -> Result<Vec<(u64, u64, u64)>, SnapshotError> {
     let mut blocks = Vec::new();
     // What the history ends with: allocated addresses, and freed ones.
     let mut allocated: HashMap<u64, bool> = HashMap::new();
@@ -280,28 +302,30 @@ fn from_before(values: &Values, device: usize, entries: &[Entry]) -> Vec<(u64, u
             blocks.push((entry.address, entry.size, entry.stream));
         }
     }
-    let segments = values.entry(values.root(), "segments");
-    let segments = segments.and_then(|found| values.list(found));
-    for &segment in segments.unwrap_or_default() {
-        let number = |index, field| {
-            let value = values.entry(index, field);
-            value.and_then(|value| values.number(value))
-        };
-        if number(segment, "device").is_some_and(|found| found != device as u64) {
+    let known = |value: Option<Index>| value.and_then(|value| values.number(value));
+    let mut of_segment = Fields::new(["device", "stream", "blocks", "address"]);
+    let mut of_block = Fields::new(["size", "address", "state", "requested_size"]);
+    // Blocks that segments share would be more than the file has.
+    let mut lists = HashSet::new();
+    for (number, &segment) in segments.iter().enumerate() {
+        let [found, stream, list, begin] = of_segment.of(values, segment);
+        if known(found).is_some_and(|found| found != device as u64) {
             continue;
         }
-        let stream = number(segment, "stream").unwrap_or(0);
-        let list = values.entry(segment, "blocks");
-        let mut address = number(segment, "address");
+        let stream = known(stream).unwrap_or(0);
+        if list.is_some_and(|list| !lists.insert(list)) {
+            return Err(SnapshotError::Shared { segment: number });
+        }
+        let mut address = known(begin);
         for &block in list.and_then(|list| values.list(list)).unwrap_or_default() {
-            let size = number(block, "size");
-            let here = number(block, "address").or(address);
+            let [size, own, state, requested] = of_block.of(values, block);
+            let size = known(size);
+            let here = known(own).or(address);
             address = here
                 .zip(size)
                 .and_then(|(here, size)| here.checked_add(size));
-            let state = values.entry(block, "state");
             let state = state.and_then(|state| values.text(state));
-            let (Some(here), Some(size)) = (here, number(block, "requested_size").or(size)) else {
+            let (Some(here), Some(size)) = (here, known(requested).or(size)) else {
                 continue;
             };
             // An address that the history knows is in the trace already.
@@ -314,5 +338,5 @@ fn from_before(values: &Values, device: usize, entries: &[Entry]) -> Vec<(u64, u
     }
     blocks.sort_unstable();
     blocks.dedup_by_key(|block| block.0);
-    blocks
+    Ok(blocks)
 }

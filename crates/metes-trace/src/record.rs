@@ -30,7 +30,7 @@ mod error;
 mod layout;
 mod process;
 mod raw;
-mod run;
+pub mod run;
 mod stage;
 
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ use std::path::PathBuf;
 pub use check::{Program, find_program};
 pub use error::{Obstacle, RecordError};
 pub use process::{Loaded, ProcessTrace};
-pub use run::Ending;
+pub use run::{Ending, Run};
 pub use stage::Stage;
 
 use crate::trace::Trace;
@@ -80,6 +80,8 @@ pub struct Recording {
     /// All other recorded processes, and earlier programs of the main one, in
     /// the order in which they began.
     pub children: Vec<ProcessTrace>,
+    /// Processes that found no room for a single request, and are missing.
+    pub without_room: u64,
     /// How the program ended.
     pub ending: Ending,
     /// Processor time, user and system, of the program and the children it
@@ -150,8 +152,9 @@ impl Recording {
 }
 
 /// Runs `command`, with the standard streams of this process, and records it.
-/// While it runs, this process ignores SIGINT and SIGQUIT: they end the
-/// program, and what it recorded is kept.
+/// While it runs, this process ignores SIGINT and SIGQUIT unless it handles
+/// them: they end the program, and what it recorded is kept. The program does
+/// not outlive this process.
 ///
 /// # Errors
 /// [`RecordError`]: what stands in the way of running or of recording. A
@@ -162,13 +165,22 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     program.check_preload()?;
     let stage = Stage::new(&options.library, options.directory.as_deref())?;
     let run = run::run(&program.path, command, &stage, &options.environment)?;
-    let mut processes = process::find(stage.directory(), &run)?;
+    let process::Processes {
+        recorded: mut processes,
+        without_room,
+    } = process::find(stage.directory(), &run)?;
     // Of the programs that ran in the main process the last one counts.
     let main = processes
         .iter()
         .rposition(|process| process.pid == run.pid && !process.forked);
     let main_process = main.map(|index| processes.remove(index));
     if main_process.is_none() && processes.is_empty() {
+        if without_room > 0 {
+            let path = stage.directory().parent().unwrap_or(stage.directory());
+            return Err(RecordError::NoRoom {
+                path: path.to_owned(),
+            });
+        }
         return Err(RecordError::NothingRecorded {
             program: program.path,
         });
@@ -181,6 +193,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         main,
         main_process,
         children: processes,
+        without_room,
         ending: run.ending,
         cpu_seconds: run.cpu_seconds,
         wall_seconds: run.wall_seconds,

@@ -95,7 +95,7 @@ fn devices_are_chosen() {
     let choose = |device| import_pytorch(SNAPSHOT, Path::new("x"), device);
     assert_eq!(choose(Some(0)).unwrap(), choose(None).unwrap());
     let error = choose(Some(3)).unwrap_err();
-    assert!(error.to_string().contains("[0] have"), "{error}");
+    assert!(error.to_string().contains("these have: 0"), "{error}");
 }
 
 /// A pickle of `{"device_traces": [HISTORY, …]}`.

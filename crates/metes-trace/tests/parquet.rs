@@ -12,6 +12,7 @@ use metes_trace::{
     Event, Inconsistency, Op, Provenance, Trace, TraceBuilder, TraceError, read_parquet,
     write_parquet,
 };
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -112,6 +113,15 @@ fn another_version_is_named() {
 
 /// Writes rows as another tool would: nullable columns, in another order.
 fn write_foreign(path: &Path, rows: &[(&str, Event)], null: Option<usize>) {
+    write_compressed(path, rows, null, Compression::UNCOMPRESSED);
+}
+
+fn write_compressed(
+    path: &Path,
+    rows: &[(&str, Event)],
+    null: Option<usize>,
+    compression: Compression,
+) {
     let schema = "message other {
         OPTIONAL BYTE_ARRAY op (STRING);
         REQUIRED INT64 extra;
@@ -120,7 +130,8 @@ fn write_foreign(path: &Path, rows: &[(&str, Event)], null: Option<usize>) {
         REQUIRED INT64 reads; REQUIRED INT64 writes; REQUIRED INT64 site;
     }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
-    let properties = Arc::new(WriterProperties::builder().build());
+    let properties = WriterProperties::builder().set_compression(compression);
+    let properties = Arc::new(properties.build());
     let mut writer =
         SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
     let mut group = writer.next_row_group().unwrap();
@@ -197,6 +208,35 @@ fn files_rewritten_by_other_tools_are_read() {
     let trace = small();
     write_foreign(&path, &rows(&trace), None);
     assert_eq!(read_parquet(&path).unwrap(), trace);
+}
+
+#[test]
+fn what_other_tools_compress_by_is_read_or_named() {
+    let scratch = Scratch::new();
+    let path = scratch.file("other.parquet");
+    let trace = small();
+    for codec in [
+        Compression::SNAPPY,
+        Compression::GZIP(GzipLevel::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(ZstdLevel::default()),
+    ] {
+        write_compressed(&path, &rows(&trace), None, codec);
+        assert_eq!(read_parquet(&path).unwrap(), trace, "{codec:?}");
+    }
+    // The footer says of the first column that it is compressed by Brotli instead of Snappy.
+    write_compressed(&path, &rows(&trace), None, Compression::SNAPPY);
+    let mut bytes = fs::read(&path).unwrap();
+    let said = b"\x19\x18\x02op\x15\x02";
+    let place = bytes.windows(said.len()).rposition(|found| found == said);
+    bytes[place.unwrap() + said.len() - 1] = 8;
+    fs::write(&path, &bytes).unwrap();
+    let error = read_parquet(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("compressed by BROTLI") && error.contains("zstd"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -152,6 +152,38 @@ fn every_function_of_the_family_is_one_event() {
     let provenance = &recording.main.provenance;
     assert_eq!(provenance.threads, 1);
     assert!(provenance.command[0].ends_with("exact"));
+}
+
+/// A program that is linked with an allocator of its own, which exports the family under
+/// more names: none of its own blocks is handed to it, and all are recorded.
+#[test]
+fn a_program_with_its_own_allocator_is_recorded() {
+    let scratch = Scratch::new();
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-names/programs");
+    let built = |name: &str, source: &str, flags: &[&OsStr]| {
+        let output = scratch.file(name);
+        let status = Command::new("cc")
+            .args(["-O1", "-fno-builtin", "-Wno-use-after-free", "-o"])
+            .arg(&output)
+            .arg(programs.join(source))
+            .args(flags)
+            .status()
+            .expect("the C compiler `cc` is needed: apt-get install gcc libc6-dev");
+        assert!(status.success(), "{source} does not compile");
+        output
+    };
+    let shared = ["-shared".as_ref(), "-fPIC".as_ref()];
+    let other = built("libother.so", "other.c", &shared);
+    let recording = run_path(&built("names", "names.c", &[other.as_os_str()]), &[]);
+    assert_eq!(recording.ending, Ending::Exit(0));
+    let all = requests(&recording.main);
+    let taken = all
+        .iter()
+        .filter(|event| event.0 == Op::Alloc && event.2 == 100);
+    assert!(
+        taken.count() >= 16 * 19,
+        "a block by each name, for each that takes it back"
+    );
 }
 
 #[test]

@@ -26,23 +26,26 @@ const LESS: (i64, i64) = (3, 4);
 /// Most that is asked again.
 const ROUNDS: usize = 24;
 
-/// Most pieces that are looked at.
+/// Most pieces that are looked at, whatever the limit.
 const PIECES: u64 = 1 << 21;
 
-/// A lesser cut than a known one, of curves of different slopes; `None` if there is none, or a
-/// curve is infinite somewhere. O(pieces of the curves as cut).
+/// A lesser cut than a known one, of curves of different slopes; `None` if there is none, a curve is
+/// infinite somewhere, or it would be looked at in more pieces than the limit. O(pieces of the curves
+/// as cut).
 pub(super) fn growth<'a, N: Number>(
     low: &Operand<'a, N>,
     high: &Operand<'a, N>,
     known: &Term<'a, N>,
+    limit: u64,
 ) -> Option<Term<'a, N>> {
-    let (Reach::Before(most) | Reach::Through(most)) = &known.reach else {
+    let most = limit.min(PIECES);
+    let (Reach::Before(longest) | Reach::Through(longest)) = &known.reach else {
         return None;
     };
-    let mut reach = most.clone();
+    let mut reach = longest.clone();
     let low_end = &low.section.end;
-    let slow = ranges(&low.up_to(&low_end.plus(&reach), PIECES).ok()?)?;
-    let fast = high.up_to(&reach.plus(&high.period), PIECES).ok()?;
+    let slow = ranges(&low.up_to(&low_end.plus(&reach), most).ok()?)?;
+    let fast = high.up_to(&reach.plus(&high.period), most).ok()?;
     ranges(&fast)?;
     let begin = fast.value(&N::zero()).finite()?.clone();
     let (more, of) = LESS;
@@ -57,7 +60,7 @@ pub(super) fn growth<'a, N: Number>(
         }
     }
     let reach = rounded(reach, low);
-    (reach < *most).then(|| Term {
+    (reach < *longest).then(|| Term {
         cut: Cut::Growth,
         transient: low.transient.plus(&reach),
         period: low.period.clone(),

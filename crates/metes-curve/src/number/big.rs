@@ -51,6 +51,10 @@ impl Number for Big {
         num_traits::ToPrimitive::to_f64(&self.0).unwrap_or(f64::NAN)
     }
 
+    fn bits(&self) -> u64 {
+        self.0.numer().bits() + self.0.denom().bits()
+    }
+
     fn rational(&self) -> Rational {
         Rational::of_big(self.0.clone())
     }

@@ -15,6 +15,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 pub(crate) use big::Big;
+pub(crate) use rational::BITS;
 pub use rational::{NotANumber, Rational};
 pub(crate) use small::{Small, exactly};
 
@@ -40,6 +41,8 @@ pub(crate) trait Number: Clone + Ord + Hash + Debug {
     fn approximate(&self) -> f64;
     /// As a number of the interface.
     fn rational(&self) -> Rational;
+    /// How many bits numerator and denominator take, as far as they may be more than [`BITS`].
+    fn bits(&self) -> u64;
     /// Zero.
     fn zero() -> Self {
         Self::whole(0)

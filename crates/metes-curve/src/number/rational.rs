@@ -21,10 +21,28 @@ enum Form {
     Big(Box<BigRational>),
 }
 
+/// Most bits of a number that an operation may give, numerator and denominator together: what
+/// fractions of two thousand digits take, and a little more. Arithmetic on longer ones takes the
+/// square of that.
+pub(crate) const BITS: u64 = 1 << 13;
+
+/// Most characters of a number that is read: more than any number of twice [`BITS`] has.
+const CHARACTERS: usize = 5_000;
+
+/// Most characters of what is no number that are shown.
+const SHOWN: usize = 40;
+
 /// What is written is no fraction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no fraction: write it as 3, -3 or 22/7")]
-pub struct NotANumber(String);
+#[non_exhaustive]
+pub enum NotANumber {
+    /// It is none.
+    #[error("`{0}` is no fraction: write it as 3, -3 or 22/7")]
+    Text(String),
+    /// It is longer than any number that is computed with.
+    #[error("a number has {0} digits: numbers of {CHARACTERS} at most are read, so round it")]
+    TooLong(usize),
+}
 
 impl Rational {
     /// `numerator / denominator`; `None` of a denominator of zero.
@@ -61,10 +79,12 @@ impl Rational {
         Big(self.big()).floor().rational()
     }
 
-    /// How many bits numerator and denominator take.
+    /// How many bits numerator and denominator take; 0 if both fit 64.
     pub(crate) fn bits(&self) -> u64 {
-        let big = self.big();
-        big.numer().bits() + big.denom().bits()
+        match &self.0 {
+            Form::Small(_) => 0,
+            Form::Big(big) => big.numer().bits() + big.denom().bits(),
+        }
     }
 
     /// The number, if it is whole, not below zero, and fits.
@@ -174,7 +194,10 @@ impl FromStr for Rational {
     type Err = NotANumber;
 
     fn from_str(text: &str) -> Result<Self, NotANumber> {
-        let wrong = || NotANumber(text.to_owned());
+        if text.len() > CHARACTERS {
+            return Err(NotANumber::TooLong(text.len()));
+        }
+        let wrong = || NotANumber::Text(text.chars().take(SHOWN).collect());
         let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
         let read = |part: &str| BigInt::from_str(part.trim()).map_err(|_| wrong());
         let (numerator, denominator) = (read(numerator)?, read(denominator)?);
@@ -233,5 +256,20 @@ mod tests {
             let error = text.parse::<Rational>().unwrap_err();
             assert!(error.to_string().contains("22/7"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_too_long_to_compute_with_is_not_read() {
+        // Reading digits takes the square of their number.
+        let digits = "9".repeat(400_000);
+        for text in [digits.clone(), format!("1/{digits}")] {
+            let error = text.parse::<Rational>().unwrap_err();
+            assert!(matches!(error, NotANumber::TooLong(_)), "{error}");
+            assert!(error.to_string().len() < 100, "{error}");
+        }
+        // What an operation gives is read again.
+        let longest = num_bigint::BigInt::from(2).pow(BITS as u32);
+        let number = Rational::of_big(BigRational::new(longest.clone() - 1, longest));
+        assert_eq!(number.to_string().parse::<Rational>(), Ok(number));
     }
 }

@@ -220,6 +220,10 @@ impl Number for Small {
         }
     }
 
+    fn bits(&self) -> u64 {
+        0
+    }
+
     fn rational(&self) -> Rational {
         Rational::of_small(*self)
     }

@@ -1,7 +1,7 @@
 //! Computes what a script says.
 //!
 //! Invariant: an error names the place of the operation that could not be done; numbers stay
-//! below [`BITS`], so a script can not exhaust memory by multiplying them.
+//! below [`BITS`], also those of curves, so a script can not exhaust memory by multiplying them.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,7 @@ use super::syntax::{
 use super::{Interpreter, Place, ScriptError, Statement, pieces};
 use crate::curve::{Curve, Value};
 use crate::error::Error;
-use crate::number::Rational;
-
-/// Most bits of a number that is computed.
-const BITS: u64 = 1 << 16;
+use crate::number::{BITS, Rational};
 
 /// What an expression gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +140,7 @@ pub(super) fn expression(
     let place = expression.place;
     let curve = |result: Result<Curve, Error>| {
         result
+            .and_then(Curve::checked)
             .map(Found::Curve)
             .map_err(|error| place.error(error.to_string()))
     };
@@ -413,7 +411,7 @@ impl Call<'_> {
             },
             Function::Constant => Ok(Curve::constant(self.value(0)?)),
             Function::Periodic => {
-                Curve::arrivals_at_most(&number(0)?, &number(1)?, &number(2)?, &number(3)?)
+                algebra.arrivals_at_most(&number(0)?, &number(1)?, &number(2)?, &number(3)?)
             }
             Function::PeriodicLower => {
                 Curve::arrivals_at_least(&number(0)?, &number(1)?, &number(2)?)
@@ -428,7 +426,7 @@ impl Call<'_> {
             Function::HorizontalShift => {
                 let by = number(1)?;
                 match by < Rational::from(0) {
-                    true => f().advanced(&(&Rational::from(0) - &by)),
+                    true => algebra.advanced(&f(), &(&Rational::from(0) - &by)),
                     false => f().delayed(&by),
                 }
             }

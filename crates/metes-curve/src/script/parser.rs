@@ -25,7 +25,7 @@ pub(super) type Kinds = BTreeMap<String, Kind>;
 /// Reads a script; `kinds` are the variables that there are already.
 pub(super) fn parse(text: &str, kinds: &mut Kinds) -> Result<Vec<(Line, Place)>, ScriptError> {
     let mut parser = Parser {
-        text,
+        lines: text.lines().collect(),
         tokens: tokens(text)?,
         next: 0,
         kinds,
@@ -63,7 +63,7 @@ pub(super) fn expression(text: &str, kinds: &mut Kinds) -> Result<Expression, Sc
 }
 
 struct Parser<'a> {
-    text: &'a str,
+    lines: Vec<&'a str>,
     tokens: Vec<(Token, Place)>,
     next: usize,
     kinds: &'a mut Kinds,
@@ -176,7 +176,7 @@ impl Parser<'_> {
 
     /// The text between two places of one line.
     fn source(&self, from: Place, to: Place) -> String {
-        let line = self.text.lines().nth(from.line - 1).unwrap_or_default();
+        let line = self.lines.get(from.line - 1).copied().unwrap_or_default();
         let characters = line.chars().skip(from.column - 1);
         let text: String = match from.line == to.line {
             true => characters.take(to.column - from.column).collect(),

@@ -15,11 +15,13 @@ pub(super) struct Growth<'a> {
     steepest: Option<i64>,
     /// Whether it is constant between breakpoints, and never falls.
     is_staircase: bool,
+    /// Most pieces that it may be written out in.
+    pieces: usize,
 }
 
 impl<'a> Growth<'a> {
-    /// `None` if it is infinite somewhere. Linear.
-    pub(super) fn of(low: &'a Whole, slope: Slope) -> Option<Self> {
+    /// Asked for by writing out at most so many pieces; `None` if it is infinite somewhere. Linear.
+    pub(super) fn of(low: &'a Whole, slope: Slope, pieces: usize) -> Option<Self> {
         let (mut least, mut most) = (i128::MAX, i128::MIN);
         let mut steepest = i64::MIN;
         let (mut rises, mut jumps) = (true, false);
@@ -51,11 +53,17 @@ impl<'a> Growth<'a> {
             extent: most - least,
             steepest: (!jumps).then_some(steepest),
             is_staircase: rises,
+            pieces,
         })
     }
 
     pub(super) fn slope(&self) -> Slope {
         self.slope
+    }
+
+    /// Most pieces that a curve may be written out in.
+    pub(super) fn pieces(&self) -> usize {
+        self.pieces
     }
 
     /// What is needed of a curve, or of a convolution of several, that begins with a value.
@@ -66,13 +74,14 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// What is needed of an operand; `None` if that does not fit.
+    /// What is needed of an operand; `None` if that does not fit, or is found only by writing out too many
+    /// pieces.
     pub(super) fn needed(&self, mut operand: Operand) -> Option<Operand> {
         let begin = operand.begin()?;
         operand.keep(&self.bound(begin));
         if self.is_staircase && operand.pieces() > 0 {
             let end = operand.end() + 1;
-            let cells = self.low.first_and(end)?;
+            let cells = self.low.first_and(end, self.pieces)?;
             operand.keep_below(|time| begin + self.within(&cells, time));
         }
         Some(operand)
@@ -156,9 +165,9 @@ mod tests {
         ) {
             let curve = staircase(&steps, from.index(steps.len()));
             let low = Whole::of(curve.short().expect("short")).expect("whole");
-            let growth = Growth::of(&low, low.slope()).expect("finite");
+            let growth = Growth::of(&low, low.slope(), usize::MAX).expect("finite");
             prop_assert!(growth.is_staircase);
-            let cells = low.first_and(time).expect("small");
+            let cells = low.first_and(time, usize::MAX).expect("small");
             let found = growth.within(&cells, time);
             // It is constant between whole times, and from 60 on it has long repeated itself.
             let grown = |from: i64| &value(&curve, from + 16 * time - 1) - &value(&curve, from);
@@ -171,11 +180,11 @@ mod tests {
     fn what_is_needed_ends_where_it_has_outgrown() {
         // It grows by 7 in less than 13 from 0 on, and by 14 in more.
         let low = Whole::of(staircase(&[(13, 0, 7)], 0).short().expect("short")).expect("whole");
-        let growth = Growth::of(&low, low.slope()).expect("finite");
+        let growth = Growth::of(&low, low.slope(), usize::MAX).expect("finite");
         let needed = |steps: &[(i64, i64, i64)], end: i64| {
             let high = staircase(steps, 0);
             let high = Whole::of(high.short().expect("short")).expect("whole");
-            let operand = high.up_to(end, growth.slope()).expect("whole");
+            let operand = high.up_to(end, growth.slope(), usize::MAX).expect("whole");
             let needed = growth.needed(operand).expect("small");
             (needed.pieces(), needed.end())
         };

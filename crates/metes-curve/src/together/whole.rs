@@ -1,7 +1,8 @@
 //! Curves on whole numbers of 64 bits.
 //!
 //! Invariant: a curve is known on `[0, T + d)`, as lines of whole numbers; at times that are not whole
-//! it is continuous, and less steep behind than before.
+//! it is continuous, and less steep behind than before. Periods are written out only up to a number of
+//! pieces that the caller names ([`Whole::few_to`]).
 
 use std::cmp::Ordering;
 
@@ -141,6 +142,7 @@ impl Whole {
         self.cells.len().saturating_add(more.saturating_mul(each))
     }
 
+    /// About how many pieces there are on `[0, last)`, and not fewer.
     fn pieces_to(&self, last: i64) -> usize {
         let periods = (last - self.end_of(1)).max(0) / self.period + 2;
         self.pieces_of(periods)
@@ -148,7 +150,8 @@ impl Whole {
 
     /// About how many pairs of pieces its convolution with a section meets.
     pub(super) fn pairs(&self, high: &Operand) -> usize {
-        self.pieces_to(self.end_of(1) + high.end()) * high.pieces()
+        let last = self.end_of(1) + high.end();
+        self.pieces_to(last).saturating_mul(high.pieces())
     }
 
     /// The same with so many periods of a curve.
@@ -225,13 +228,22 @@ impl Whole {
         cells.take_while(move |cell| cell.start.is_before(last))
     }
 
-    /// What there is on `[0, last)`.
-    pub(super) fn up_to(&self, last: i64, slope: Slope) -> Option<Operand> {
+    /// What there is on `[0, last)`; `None` if that does not fit, or may be more than so many pieces.
+    pub(super) fn up_to(&self, last: i64, slope: Slope, most: usize) -> Option<Operand> {
+        let count = self.few_to(last, most)?;
+        let cells = self.cells_to(last).map(Some);
+        Operand::of_cells(cells, count, Some(last), slope)
+    }
+
+    /// How many pieces there are on `[0, last)`, at most: asked before any is made. `None` if that does
+    /// not fit, or may be more than `most`.
+    pub(super) fn few_to(&self, last: i64, most: usize) -> Option<usize> {
         if !self.fits(last.into()) {
             return None;
         }
-        let cells = self.cells_to(last).map(Some);
-        Operand::of_cells(cells, self.pieces_to(last), Some(last), slope)
+        let count = self.pieces_to(last);
+        // What it is known by is there already.
+        (count <= most.max(self.cells.len())).then_some(count)
     }
 
     /// Pieces, each with where it ends.
@@ -258,26 +270,31 @@ impl Whole {
         self.transient.moved(self.period)
     }
 
-    /// The pieces up to the end of the first period and so much further; `None` if that does not fit.
-    pub(super) fn first_and(&self, more: i64) -> Option<Vec<Cell>> {
+    /// The pieces up to the end of the first period and so much further; `None` if that does not fit, or
+    /// may be more than so many.
+    pub(super) fn first_and(&self, more: i64, most: usize) -> Option<Vec<Cell>> {
         let last = self.end_of(1).checked_add(more)?;
-        if !self.fits(last.into()) {
-            return None;
-        }
-        let mut cells = Vec::with_capacity(self.pieces_to(last));
+        let mut cells = Vec::with_capacity(self.few_to(last, most)?);
         cells.extend(self.cells_to(last));
         Some(cells)
     }
 
     /// So many periods of a steeper curve, fewer than a most, that a split is no worse for giving them to
-    /// this one: the least of the first few, or those in which both repeat themselves or rise alike.
-    pub(super) fn exchanged(&self, high: &Self, most: i64, tries: usize) -> Option<i64> {
+    /// this one: the least of the first few, or those in which both repeat themselves or rise alike. `None`
+    /// also if this one would have to be looked at in more than so many pieces.
+    pub(super) fn exchanged(
+        &self,
+        high: &Self,
+        most: i64,
+        tries: usize,
+        pieces: usize,
+    ) -> Option<i64> {
         let common = self.period / self.period.gcd(&high.period);
         let alike = match self.step > 0 && high.step > 0 {
             true => self.step / self.step.gcd(&high.step),
             false => common,
         };
-        let cells = self.first_and(self.end_of(1))?;
+        let cells = self.first_and(self.end_of(1), pieces)?;
         let tries = (1..=tries as i64).chain([common.min(alike), common.max(alike)]);
         let mut tries = tries.filter(|periods| *periods < most);
         tries.find(|periods| {
@@ -316,12 +333,13 @@ impl Whole {
         true
     }
 
-    /// Convolves it with a section; `None` if that does not fit.
+    /// Convolves it with a section; `None` if that does not fit, or takes more than so many pieces of it.
     pub(super) fn convolve(
         &mut self,
         high: &Operand,
         slope: Slope,
         are_staircases: bool,
+        most: usize,
     ) -> Option<()> {
         if high.pieces() == 0 {
             let by = high.begin()?;
@@ -335,7 +353,7 @@ impl Whole {
         }
         let transient = self.transient.moved(high.end());
         let last = transient.ceiling() + self.period;
-        let long = self.up_to(last, slope)?;
+        let long = self.up_to(last, slope, most)?;
         if !high.fits(last) {
             return None;
         }
@@ -483,7 +501,7 @@ pub(super) mod tests {
                     value(&low, later) <= &value(&low, time) + &rise
                 })
             };
-            let found = one.exchanged(&other, 4, 3);
+            let found = one.exchanged(&other, 4, 3, usize::MAX);
             prop_assert_eq!(found, (1..4).find(|periods| holds(*periods)));
         }
     }

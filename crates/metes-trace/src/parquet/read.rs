@@ -2,13 +2,13 @@
 //!
 //! Invariant: nothing in the file is believed. Columns are checked by name and
 //! type, every event by [`TraceBuilder`], and room is taken for what was
-//! decoded, not for what the file claims to hold.
+//! decoded, not for what the file claims to hold. A small file holds no more events
+//! than [`MOST_EVENTS`], unless that is asked for.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use parquet::basic::Type as Physical;
+use parquet::basic::{Compression, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
@@ -16,6 +16,7 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 
 use super::{PROVENANCE_KEY, SCHEMA_VERSION, VERSION_KEY};
+use crate::caught::caught;
 use crate::error::{RowError, TraceError};
 use crate::event::{Event, Op};
 use crate::trace::{Provenance, Trace, TraceBuilder};
@@ -38,11 +39,24 @@ const NUMBERS: [&str; 11] = [
 const LATER: [&str; 2] = ["read_bytes", "write_bytes"];
 /// Columns whose numbers must fit 32 bits.
 const NARROW: [&str; 2] = ["thread", "align"];
+/// Events that a file of any length may hold: about a gigabyte, when replayed.
+pub const MOST_EVENTS: u64 = 6_000_000;
+/// Events that it may hold for each byte of it: recordings take some bytes an event.
+const EVENTS_A_BYTE: u64 = 4;
+/// The variable of the environment that says how many events a file may hold.
+pub const MOST_EVENTS_VARIABLE: &str = "METES_MOST_EVENTS";
+
 /// Rows decoded at a time.
 const BATCH: usize = 1 << 14;
 
 /// Reads the trace in file `path`. Columns may stand in any order, be nullable
-/// and have others beside them, as other tools write them. O(events).
+/// and have others beside them, as other tools write them, compressed by Zstandard,
+/// Snappy, gzip or LZ4. O(events), in 26 bytes an event, 66 if any has reads, writes or a site, and as
+/// much again while it is read.
+///
+/// A file of more than [`MOST_EVENTS`] and of less than a quarter of a byte for each is refused: so regular
+/// is hardly a program, and memory is taken by the event. What [`MOST_EVENTS_VARIABLE`] says in the
+/// environment is read all the same.
 ///
 /// # Errors
 /// Each variant of [`TraceError`] but [`TraceError::Line`]; row numbers count
@@ -55,8 +69,8 @@ pub fn read_parquet(path: &Path) -> Result<Trace, TraceError> {
     })?;
     // The decoder of a foreign crate meets bytes of unknown origin: should it
     // panic on them, the file is damaged, and that is all there is to say.
-    catch_unwind(AssertUnwindSafe(|| read(file, path)))
-        .unwrap_or_else(|_| Err(damaged(path, "its pages contradict each other")))
+    caught(|| read(file, path))
+        .unwrap_or_else(|| Err(damaged(path, "its pages contradict each other")))
 }
 
 fn damaged(path: &Path, reason: impl ToString) -> TraceError {
@@ -72,13 +86,16 @@ fn damaged(path: &Path, reason: impl ToString) -> TraceError {
 }
 
 fn read(file: File, path: &Path) -> Result<Trace, TraceError> {
-    if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    if bytes == 0 {
         return Err(TraceError::Empty {
             path: path.to_owned(),
         });
     }
     let reader = SerializedFileReader::new(file).map_err(|error| damaged(path, error))?;
     let columns = columns(&reader, path)?;
+    readable(&reader, &columns, path)?;
+    plausible(&reader, bytes, path)?;
     let provenance = provenance(&reader, path)?;
     let mut builder = TraceBuilder::new();
     for group in 0..reader.num_row_groups() {
@@ -93,6 +110,59 @@ fn read(file: File, path: &Path) -> Result<Trace, TraceError> {
         });
     }
     Ok(builder.finish(provenance))
+}
+
+/// That the file holds no more events than its bytes may.
+fn plausible(
+    reader: &SerializedFileReader<File>,
+    bytes: u64,
+    path: &Path,
+) -> Result<(), TraceError> {
+    let most = most_events(bytes, std::env::var(MOST_EVENTS_VARIABLE).ok().as_deref());
+    let groups = reader.metadata().row_groups().iter();
+    let events = groups.fold(0_u64, |sum, group| {
+        sum.saturating_add(u64::try_from(group.num_rows()).unwrap_or(u64::MAX))
+    });
+    match events > most {
+        true => Err(TraceError::TooManyEvents {
+            path: path.to_owned(),
+            bytes,
+            events,
+            most,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// How many events a file of so many bytes may hold, by what is asked for if that is a number.
+fn most_events(bytes: u64, asked: Option<&str>) -> u64 {
+    let asked = asked.and_then(|most| most.trim().parse().ok());
+    asked.unwrap_or(MOST_EVENTS.max(bytes.saturating_mul(EVENTS_A_BYTE)))
+}
+
+/// That the columns are compressed by a method that is known here.
+fn readable(
+    reader: &SerializedFileReader<File>,
+    columns: &Columns,
+    path: &Path,
+) -> Result<(), TraceError> {
+    let places = columns.numbers.iter().flatten().chain([&columns.op]);
+    for place in places {
+        for group in reader.metadata().row_groups() {
+            let codec = group
+                .columns()
+                .get(*place)
+                .map(|column| column.compression());
+            if let Some(codec @ (Compression::BROTLI(_) | Compression::LZO)) = codec {
+                let codec = format!("{codec:?}");
+                return Err(TraceError::Codec {
+                    path: path.to_owned(),
+                    codec: codec.split('(').next().unwrap_or_default().to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Where the columns stand in the file.
@@ -314,6 +384,9 @@ fn read_group(
             break;
         }
         read += batch.rows as u64;
+        if read > group.metadata().num_rows() as u64 {
+            return Err(damaged(path, "it holds more rows than it says"));
+        }
         for within in 0..names.len() {
             let row = |place: usize| numbers[place][within];
             event(names[within].data(), row)
@@ -348,4 +421,19 @@ fn event(op: &[u8], number: impl Fn(usize) -> u64) -> Result<Event, RowError> {
         read_bytes: number(9),
         write_bytes: number(10),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_files_hold_few_events_unless_asked() {
+        // 20 million in 823 kB are refused, the 30 million of a recording of 118 MB are not.
+        assert_eq!(most_events(823_000, None), MOST_EVENTS);
+        assert!(most_events(118_000_000, None) > 30_000_000);
+        assert_eq!(most_events(823_000, Some(" 20000000 ")), 20_000_000);
+        assert_eq!(most_events(1 << 40, Some("7")), 7);
+        assert_eq!(most_events(u64::MAX, Some("many")), u64::MAX);
+    }
 }

@@ -8,10 +8,12 @@
 //! shares is shared here, and nothing nests, whatever the input. Each instruction makes at most
 //! one value, so memory is in proportion to the input.
 
+use std::collections::HashMap;
+
 use super::PickleError;
 
 /// A place in the arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Index(u32);
 
 /// A value; `Other` is one that no snapshot is read for.
@@ -61,17 +63,6 @@ impl<'a> Values<'a> {
         &self.arena[index.0 as usize]
     }
 
-    /// The entry of a dictionary; None if it has none, or is no dictionary.
-    pub(super) fn entry(&self, dict: Index, key: &str) -> Option<Index> {
-        let Value::Dict(entries) = self.value(dict) else {
-            return None;
-        };
-        // The last one counts, as in Python.
-        let found = entries.iter().rev();
-        let mut found = found.filter(|(name, _)| self.value(*name) == &Value::Text(key));
-        found.next().map(|(_, value)| *value)
-    }
-
     /// The items of a list or tuple; None if it is neither.
     pub(super) fn list(&self, index: Index) -> Option<&[Index]> {
         match self.value(index) {
@@ -93,6 +84,50 @@ impl<'a> Values<'a> {
             Value::Text(text) => Some(text),
             _ => None,
         }
+    }
+}
+
+/// Dictionaries of so many entries take less to look through again than to remember.
+const FEW: usize = 32;
+
+/// Some entries of dictionaries, by their keys.
+///
+/// *Invariant:* each dictionary is looked through once, however often the pickle shares it.
+pub(super) struct Fields<const N: usize> {
+    keys: [&'static str; N],
+    known: HashMap<u32, [Option<Index>; N]>,
+}
+
+impl<const N: usize> Fields<N> {
+    pub(super) fn new(keys: [&'static str; N]) -> Self {
+        Fields {
+            keys,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Where these entries of a dictionary are; None of what it lacks, and all of them if it is no
+    /// dictionary. Linear in its entries, and constant when asked again.
+    pub(super) fn of(&mut self, values: &Values, dict: Index) -> [Option<Index>; N] {
+        let Value::Dict(entries) = values.value(dict) else {
+            return [None; N];
+        };
+        if let Some(known) = self.known.get(&dict.0) {
+            return *known;
+        }
+        let mut found = [None; N];
+        for (name, value) in entries {
+            // The last one counts, as in Python.
+            if let Value::Text(name) = values.value(*name)
+                && let Some(place) = self.keys.iter().position(|key| key == name)
+            {
+                found[place] = Some(*value);
+            }
+        }
+        if entries.len() > FEW {
+            self.known.insert(dict.0, found);
+        }
+        found
     }
 }
 
@@ -387,9 +422,9 @@ mod tests {
         let values = Values::read(pickle).unwrap();
         let items = values.list(values.root()).unwrap();
         assert_eq!(items[0], items[1]);
-        let seven = values.entry(items[0], "k").unwrap();
-        assert_eq!(values.number(seven), Some(7));
-        assert_eq!(values.entry(items[0], "x"), None);
+        let [seven, none] = Fields::new(["k", "x"]).of(&values, items[0]);
+        assert_eq!(values.number(seven.unwrap()), Some(7));
+        assert_eq!(none, None);
     }
 
     #[test]

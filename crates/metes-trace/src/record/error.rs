@@ -82,6 +82,15 @@ pub enum RecordError {
         /// Why not.
         reason: String,
     },
+    /// No room for the raw files.
+    #[error(
+        "there is no room for the recording in {}: free some space there, or set TMPDIR to a \
+         directory on another disk", .path.display()
+    )]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The system did not start the program.
     #[error("cannot run {}: {source}", .path.display())]
     Run {

@@ -27,6 +27,9 @@ pub struct ProcessTrace {
     pub command: Vec<String>,
     /// It came from `fork` and ran on in its parent's program and heap.
     pub forked: bool,
+    /// The file name of the program that it replaced itself by (`exec`): then
+    /// its heap ended without a last word.
+    pub replaced_by: Option<String>,
     /// Words of raw recording: some 1.5 for an event.
     pub raw_words: u64,
     /// Events that found no place (disk full, file size limit, no access to
@@ -85,23 +88,54 @@ impl ProcessTrace {
     }
 }
 
-/// The processes recorded in `directory`, in the order in which they began.
-pub(super) fn find(directory: &Path, run: &Run) -> Result<Vec<ProcessTrace>, RecordError> {
+/// What a directory of raw files holds.
+pub(super) struct Processes {
+    /// In the order in which they began.
+    pub(super) recorded: Vec<ProcessTrace>,
+    /// Processes that found no room for a single request.
+    pub(super) without_room: u64,
+}
+
+/// The processes recorded in `directory`.
+pub(super) fn find(directory: &Path, run: &Run) -> Result<Processes, RecordError> {
     let bad = |error: std::io::Error| RecordError::Directory {
         path: directory.to_owned(),
         reason: error.to_string(),
     };
     let mut found = Vec::new();
+    let mut without_room = 0;
     for entry in std::fs::read_dir(directory).map_err(bad)? {
         let path = entry.map_err(bad)?.path();
-        if path.extension().is_some_and(|extension| extension == "raw")
-            && let Some((start, process)) = read_header(&path, run)?
-        {
-            found.push((start, process));
+        if path.extension().is_none_or(|extension| extension != "raw") {
+            continue;
+        }
+        match read_header(&path, run)? {
+            Some(process) => found.push(process),
+            // The recorder takes room for the first requests at once.
+            None => {
+                let length = path.metadata().map_err(bad)?.len();
+                without_room += u64::from(length < HEADER_BYTES as u64);
+            }
         }
     }
     found.sort_by_key(|(start, process)| (*start, process.pid));
-    Ok(found.into_iter().map(|(_, process)| process).collect())
+    let mut recorded: Vec<ProcessTrace> = found.into_iter().map(|(_, process)| process).collect();
+    for index in 0..recorded.len() {
+        let next = next_image(&recorded, index).map(|next| next.name().to_owned());
+        recorded[index].replaced_by = next;
+    }
+    Ok(Processes {
+        recorded,
+        without_room,
+    })
+}
+
+/// The program that ran in a process after this one: `exec` keeps the number,
+/// and nothing that comes from `fork` goes before another with it.
+fn next_image(processes: &[ProcessTrace], index: usize) -> Option<&ProcessTrace> {
+    let own = &processes[index];
+    let mut later = processes[index + 1..].iter();
+    later.find(|later| later.pid == own.pid && !later.forked && later.parent == own.parent)
 }
 
 /// The process of a raw file and when it began; None if it died before its
@@ -144,6 +178,7 @@ fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, Re
             .map(|argument| String::from_utf8_lossy(argument).into_owned())
             .collect(),
         forked: header.forked != 0,
+        replaced_by: None,
         raw_words: words,
         lost: header.lost.load(Ordering::Relaxed),
         path: path.to_owned(),

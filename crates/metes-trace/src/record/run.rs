@@ -1,7 +1,13 @@
-//! Running the program and waiting for its end.
+//! Running a program and waiting for its end.
+//!
+//! A signal from the terminal reaches the program by itself, since it is of the
+//! same group; this process ignores SIGINT and SIGQUIT meanwhile, unless it
+//! handles them. Signals that are sent to this process alone it may
+//! [`pass_on`].
 //!
 //! Invariant: the program gets the standard streams, the signal dispositions
-//! and the arguments it would have got without Metes.
+//! and the arguments it would have got without Metes, and does not outlive
+//! this process.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -34,14 +40,38 @@ impl Ending {
 }
 
 /// A run that ended.
-pub(super) struct Run {
-    pub(super) pid: u32,
-    pub(super) ending: Ending,
-    pub(super) cpu_seconds: f64,
-    pub(super) wall_seconds: f64,
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Number of the process.
+    pub pid: u32,
+    /// How it ended.
+    pub ending: Ending,
+    /// Processor time of the program and the children it waited for, seconds.
+    pub cpu_seconds: f64,
+    /// Time that passed, seconds.
+    pub wall_seconds: f64,
     /// The processor's counter and the monotonic clock (ns), after the end.
     pub(super) ticks: u64,
     pub(super) monotonic: u64,
+}
+
+/// The programs under way. A process is waited for only after it was taken out,
+/// so that no number in here is that of a foreign process.
+static UNDER_WAY: Mutex<Vec<libc::pid_t>> = Mutex::new(Vec::new());
+
+fn under_way() -> MutexGuard<'static, Vec<libc::pid_t>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends a signal to the programs under way; how many they are. Not for use in
+/// a signal handler.
+pub fn pass_on(signal: i32) -> usize {
+    let programs = under_way();
+    for &pid in programs.iter() {
+        // SAFETY: a child of ours that was not yet waited for.
+        unsafe { libc::kill(pid, signal) };
+    }
+    programs.len()
 }
 
 /// SIGINT and SIGQUIT, ignored while one lives.
@@ -87,15 +117,22 @@ impl Drop for Patience {
     }
 }
 
-/// Ignores the signals; what they did before.
+/// Ignores the signals, but for those that this process handles: a program
+/// starts with the default in the place of a handler. What they did before.
 fn ignore() -> [libc::sigaction; 2] {
     // SAFETY: all-zero bytes are a valid `sigaction`: the default.
-    let mut ignore: libc::sigaction = unsafe { std::mem::zeroed() };
+    let default: libc::sigaction = unsafe { std::mem::zeroed() };
+    let mut ignore = default;
     ignore.sa_sigaction = libc::SIG_IGN;
-    let mut before = [ignore; 2];
+    let mut before = [default; 2];
     for (signal, before) in KEYBOARD.into_iter().zip(&mut before) {
-        // SAFETY: both are valid; failing leaves the signal as it was.
-        unsafe { libc::sigaction(signal, &raw const ignore, before) };
+        // SAFETY: both places are valid; failing leaves the signal as it was.
+        unsafe {
+            libc::sigaction(signal, std::ptr::null(), before);
+            if before.sa_sigaction == libc::SIG_DFL {
+                libc::sigaction(signal, &raw const ignore, std::ptr::null_mut());
+            }
+        }
     }
     before
 }
@@ -122,8 +159,30 @@ pub(super) fn run(
     run_command(child)
 }
 
+/// Has `command` end with this process, however that ends. A program that runs
+/// with other rights is spared by the system, and so are its children.
+pub fn tie(command: &mut Command) {
+    let own = std::process::id();
+    // SAFETY: the calls may be made between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // Dead before it was asked for: nobody would tell.
+            if libc::getppid() as u32 != own {
+                libc::raise(libc::SIGKILL);
+            }
+            Ok(())
+        });
+    }
+}
+
 /// Runs `child` and waits for its end.
-pub(super) fn run_command(mut child: Command) -> Result<Run, RecordError> {
+///
+/// # Errors
+/// [`RecordError::Run`] if the system does not start it.
+pub fn run_command(mut child: Command) -> Result<Run, RecordError> {
     let path = std::path::PathBuf::from(child.get_program());
     let failed = |source| RecordError::Run {
         path: path.clone(),
@@ -138,9 +197,15 @@ pub(super) fn run_command(mut child: Command) -> Result<Run, RecordError> {
             Ok(())
         });
     }
+    tie(&mut child);
     let start = Instant::now();
-    let child = child.spawn().map_err(failed)?;
-    let pid = child.id();
+    let pid = {
+        // Whoever passes a signal on meanwhile waits for the program.
+        let mut programs = under_way();
+        let child = child.spawn().map_err(failed)?;
+        programs.push(child.id() as libc::pid_t);
+        child.id()
+    };
     let (status, usage) = wait(pid).map_err(failed)?;
     let wall_seconds = start.elapsed().as_secs_f64();
     let ending = if libc::WIFSIGNALED(status) {
@@ -161,15 +226,34 @@ pub(super) fn run_command(mut child: Command) -> Result<Run, RecordError> {
 
 /// Waits for process `pid`; its status and the resources it used.
 fn wait(pid: u32) -> std::io::Result<(libc::c_int, libc::rusage)> {
+    // First without taking it away, so that its number stays its own.
+    // SAFETY: all-zero bytes are a valid value of this plain structure, and it
+    // is a valid place for the answer.
+    let over = repeated(|| unsafe {
+        let mut told: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(
+            libc::P_PID,
+            pid,
+            &raw mut told,
+            libc::WEXITED | libc::WNOWAIT,
+        )
+    });
+    under_way().retain(|&own| own as u32 != pid);
+    over?;
     let mut status = 0;
     // SAFETY: all-zero bytes are a valid value of this plain structure.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both places are valid; the child is ours and not yet waited for
+    // (dropping a `Child` does not wait).
+    repeated(|| unsafe { libc::wait4(pid as libc::pid_t, &raw mut status, 0, &raw mut usage) })?;
+    Ok((status, usage))
+}
+
+/// Calls again while signals interrupt the call.
+fn repeated(mut call: impl FnMut() -> libc::c_int) -> std::io::Result<()> {
     loop {
-        // SAFETY: both places are valid; the child is ours and not yet waited
-        // for (dropping a `Child` does not wait).
-        let waited = unsafe { libc::wait4(pid as libc::pid_t, &raw mut status, 0, &raw mut usage) };
-        if waited >= 0 {
-            return Ok((status, usage));
+        if call() >= 0 {
+            return Ok(());
         }
         let error = std::io::Error::last_os_error();
         if error.kind() != std::io::ErrorKind::Interrupted {

@@ -11,27 +11,34 @@
 //! stage is dropped.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::RecordError;
-use super::layout::DIRECTORY_VARIABLE;
+use super::layout::{CHUNK_SHIFT, DIRECTORY_VARIABLE};
+use crate::private::PrivateDirectory;
 
 /// Room that shared memory must have to be used, bytes.
 const PLENTY: u64 = 4 << 30;
+/// What the first process needs, bytes: a chunk of words, and a little.
+const LEAST: u64 = (8 << CHUNK_SHIFT) + (64 << 10);
+/// Of fixed length; see the module.
+const PREFIX: &str = "metes.";
 
 /// See the module.
 #[derive(Debug)]
 pub struct Stage {
-    directory: PathBuf,
+    directory: PrivateDirectory,
     preload: PathBuf,
 }
 
 impl Stage {
-    /// A stage for `library`, in `parent` or where temporary files go.
+    /// A stage for `library`, in `parent` or where temporary files go. What
+    /// processes that were killed left there is removed.
     ///
     /// # Errors
-    /// [`RecordError::Library`], [`RecordError::Directory`].
+    /// [`RecordError::Library`], [`RecordError::Directory`],
+    /// [`RecordError::NoRoom`].
     pub fn new(library: &Path, parent: Option<&Path>) -> Result<Stage, RecordError> {
         let library = std::fs::canonicalize(library)
             .and_then(|path| std::fs::File::open(&path).map(|_| path))
@@ -55,19 +62,11 @@ impl Stage {
                 "LD_PRELOAD cannot name a path with spaces or colons".to_owned()
             ));
         }
-        let template = parent_full.join("metes-XXXXXX");
-        let template = CString::new(template.into_os_string().into_vec())
-            .map_err(|_| bad("its name holds a zero byte".to_owned()))?;
-        let mut template = template.into_bytes_with_nul();
-        // SAFETY: a C string that mkdtemp may write to.
-        let made = unsafe { libc::mkdtemp(template.as_mut_ptr().cast()) };
-        if made.is_null() {
-            return Err(bad(std::io::Error::last_os_error().to_string()));
-        }
-        template.pop();
-        let directory = PathBuf::from(OsString::from_vec(template));
+        need_room(&parent_full)?;
+        let directory = PrivateDirectory::new_in(&parent_full, PREFIX)
+            .map_err(|error| bad(error.to_string()))?;
         let stage = Stage {
-            preload: directory.join("preload.so"),
+            preload: directory.path().join("preload.so"),
             directory,
         };
         std::os::unix::fs::symlink(&library, &stage.preload)
@@ -78,7 +77,7 @@ impl Stage {
     /// The directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// The variables to set for the program: `LD_PRELOAD`, keeping what this
@@ -94,17 +93,9 @@ impl Stage {
             ("LD_PRELOAD".into(), preload),
             (
                 DIRECTORY_VARIABLE.into(),
-                self.directory.clone().into_os_string(),
+                self.directory().as_os_str().to_owned(),
             ),
         ]
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // Only our own files are in it; what cannot be removed is for the
-        // system's cleaning of temporary files.
-        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -120,13 +111,29 @@ fn has_plenty(path: &Path) -> bool {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
+    // SAFETY: `name` is a C string; `access` only looks.
+    let writable = unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } == 0;
+    writable && room(path).is_some_and(|room| room >= PLENTY)
+}
+
+/// Bytes that may still be written below `path`, where the system says so.
+fn room(path: &Path) -> Option<u64> {
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: all-zero bytes are a valid value of this plain structure.
     let mut space: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `name` is a C string, `space` a place for the answer; `access`
-    // only looks.
-    unsafe {
-        libc::statvfs(name.as_ptr(), &raw mut space) == 0
-            && libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) == 0
-            && space.f_bavail.saturating_mul(space.f_frsize) >= PLENTY
+    // SAFETY: `name` is a C string, `space` a place for the answer.
+    let known = unsafe { libc::statvfs(name.as_ptr(), &raw mut space) } == 0;
+    // Some file systems do not know their size and say zero.
+    (known && space.f_blocks > 0).then(|| space.f_bavail.saturating_mul(space.f_frsize))
+}
+
+/// That a program could write down its first requests below `path`: without
+/// room a recording is empty, which has other causes, too.
+pub(super) fn need_room(path: &Path) -> Result<(), RecordError> {
+    match room(path) {
+        Some(room) if room < LEAST => Err(RecordError::NoRoom {
+            path: path.to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
