@@ -20,6 +20,8 @@ pub(crate) const NOT_APPLICABLE: i32 = 12;
 
 /// Blocks in use around the victim.
 const AROUND: usize = 8;
+/// Most blocks asked for beforehand.
+const FILLING: usize = 1000;
 /// Blocks asked for afterwards.
 const AFTER: usize = 6;
 
@@ -150,15 +152,25 @@ impl Victim {
             kept: [std::ptr::null_mut(); AFTER],
             count: 0,
         };
-        // The holes that the process had are filled first, so that these lie in a row.
-        for _ in 0..200 {
-            victim.malloc();
-        }
-        for number in 0..AROUND {
-            victim.around[number] = victim.malloc();
+        // The holes that the process had are filled first, so that these lie in a row: in as
+        // many tries as it takes, though not every heap has rows.
+        for tried in 0..FILLING {
+            victim.around.rotate_left(1);
+            victim.around[AROUND - 1] = victim.malloc();
+            if tried > 200 && victim.in_a_row() {
+                break;
+            }
         }
         victim.block = victim.around[2];
         victim
+    }
+
+    /// Whether the blocks around lie one behind the other, equally far from each other.
+    fn in_a_row(&self) -> bool {
+        let mut distances =
+            (self.around.windows(2)).map(|pair| pair[1].addr().wrapping_sub(pair[0].addr()));
+        let first = distances.next().unwrap_or(0);
+        (self.size..2 * self.size + 64).contains(&first) && distances.all(|next| next == first)
     }
 
     fn before(&self) -> Block {

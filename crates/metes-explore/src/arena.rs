@@ -41,8 +41,23 @@ pub fn smallest_arena(
     events: &Events,
     options: &Options,
 ) -> Option<SmallestArena> {
-    let growing = replayer.totals(description, events, options, &mut |totals| {
-        totals.failed == 0
+    smallest_arena_while(replayer, description, events, options, &|| true)
+}
+
+/// The same as long as `go_on` says so, which replays ask every now and then;
+/// `None` also when it did not to the end.
+pub(crate) fn smallest_arena_while(
+    replayer: &mut Replayer,
+    description: &Description,
+    events: &Events,
+    options: &Options,
+    go_on: &dyn Fn() -> bool,
+) -> Option<SmallestArena> {
+    // A fixed memory has no mappings beside it.
+    let mut options = *options;
+    options.arena.mapped = None;
+    let growing = replayer.totals(description, events, &options, &mut |totals| {
+        totals.failed == 0 && go_on()
     });
     if growing.totals.failed != 0 || !growing.complete {
         return None;
@@ -51,9 +66,10 @@ pub fn smallest_arena(
         replayer,
         description,
         events,
-        options: *options,
+        options,
         spilled: growing.spilled,
         replays: 1,
+        go_on,
     };
     let pools = description.general.len();
     let mut regions = Vec::with_capacity(pools);
@@ -79,6 +95,7 @@ struct Search<'a> {
     /// Requests that spill where every pool grows.
     spilled: u64,
     replays: u32,
+    go_on: &'a dyn Fn() -> bool,
 }
 
 impl Search<'_> {
@@ -87,7 +104,7 @@ impl Search<'_> {
         let mut fits = footprint.next_multiple_of(GRANULE);
         // What suffices when it grows step by step may not as one region.
         while !self.suffices(pool, fits) {
-            if fits > self.options.arena.span {
+            if !(self.go_on)() || fits > self.options.arena.span {
                 return None;
             }
             fits = (fits + fits / 4).next_multiple_of(GRANULE);
@@ -98,6 +115,8 @@ impl Search<'_> {
             if self.suffices(pool, middle) {
                 fits = middle;
             } else {
+                // Broken off, it says nothing.
+                (self.go_on)().then_some(())?;
                 fails = middle;
             }
             if fits == middle && middle - fails <= GRANULE {
@@ -111,10 +130,11 @@ impl Search<'_> {
         let mut options = self.options;
         options.arena.fixed[pool] = Some(bytes);
         self.replays += 1;
+        let go_on = self.go_on;
         let measured =
             self.replayer
                 .totals(self.description, self.events, &options, &mut |totals| {
-                    totals.failed == 0
+                    totals.failed == 0 && go_on()
                 });
         measured.complete && measured.totals.failed == 0 && measured.spilled <= self.spilled
     }

@@ -35,8 +35,53 @@ pub struct Choice {
 /// How much slower than the fastest a balanced heap may be: half as much again.
 const SLOWER: (u64, u64) = (3, 2);
 
-/// Recommends one outcome. `None` when every heap failed a request.
+/// Recommends one outcome, and says of how many heaps it is the best. `None` when
+/// every heap failed a request.
 pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choice> {
+    let mut choice = best(exploration, preference)?;
+    if let Some(unfinished) = unfinished(exploration) {
+        choice.why.push_str(&unfinished);
+    }
+    Some(choice)
+}
+
+/// Of what a chosen heap is the best.
+fn judged(exploration: &Exploration) -> String {
+    let whole = exploration.configurations;
+    match exploration.sampled {
+        _ if whole == 1 => "the only configuration that was replayed whole".to_owned(),
+        None => format!("all {whole} configurations replayed"),
+        Some(sampled) => format!(
+            "{whole} configurations replayed whole, picked from {} on {} of the trace",
+            sampled.configurations,
+            match sampled.windows {
+                1 => "a window".to_owned(),
+                windows => format!("{windows} windows"),
+            }
+        ),
+    }
+}
+
+/// What nothing is claimed of.
+fn unfinished(exploration: &Exploration) -> Option<String> {
+    let names: Vec<&str> = (exploration.unfinished.iter())
+        .map(|heap| heap.heap.as_str())
+        .collect();
+    let (first, others) = names.split_first()?;
+    let (count, rest) = match others.len() {
+        0 => (String::new(), String::new()),
+        rest @ 1..4 => (
+            format!("{} heaps, ", rest + 1),
+            format!(", {}", others.join(", ")),
+        ),
+        rest => (format!("{} heaps, ", rest + 1), format!(" and {rest} more")),
+    };
+    Some(format!(
+        " Nothing is said of {count}{first}{rest}: not finished in the budget."
+    ))
+}
+
+fn best(exploration: &Exploration, preference: Preference) -> Option<Choice> {
     let all = &exploration.pareto;
     match preference {
         Preference::Footprint => {
@@ -44,9 +89,9 @@ pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choic
                 .iter()
                 .min_by_key(|o| (o.footprint, o.cycles, o.cycles_max))?;
             let why = format!(
-                "It has the smallest footprint of all {} configurations replayed: {}. The mean \
-                 cost is {:.1} modelled cycles a request.",
-                exploration.configurations,
+                "It has the smallest footprint of {}: {}. The mean cost is {:.1} modelled cycles \
+                 a request.",
+                judged(exploration),
                 bytes(outcome.footprint),
                 outcome.cycles_mean,
             );
@@ -57,9 +102,9 @@ pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choic
                 .iter()
                 .min_by_key(|o| (o.cycles, o.footprint, o.cycles_max))?;
             let why = format!(
-                "It has the lowest mean cost of all {} configurations replayed: {:.1} modelled \
-                 cycles a request, with a footprint of {}.",
-                exploration.configurations,
+                "It has the lowest mean cost of {}: {:.1} modelled cycles a request, with a \
+                 footprint of {}.",
+                judged(exploration),
                 outcome.cycles_mean,
                 bytes(outcome.footprint),
             );
@@ -70,10 +115,10 @@ pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choic
                 .iter()
                 .min_by_key(|o| (o.cycles_max, o.footprint, o.cycles))?;
             let why = format!(
-                "No request took more than {} modelled cycles, the least of all {} \
-                 configurations replayed, with a footprint of {}.",
+                "No request took more than {} modelled cycles, copying included, the least of \
+                 {}, with a footprint of {}.",
                 outcome.cycles_max,
-                exploration.configurations,
+                judged(exploration),
                 bytes(outcome.footprint),
             );
             Some(chosen(outcome, why))
@@ -88,22 +133,23 @@ fn balanced(exploration: &Exploration) -> Option<Choice> {
     let Some(fastest) = fastest else {
         // No heap of constant time served the trace, as when a buddy is asked
         // for more alignment than it has: the smallest of all, then.
-        let choice = choose(exploration, Preference::Footprint)?;
+        let choice = best(exploration, Preference::Footprint)?;
         let why = format!(
             "No heap of constant time served every request. {}",
             choice.why
         );
         return Some(Choice { why, ..choice });
     };
-    let limit = u128::from(fastest) * u128::from(SLOWER.0) / u128::from(SLOWER.1);
+    let limit = slowest_balanced(fastest);
     let outcome = constant
         .iter()
         .filter(|outcome| u128::from(outcome.cycles) <= limit)
         .min_by_key(|outcome| (outcome.footprint, outcome.cycles, outcome.cycles_max))?;
     let mut why = format!(
-        "Of the heaps whose every operation takes constant time, and whose mean cost is at most \
-         half as much again as the fastest one's, it has the smallest footprint: {} at {:.1} \
-         modelled cycles a request.",
+        "Of {}, those whose every operation takes constant time but for copying, and whose mean \
+         cost is at most half as much again as the fastest such heap's, it has the smallest \
+         footprint: {} at {:.1} modelled cycles a request.",
+        judged(exploration),
         bytes(outcome.footprint),
         outcome.cycles_mean,
     );
@@ -120,11 +166,43 @@ fn balanced(exploration: &Exploration) -> Option<Choice> {
             "the bound on the time of an operation"
         };
         why.push_str(&format!(
-            " The smallest of all, {}, would save {percent:.1} % of that for {cost} ({:.1} cycles).",
+            " The smallest of them all, {}, would save {percent:.1} % of that for {cost} ({:.1} cycles).",
             other.heap, other.cycles_mean,
         ));
     }
     Some(chosen(outcome, why))
+}
+
+/// Positions of some outcomes in the order in which each preference takes them:
+/// balanced, footprint, speed, worst.
+pub(crate) fn by_merit(outcomes: &[&Outcome]) -> [Vec<usize>; 4] {
+    let constant = outcomes.iter().filter(|outcome| outcome.constant_time);
+    let fastest = constant.map(|outcome| outcome.cycles).min();
+    let limit = slowest_balanced(fastest.unwrap_or(0));
+    let sorted = |key: &dyn Fn(&Outcome) -> [u64; 4]| {
+        let mut order: Vec<usize> = (0..outcomes.len()).collect();
+        order.sort_by_key(|&index| key(outcomes[index]));
+        order
+    };
+    let unbalanced = |o: &Outcome| !o.constant_time || u128::from(o.cycles) > limit;
+    [
+        sorted(&|o| {
+            [
+                u64::from(unbalanced(o)),
+                o.footprint,
+                o.cycles,
+                o.cycles_max,
+            ]
+        }),
+        sorted(&|o| [o.footprint, o.cycles, o.cycles_max, 0]),
+        sorted(&|o| [o.cycles, o.footprint, o.cycles_max, 0]),
+        sorted(&|o| [o.cycles_max, o.footprint, o.cycles, 0]),
+    ]
+}
+
+/// Cycles that a balanced heap may cost, beside the fastest one's.
+fn slowest_balanced(fastest: u64) -> u128 {
+    u128::from(fastest) * u128::from(SLOWER.0) / u128::from(SLOWER.1)
 }
 
 fn chosen(outcome: &Outcome, why: String) -> Choice {
@@ -146,6 +224,7 @@ fn bytes(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::{Sampled, Unfinished};
     use metes_heap::{Description, IndexKind};
 
     fn outcome(
@@ -163,6 +242,9 @@ mod tests {
             cycles,
             cycles_mean: cycles as f64 / 100.0,
             cycles_max,
+            own_cycles_max: cycles_max,
+            copy_cycles: 0,
+            copy_cycles_max: 0,
             record_reads: 0,
             record_writes: 0,
             failed: 0,
@@ -180,10 +262,13 @@ mod tests {
             seconds: 1.0,
             events_per_second: 1.0,
             interrupted: false,
+            sampled: None,
             named: Vec::new(),
+            unfinished: Vec::new(),
             pareto,
             constant_time,
             outcomes: Vec::new(),
+            details: Vec::new(),
         }
     }
 
@@ -207,6 +292,76 @@ mod tests {
             "{why}"
         );
         assert_eq!(choose(&exploration(Vec::new()), Preference::Balanced), None);
+    }
+
+    #[test]
+    fn what_was_not_judged_is_not_claimed() {
+        let outcomes = || vec![outcome("only", true, [900, 9000, 500])];
+        let mut found = exploration(outcomes());
+        found.configurations = 12;
+        found.sampled = Some(Sampled {
+            windows: 3,
+            events: 1000,
+            configurations: 345,
+            unbeaten: 20,
+            confirmed: 9,
+        });
+        for preference in [
+            Preference::Balanced,
+            Preference::Footprint,
+            Preference::Speed,
+            Preference::Worst,
+        ] {
+            let why = choose(&found, preference).unwrap().why;
+            let part = "12 configurations replayed whole, picked from 345 on 3 windows";
+            assert!(why.contains(part) && !why.contains("not finished"), "{why}");
+        }
+        let mut found = exploration(outcomes());
+        found.configurations = 1;
+        for (name, claimed) in [
+            (
+                "best-fit",
+                "Nothing is said of best-fit: not finished in the budget.",
+            ),
+            (
+                "lea",
+                "Nothing is said of 2 heaps, best-fit, lea: not finished",
+            ),
+        ] {
+            found.unfinished.push(Unfinished {
+                heap: name.to_owned(),
+                named: None,
+                at_least: None,
+                on_windows: None,
+            });
+            let why = choose(&found, Preference::Footprint).unwrap().why;
+            assert!(
+                why.contains("of the only configuration") && why.contains(claimed),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_first_by_merit_is_what_the_preference_picks() {
+        let outcomes = vec![
+            outcome("searching", false, [900, 9000, 500]),
+            outcome("too slow", true, [1000, 6200, 60]),
+            outcome("balanced", true, [1100, 5900, 70]),
+            outcome("fast", true, [2000, 4000, 80]),
+            outcome("steady", true, [3000, 5000, 50]),
+        ];
+        let all: Vec<&Outcome> = outcomes.iter().collect();
+        let found = exploration(outcomes.clone());
+        let firsts = by_merit(&all).map(|order| all[order[0]].heap.clone());
+        let chosen = [
+            Preference::Balanced,
+            Preference::Footprint,
+            Preference::Speed,
+            Preference::Worst,
+        ]
+        .map(|preference| choose(&found, preference).unwrap().outcome.heap);
+        assert_eq!(firsts, chosen);
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Several heaps on one trace, each with all there is to know about it.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use metes_heap::Description;
-use rayon::prelude::*;
 
-use crate::arena::smallest_arena;
+use crate::arena::smallest_arena_while;
+use crate::clock::Timer;
 use crate::events::Events;
 use crate::replay::{Curve, Options, Replay, Replayer};
 
 /// A heap and what its replay found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
     /// The heap.
     pub description: Description,
@@ -21,69 +21,78 @@ pub struct Compared {
     pub curve: Curve,
 }
 
-/// The smallest arena of a heap takes some 20 replays; it is searched for only
-/// where these together cost at most this many times one replay of the fastest.
+/// Replays that the smallest arena of a heap takes.
+pub(crate) const REPLAYS: u32 = 20;
+/// The smallest arena is searched for only where its replays together cost at most
+/// this many times one replay of the fastest.
 const PATIENCE: u64 = 200;
 
+/// Whether the smallest arena of a heap of so many cycles is worth its time beside
+/// that of the fastest.
+pub(crate) fn worth_an_arena(cycles: u64, fastest: u64) -> bool {
+    cycles.saturating_mul(u64::from(REPLAYS)) <= fastest.saturating_mul(PATIENCE)
+}
+
 /// Replays a trace on several heaps, on all cores, and finds the smallest arena
-/// of each whose replays are cheap enough. Results in the order of the heaps.
+/// of each whose replays are cheap enough, the cheapest first, until the time is
+/// over. Results in the order of the heaps. What is `known` of a heap is not
+/// replayed again; one of which nothing is known is replayed whatever the time.
 pub fn compare(
     heaps: &[(String, Description)],
     events: &Events,
     options: &Options,
+    known: &[Compared],
+    timer: &Timer<'_>,
 ) -> Vec<Compared> {
-    let spare: Mutex<Vec<Replayer>> = Mutex::new(Vec::new());
-    let with = |work: &mut dyn FnMut(&mut Replayer)| {
-        let mut replayer = take(&spare);
-        work(&mut replayer);
-        give(&spare, replayer);
+    let whole = |replayer: &mut Replayer, index: usize| {
+        let (name, description) = &heaps[index];
+        if let Some(known) = known.iter().find(|known| known.description == *description) {
+            let mut known = known.clone();
+            known.replay.heap.clone_from(name);
+            return known;
+        }
+        let (replay, curve) = replayer.replay(name, description, events, options);
+        Compared {
+            description: *description,
+            replay,
+            curve,
+        }
     };
-    let mut compared: Vec<Compared> = heaps
-        .par_iter()
-        .map(|(name, description)| {
-            let mut found = None;
-            with(&mut |replayer| found = Some(replayer.replay(name, description, events, options)));
-            let (replay, curve) =
-                found.unwrap_or_else(|| Replayer::new().replay(name, description, events, options));
-            Compared {
-                description: *description,
-                replay,
-                curve,
-            }
-        })
+    let mut compared = each((0..heaps.len()).collect(), whole);
+    compared.sort_by_key(|&(index, _)| index);
+    let mut compared: Vec<Compared> = compared.into_iter().map(|(_, one)| one).collect();
+    let fastest = compared.iter().map(|one| one.replay.cycles).min();
+    let mut worth: Vec<usize> = (0..compared.len())
+        .filter(|&index| worth_an_arena(compared[index].replay.cycles, fastest.unwrap_or(0)))
         .collect();
-    let fastest = compared
-        .iter()
-        .map(|one| one.replay.cycles)
-        .min()
-        .unwrap_or(0);
-    let arenas: HashMap<usize, u64> = compared
-        .par_iter()
-        .enumerate()
-        .filter(|(_, one)| one.replay.cycles.saturating_mul(20) <= fastest.saturating_mul(PATIENCE))
-        .filter_map(|(index, one)| {
-            let mut found = None;
-            with(&mut |replayer| {
-                found = smallest_arena(replayer, &one.description, events, options);
-            });
-            Some((index, found?.bytes))
-        })
-        .collect();
-    for (index, one) in compared.iter_mut().enumerate() {
-        one.replay.smallest_arena = arenas.get(&index).copied();
+    worth.sort_by_key(|&index| compared[index].replay.cycles);
+    let go_on = || !timer.past(timer.end());
+    let arenas = each(worth, |replayer, index| {
+        let description = &compared[index].description;
+        let found = smallest_arena_while(replayer, description, events, options, &go_on);
+        found.map(|found| found.bytes)
+    });
+    for (index, bytes) in arenas {
+        compared[index].replay.smallest_arena = bytes;
     }
     compared
 }
 
-fn take(spare: &Mutex<Vec<Replayer>>) -> Replayer {
-    match spare.lock() {
-        Ok(mut replayers) => replayers.pop().unwrap_or_default(),
-        Err(_) => Replayer::default(),
-    }
-}
-
-fn give(spare: &Mutex<Vec<Replayer>>, replayer: Replayer) {
-    if let Ok(mut replayers) = spare.lock() {
-        replayers.push(replayer);
-    }
+/// Does work on all cores, begun in order; each core with arrays of its own.
+fn each<T: Send>(
+    order: Vec<usize>,
+    work: impl Fn(&mut Replayer, usize) -> T + Sync,
+) -> Vec<(usize, T)> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    rayon::broadcast(|_| {
+        let mut replayer = Replayer::new();
+        while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let one = work(&mut replayer, index);
+            if let Ok(mut done) = done.lock() {
+                done.push((index, one));
+            }
+        }
+    });
+    done.into_inner().unwrap_or_default()
 }

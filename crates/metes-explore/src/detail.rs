@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};
 use crate::hierarchy::Counts;
+use crate::mappings::Mappings;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use crate::pools::Pools;
 use crate::run::{Held, Totals, step};
@@ -18,6 +19,8 @@ use crate::run::{Held, Totals, step};
 pub(crate) const SLABS: usize = GENERAL;
 /// What the part is called that has slabs: object pools, or the classes of a partition.
 const SLAB_PARTS: [&str; 2] = ["object pools", "size classes"];
+/// What the part is called that blocks with mappings of their own make up; the last one.
+const MAPPED_PART: &str = "mapped blocks";
 /// About as many points of a heap's curve, and of one pool's.
 const POINTS: (usize, usize) = (800, 300);
 
@@ -74,8 +77,9 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// Empty parts for the pools of a description, the object pools last.
-    pub(crate) fn of(description: &Description) -> Self {
+    /// Empty parts for the pools of a description, the object pools behind the general ones, and
+    /// for the blocks that are mapped last.
+    pub(crate) fn of(description: &Description, mapped: Option<usize>) -> Self {
         let mut parts = Vec::new();
         let general = description.general.len();
         for (index, pool) in description.general.iter().enumerate() {
@@ -105,6 +109,12 @@ impl Detail {
                 ..Part::default()
             });
         }
+        if mapped.is_some() {
+            parts.push(Part {
+                name: MAPPED_PART.to_owned(),
+                ..Part::default()
+            });
+        }
         Detail {
             parts,
             ..Detail::default()
@@ -121,10 +131,19 @@ struct Now {
 }
 
 /// Replays `events` and fills `detail` in, whose parts are those of the heap.
-pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Detail) {
+pub(crate) fn inspect<P: Pools>(
+    events: &Events,
+    pools: &mut P,
+    mapped: Option<usize>,
+    detail: &mut Detail,
+) {
+    let mut mappings = Mappings::new(mapped);
+    // Of the pools' parts; mapped blocks make up one more.
+    let count = detail.parts.len() - usize::from(mapped.is_some());
     let general = detail
         .parts
         .iter()
+        .take(count)
         .filter(|part| !SLAB_PARTS.contains(&part.name.as_str()))
         .count();
     let number = |part: usize| if part < general { part } else { SLABS };
@@ -134,7 +153,7 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
     };
     let header = Geometry::tagged(8).header as u64;
     let mut now = vec![Now::default(); detail.parts.len()];
-    for (part, state) in now.iter_mut().enumerate() {
+    for (part, state) in now.iter_mut().enumerate().take(count) {
         // Asking for the control structures is counted as well: it comes first.
         detail.parts[part].control = pools.part_control(number(part)) as u64;
         state.counts = pools.part(number(part));
@@ -155,14 +174,22 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
     let accesses = events.accesses();
     for (index, event) in events.as_slice().iter().enumerate() {
         let slot = event.slot() as usize;
-        let before = held[slot]
-            .place
-            .map(|place| (place_of(pools.offset(place)), held[slot].size));
+        let part_of = |held: &Held<P::Place>, pools: &P, mappings: &Mappings| match held.place {
+            Some(place) => Some((place_of(pools.offset(place)), held.size)),
+            None => mappings.size(event.slot()).map(|_| (count, held.size)),
+        };
+        let before = part_of(&held[slot], pools, &mappings);
         let touched = accesses.get(index).copied();
-        step(*event, touched, &mut held, pools, &mut totals, false);
-        let after = held[slot]
-            .place
-            .map(|place| (place_of(pools.offset(place)), held[slot].size));
+        step(
+            *event,
+            touched,
+            &mut held,
+            pools,
+            &mut mappings,
+            &mut totals,
+            false,
+        );
+        let after = part_of(&held[slot], pools, &mappings);
         if let (Some((part, _)), Some(touched)) = (before, touched) {
             detail.parts[part].application.reads += touched.reads;
             detail.parts[part].application.writes += touched.writes;
@@ -177,7 +204,14 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
         }
         let mut grown = index == 0 || index + 1 == events.len();
         for (part, state) in now.iter_mut().enumerate() {
-            let counts = pools.part(number(part));
+            let is_mapped = part == count;
+            let counts = match is_mapped {
+                true => Counts {
+                    footprint: beyond(&mappings, pools.footprint()),
+                    ..Counts::default()
+                },
+                false => pools.part(number(part)),
+            };
             let into = &mut detail.parts[part];
             let words = match event.operation() {
                 Operation::Allocate => &mut into.allocate,
@@ -189,7 +223,9 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
             let grew = counts.footprint != state.counts.footprint;
             if grew || into.footprint == 0 {
                 into.footprint = counts.footprint;
-                if number(part) == SLABS {
+                if is_mapped {
+                    into.control = mappings.rule.record_bytes() as u64;
+                } else if number(part) == SLABS {
                     into.control = pools.slabs().1 as u64;
                 } else {
                     into.headers = header * state.blocks;
@@ -204,15 +240,19 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
             }
         }
         if grown || index % strides.0 == 0 {
-            let footprint = pools.footprint() as u64;
+            let footprint = mappings.rule.footprint(pools.footprint()) as u64;
             detail
                 .curve
                 .push((index as u64 + 1, footprint, totals.live));
         }
     }
     for &(slot, touched) in events.left() {
-        if let Some(place) = held[slot as usize].place {
-            let into = &mut detail.parts[place_of(pools.offset(place))].application;
+        let part = match held[slot as usize].place {
+            Some(place) => Some(place_of(pools.offset(place))),
+            None => mappings.size(slot).map(|_| count),
+        };
+        if let Some(part) = part {
+            let into = &mut detail.parts[part].application;
             into.reads += touched.reads;
             into.writes += touched.writes;
         }
@@ -234,4 +274,9 @@ pub(crate) fn inspect<P: Pools>(events: &Events, pools: &mut P, detail: &mut Det
         counts.footprint += part.footprint;
     }
     detail.levels = levels.to_vec();
+}
+
+/// Bytes that mapped blocks make the heap take above what its pools do.
+fn beyond(mappings: &Mappings, pools: usize) -> u64 {
+    (mappings.rule.footprint(pools) - pools) as u64
 }

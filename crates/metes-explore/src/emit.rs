@@ -17,16 +17,14 @@ mod build;
 mod model;
 mod rust;
 
-pub use build::{BuildError, build_preload, build_preload_with};
+pub use build::{BuildError, build_preload, build_preload_with, try_compiler};
+pub use rust::METES_HEAP;
 
 /// What accompanies the code.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The text of `heap.toml`, copied to the directory as it is.
     pub heap_toml: String,
-    /// Where the crate `metes-heap` lies, when the emitted crate shall be built
-    /// against a checkout and not against the published version.
-    pub metes_heap: Option<PathBuf>,
     /// Bytes that the pools of each memory level may take together, where the
     /// level has a size.
     pub levels: [Option<usize>; LEVELS],
@@ -50,7 +48,6 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             heap_toml: String::new(),
-            metes_heap: None,
             levels: [None; LEVELS],
             increment: 4096,
             hardened: false,
@@ -127,7 +124,7 @@ const TEMPLATES: [(&str, &str); 17] = [
 ];
 
 /// The heap as source code: `c/heap.h`, `c/heap.c`, `c/preload.c`, a crate in
-/// `rust/`, `heap.toml` and `README.md`. No C where the heap is hardened.
+/// `rust/` with the crate `metes-heap` in it, `heap.toml` and `README.md`. No C where the heap is hardened.
 ///
 /// # Errors
 /// [`EmitError::Invalid`] when the description is not a heap.
@@ -159,8 +156,9 @@ pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedF
         files.push(file("c/heap.c", render("heap.c.j2")?));
         files.push(file("c/preload.c", render("preload.c.j2")?));
     }
-    files.push(file("rust/Cargo.toml", rust::manifest(options)));
+    files.push(file("rust/Cargo.toml", rust::manifest()));
     files.push(file("rust/src/lib.rs", render("lib.rs.j2")?));
+    files.extend(rust::metes_heap());
     files.push(file("heap.toml", options.heap_toml.clone()));
     files.push(file("README.md", render("README.md.j2")?));
     Ok(files)

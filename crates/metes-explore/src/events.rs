@@ -158,6 +158,8 @@ pub struct Events {
     application: Accesses,
     access_word: u32,
     instructions: u64,
+    /// Events before those whose cost counts.
+    counted: usize,
 }
 
 impl Events {
@@ -192,6 +194,18 @@ impl Events {
     /// Largest sum of requested bytes of live blocks.
     pub fn peak_live(&self) -> u64 {
         self.peak_live
+    }
+
+    /// The same events, of which the first ones only bring a heap into a state:
+    /// what they cost is not counted.
+    pub(crate) fn counted_from(mut self, counted: usize) -> Self {
+        self.counted = counted;
+        self
+    }
+
+    /// Position of the first event whose cost counts.
+    pub(crate) fn counted(&self) -> usize {
+        self.counted
     }
 
     /// Number of allocations.

@@ -205,19 +205,55 @@ impl HandleHeap for Framed {
     }
 }
 
-/// Replays a trace on compact-fit behind a block table, in as much memory as it takes. Linear
-/// in events times the heap's cost.
+/// Why a trace cannot be replayed behind a block table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// The options contradict each other.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// Blocks behind a block table lie in memory of the replay itself, which is not to be had.
+    #[error(
+        "blocks behind a block table are replayed in memory of their own, and the system does not \
+         give {0} bytes: replay it where there is more, or on `compact-fit`, which needs none"
+    )]
+    NoMemory(usize),
+}
+
+/// The most bytes that live blocks of at most `largest` bytes have: others are refused.
+fn served(events: &Events, largest: usize) -> usize {
+    let mut held = vec![0; events.slots()];
+    let (mut live, mut most) = (0_usize, 0);
+    for event in events.as_slice() {
+        let own = &mut held[event.slot() as usize];
+        let after = match event.operation() {
+            Operation::Free => 0,
+            // A refused resize leaves the block as it is.
+            _ if event.size() > largest => *own,
+            _ => event.size(),
+        };
+        live = live - std::mem::replace(own, after) + after;
+        most = most.max(live);
+    }
+    most
+}
+
+/// Replays a trace on compact-fit behind a block table, in as much memory as it takes: a few times
+/// the most that is live in blocks that fit a page. Linear in events times the heap's cost.
 ///
 /// # Errors
-/// [`Unfit`] when the options contradict each other.
+/// [`TableError::Unfit`] when the options contradict each other, [`TableError::NoMemory`] when there is
+/// not so much memory.
 pub fn replay_block_table(
     name: &str,
     options: &Options,
     events: &Events,
-) -> Result<HandleReplay, Unfit> {
-    let mut bytes = 2 * events.peak_live() as usize + (1 << 20);
+) -> Result<HandleReplay, TableError> {
+    let live = served(events, options.partition.largest);
+    let mut bytes = live.saturating_mul(2).saturating_add(1 << 20);
     loop {
-        let mut memory: Vec<MaybeUninit<u8>> = Vec::with_capacity(bytes);
+        let mut memory: Vec<MaybeUninit<u8>> = Vec::new();
+        let room = memory.try_reserve_exact(bytes);
+        room.map_err(|_| TableError::NoMemory(bytes))?;
         let start = NonNull::new(memory.as_mut_ptr().cast()).ok_or(Unfit::TooSmall(bytes))?;
         // SAFETY: `memory` has this capacity, is used by nothing else, and outlives the heap.
         let own = unsafe { Memory::from_raw(start, bytes) };
@@ -231,7 +267,7 @@ pub fn replay_block_table(
             found.smallest_arena = (found.failed == 0).then_some(found.footprint);
             return Ok(found);
         }
-        bytes *= 2;
+        bytes = bytes.saturating_mul(2);
     }
 }
 

@@ -10,6 +10,7 @@
 mod arena;
 mod catalogue;
 mod choose;
+mod clock;
 mod compare;
 mod cost;
 mod detail;
@@ -21,12 +22,14 @@ mod fixed_sizes;
 mod handles;
 mod hierarchy;
 mod least;
+mod mappings;
 pub mod moving;
 mod outcome;
 mod output;
 mod pareto;
 mod placement;
 mod pools;
+mod proven;
 mod quick;
 mod random;
 mod replay;
@@ -36,10 +39,13 @@ mod search;
 mod simulate;
 pub mod small_heaps;
 mod space;
+mod windows;
+mod workers;
 
 pub use arena::{Shortage, SmallestArena, shortages, smallest_arena};
 pub use catalogue::{Named, catalogue, write_down};
 pub use choose::{Choice, Preference, choose};
+pub use clock::{Clock, SystemClock, Timer};
 pub use compare::{Compared, compare};
 pub use cost::CostModel;
 pub use detail::{Detail, Part, Words};
@@ -49,17 +55,20 @@ pub use energy::{
 };
 pub use events::{Accesses, Event, EventError, Events, EventsBuilder, Operation};
 pub use fixed_sizes::fitted_sizes;
-pub use handles::{BlockCount, HandleHeap, HandleReplay, replay_block_table, replay_handles};
+pub use handles::{
+    BlockCount, HandleHeap, HandleReplay, TableError, replay_block_table, replay_handles,
+};
 pub use hierarchy::{Counts, Hierarchy, Level, Memory};
 pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
 pub use output::{OutputError, Results, write_json, write_whole};
 pub use pareto::{Objectives, dominates, front};
-pub use placement::{Placements, SLAB_BIT};
+pub use placement::{MAPPED_BIT, Placements, SLAB_BIT};
 pub use pools::Arena;
+pub use proven::{bounded, proven};
 pub use random::Random;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
-pub use search::{Budget, Exploration, Observer, explore};
+pub use search::{AtLeast, Budget, Exploration, Observer, OnWindows, Sampled, Unfinished, explore};
 pub use simulate::Simulated;
 pub use space::{
     Axis, AxisError, AxisValue, AxisValues, PAPER, PROTOTYPE, Parameters, Point, Space,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use metes_heap::Description;
+use metes_heap::complexity::{Axis, Growth};
 use serde::Serialize;
 
 use crate::events::Events;
@@ -30,8 +31,14 @@ pub struct Outcome {
     pub cycles: u64,
     /// The same, a mean over the events.
     pub cycles_mean: f64,
-    /// Most modelled cycles of one operation.
+    /// Most modelled cycles of one operation, copying included.
     pub cycles_max: u64,
+    /// The same without what the operation copied: the heap's own work.
+    pub own_cycles_max: u64,
+    /// Modelled cycles that went into copying blocks which moved, of the whole trace.
+    pub copy_cycles: u64,
+    /// The same, most of one operation.
+    pub copy_cycles_max: u64,
     /// Record words read.
     pub record_reads: u64,
     /// Record words written.
@@ -57,6 +64,9 @@ impl Outcome {
             cycles: totals.cycles,
             cycles_mean: totals.cycles as f64 / totals.events.max(1) as f64,
             cycles_max: most(totals),
+            own_cycles_max: totals.most_own_cycles,
+            copy_cycles: totals.copy_cycles,
+            copy_cycles_max: totals.most_copy_cycles,
             record_reads: totals.reads,
             record_writes: totals.writes,
             failed: totals.failed,
@@ -75,6 +85,15 @@ pub fn constant_time(description: &Description) -> bool {
             .dedicated
             .iter()
             .all(|pool| pool.order != metes_heap::Order::Address)
+}
+
+/// How fast the time of an allocation or a free grows with the heap, as declared.
+pub(crate) fn slowness(description: &Description) -> Growth {
+    let times = description.declares().times;
+    times
+        .allocate
+        .along(Axis::Heap)
+        .max(times.free.along(Axis::Heap))
 }
 
 /// Most cycles of one operation, whichever.

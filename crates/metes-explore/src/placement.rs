@@ -14,6 +14,9 @@ pub(crate) const POOL_SHIFT: u32 = 44;
 /// Offsets inside the slab range have this bit set.
 pub const SLAB_BIT: u64 = 1 << 60;
 
+/// A mapped block has its number, in the order in which they were made, above this.
+pub const MAPPED_BIT: u64 = 1 << 61;
+
 /// Both hashes, updated event by event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placements {

@@ -70,17 +70,29 @@ pub struct Arena {
     /// out for that size instead of `span`; pools get their first regions in
     /// order, so that a later one may find too little left.
     pub levels: [Option<usize>; LEVELS],
+    /// From what size on blocks are mappings of their own, by the rule of [`metes_heap::mapped`].
+    /// Only where all arenas grow without limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<usize>,
 }
 
 impl Arena {
     /// Arenas as the preload libraries have them on a host: 4 KiB at a time,
-    /// up to 2³⁶ bytes.
+    /// up to 2³⁶ bytes, without mapped blocks.
     pub const HOST: Arena = Arena {
         increment: 4096,
         span: 1 << 36,
         fixed: [None; GENERAL],
         levels: [None; LEVELS],
+        mapped: None,
     };
+
+    /// From what size on blocks are mapped, if they are: memory that is fixed or limited has none
+    /// beside it.
+    pub fn mapped(&self) -> Option<usize> {
+        let grows = self.fixed == [None; GENERAL] && self.levels == [None; LEVELS];
+        self.mapped.filter(|_| grows)
+    }
 }
 
 impl Default for Arena {

@@ -113,9 +113,18 @@ pub struct Replay {
     pub cycles: u64,
     /// The same, a mean over the events.
     pub cycles_mean: f64,
-    /// Most modelled cycles of one operation.
+    /// Most modelled cycles of one operation, copying included.
     pub cycles_max: u64,
-    /// The same by operation.
+    /// The same without what the operation copied: the heap's own work.
+    #[serde(default)]
+    pub own_cycles_max: u64,
+    /// Modelled cycles that went into copying blocks which moved.
+    #[serde(default)]
+    pub copy_cycles: u64,
+    /// The same, most of one operation.
+    #[serde(default)]
+    pub copy_cycles_max: u64,
+    /// The same by operation, copying included.
     pub most_cycles: Most,
     /// Hash of where every block was placed, in hexadecimal.
     pub placements: String,
@@ -195,19 +204,34 @@ impl Replayer {
         events: &Events,
         options: &Options,
     ) -> (Replay, Curve) {
+        let (replay, curve, _) =
+            self.replay_while(heap, description, events, options, &mut |_| true);
+        (replay, curve)
+    }
+
+    /// The same as long as `watch` says so, with what was measured and whether
+    /// the replay came to its end.
+    pub(crate) fn replay_while(
+        &mut self,
+        heap: &str,
+        description: &Description,
+        events: &Events,
+        options: &Options,
+        watch: &mut dyn FnMut(&Totals) -> bool,
+    ) -> (Replay, Curve, Measured) {
         let mut record = run::Record::new(events.len(), 1000);
         let mut seconds = 0.0;
         let measured = self.measure(description, events, options, &mut |run| {
             record = run::Record::new(events.len(), 1000);
             let start = Instant::now();
-            let result = run.go(Some(&mut record), &mut |_| true);
+            let result = run.go(Some(&mut record), watch);
             seconds = start.elapsed().as_secs_f64();
             result
         });
         let Totals { events: count, .. } = measured.totals;
         let totals = measured.totals;
         let header = Geometry::tagged(8).header as u64;
-        let in_general = if description.slabs().is_empty() {
+        let in_general = if description.slabs().is_empty() || !measured.complete {
             totals.peak_blocks
         } else {
             general_peak(description, events)
@@ -234,12 +258,15 @@ impl Replayer {
             cycles: totals.cycles,
             cycles_mean: totals.cycles as f64 / count.max(1) as f64,
             cycles_max: most_cycles.any(),
+            own_cycles_max: totals.most_own_cycles,
+            copy_cycles: totals.copy_cycles,
+            copy_cycles_max: totals.most_copy_cycles,
             most_cycles,
             placements: format!("{:016x}", record.hashes.placements),
             requests: format!("{:016x}", record.hashes.requests),
             events_per_second: count as f64 / seconds.max(1e-9),
         };
-        (replay, record.curve)
+        (replay, record.curve, measured)
     }
 
     /// Replays a trace and says what happens inside the heap: accesses by pool
@@ -253,7 +280,7 @@ impl Replayer {
     ) -> Detail {
         let mut detail = Detail::default();
         self.measure(description, events, options, &mut |run| {
-            detail = Detail::of(description);
+            detail = Detail::of(description, options.arena.mapped());
             run.inspect(&mut detail);
             (Totals::default(), true)
         });
@@ -372,6 +399,7 @@ pub(crate) trait Run {
 struct Ready<'e, P> {
     events: &'e Events,
     cost: &'e CostModel,
+    mapped: Option<usize>,
     pools: P,
 }
 
@@ -384,13 +412,13 @@ impl<P: Pools> Run for Ready<'_, P> {
         let events = self.events;
         let pools = &mut self.pools;
         match keep {
-            Some(record) => run::run(events, pools, self.cost, record, watch),
-            None => run::run(events, pools, self.cost, &mut (), watch),
+            Some(record) => run::run(events, pools, self.cost, self.mapped, record, watch),
+            None => run::run(events, pools, self.cost, self.mapped, &mut (), watch),
         }
     }
 
     fn inspect(&mut self, detail: &mut Detail) {
-        detail::inspect(self.events, &mut self.pools, detail);
+        detail::inspect(self.events, &mut self.pools, self.mapped, detail);
     }
 
     fn drive(&mut self, drive: &mut dyn FnMut(&mut dyn Simulated)) {
@@ -523,6 +551,7 @@ fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_
     let mut ready = Ready {
         events,
         cost: &options.cost,
+        mapped: options.arena.mapped(),
         pools,
     };
     let (totals, complete) = go(&mut ready);

@@ -8,7 +8,6 @@
 use std::collections::HashSet;
 use std::time::SystemTime;
 
-use metes_heap::bounds::{self, Demand};
 use metes_trace::{Profile, Trace};
 use serde::Serialize;
 
@@ -16,8 +15,9 @@ use crate::choose::Choice;
 use crate::compare::Compared;
 use crate::outcome::Outcome;
 use crate::pareto;
+use crate::proven::{bounded, proven};
 use crate::replay::Options;
-use crate::search::{Budget, Exploration};
+use crate::search::{Budget, Exploration, Sampled, Unfinished};
 
 /// Most points of a curve in the page.
 const POINTS: usize = 2000;
@@ -122,6 +122,8 @@ pub struct HeapFigures {
     pub failed: u64,
     pub cycles_mean: f64,
     pub cycles_max: u64,
+    pub own_cycles_max: u64,
+    pub copy_cycles_max: u64,
     pub record_reads: u64,
     pub record_writes: u64,
     pub record_bytes: u64,
@@ -161,6 +163,9 @@ pub struct Configurations {
     pub space: u64,
     pub seconds: f64,
     pub pareto: Vec<usize>,
+    pub bounded: u64,
+    pub sampled: Option<Sampled>,
+    pub unfinished: Vec<Unfinished>,
 }
 
 /// The chosen heap, predicted and, where it was run, measured.
@@ -253,7 +258,7 @@ impl Document {
             },
             profile: ProfileFigures::of(profile),
             heaps: material.heaps(),
-            configurations: Configurations::of(material.exploration),
+            configurations: Configurations::of(material.exploration, profile),
             chosen: material.chosen(),
             curves: material.curves(),
             assumptions: material.assumptions(),
@@ -318,7 +323,7 @@ impl ProfileFigures {
 }
 
 impl Configurations {
-    fn of(exploration: &Exploration) -> Self {
+    fn of(exploration: &Exploration, profile: &Profile) -> Self {
         let able: Vec<&Outcome> = exploration
             .outcomes
             .iter()
@@ -341,6 +346,9 @@ impl Configurations {
             space: exploration.space,
             seconds: exploration.seconds,
             pareto: front,
+            bounded: bounded(&exploration.pareto, profile) as u64,
+            sampled: exploration.sampled,
+            unfinished: exploration.unfinished.clone(),
         }
     }
 }
@@ -375,6 +383,8 @@ impl Material<'_> {
                     failed: replay.failed,
                     cycles_mean: replay.cycles_mean,
                     cycles_max: replay.cycles_max,
+                    own_cycles_max: replay.own_cycles_max,
+                    copy_cycles_max: replay.copy_cycles_max,
                     record_reads: replay.record_reads,
                     record_writes: replay.record_writes,
                     record_bytes: replay.record_bytes,
@@ -390,21 +400,8 @@ impl Material<'_> {
 
     /// What is proven for the demand that the trace makes.
     fn bounds(&self, heap: &Compared) -> Option<BoundFigures> {
-        let profile = self.profile;
-        let smallest = profile.sizes.first().map_or(1, |size| size.size.max(1));
-        let mut demand = Demand::new(profile.peak_live, profile.largest.max(1), smallest);
-        demand.alignment = profile
-            .aligns
-            .iter()
-            .map(|align| u64::from(align.align))
-            .max()?
-            .max(1);
-        demand.resized_in_place = profile.resizes > 0;
-        let geometry = bounds::Geometry {
-            control: heap.replay.control_bytes,
-            ..bounds::Geometry::TAGGED_64
-        };
-        let bound = bounds::described(&heap.description, &geometry, &demand).ok()?;
+        let control = heap.replay.control_bytes;
+        let bound = proven(&heap.description, control, self.profile)?;
         Some(BoundFigures {
             time: TimeFigures {
                 allocate: bound.time.allocate.to_string(),
@@ -472,6 +469,44 @@ impl Material<'_> {
                 "{slow} configurations cost more than {} times the cycles of the fastest named \
                  heap and were given up.",
                 self.budget.patience
+            ));
+        }
+        list.push(
+            "Cycles of an operation include the copy of a block that a resize moves; \
+             copying takes time in proportion to the block, whatever the heap."
+                .to_owned(),
+        );
+        let front = self.exploration.pareto.len();
+        list.push(format!(
+            "{} of {front} unbeaten heaps have a finite proven bound on their memory; of the others \
+             none is known.",
+            bounded(&self.exploration.pareto, self.profile),
+        ));
+        if let Some(sampled) = self.exploration.sampled {
+            list.push(format!(
+                "The trace was too long to replay every heap whole in the budget: {} configurations \
+                 were replayed on {} windows of it, {} events with what sets a heap up, and {} whole. \
+                 Every figure shown is of a whole replay; of the {} that nothing beats on the windows, \
+                 {} were replayed whole.",
+                sampled.configurations,
+                sampled.windows,
+                sampled.events,
+                self.exploration.configurations,
+                sampled.unbeaten,
+                sampled.confirmed,
+            ));
+        }
+        list.extend(self.exploration.unfinished.iter().map(Unfinished::sentence));
+        let without = self
+            .compared
+            .iter()
+            .filter(|one| one.replay.smallest_arena.is_none());
+        if without.clone().next().is_some() {
+            let names: Vec<&str> = without.map(|one| one.replay.heap.as_str()).collect();
+            list.push(format!(
+                "The smallest arena was not found in the budget, or not looked for because it \
+                 takes long, of: {}.",
+                names.join(", ")
             ));
         }
         if self.exploration.interrupted {

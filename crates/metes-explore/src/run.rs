@@ -6,6 +6,7 @@
 use crate::cost::CostModel;
 use crate::events::{Accesses, Event, Events, Operation};
 use crate::hierarchy::Counts;
+use crate::mappings::Mappings;
 use crate::placement::Placements;
 use crate::pools::Pools;
 use metes_heap::description::LEVELS;
@@ -30,11 +31,29 @@ pub(crate) struct Totals {
     pub(crate) writes: u64,
     pub(crate) copied: u64,
     pub(crate) cycles: u64,
+    /// Those of `cycles` that went into copying blocks which moved.
+    pub(crate) copy_cycles: u64,
+    /// Most cycles of one operation without what it copied, and most that one copied.
+    pub(crate) most_own_cycles: u64,
+    pub(crate) most_copy_cycles: u64,
     /// Most record accesses and most cycles of one operation, by operation.
     pub(crate) most_accesses: [u64; 3],
     pub(crate) most_cycles: [u64; 3],
     /// By memory level. Record words and footprints are those of the latest look.
     pub(crate) levels: [Counts; LEVELS],
+}
+
+impl Totals {
+    /// Forgets what operations so far have cost; what they took stays.
+    fn forget_cost(&mut self) {
+        (self.reads, self.writes, self.copied, self.cycles) = (0, 0, 0, 0);
+        (
+            self.copy_cycles,
+            self.most_own_cycles,
+            self.most_copy_cycles,
+        ) = (0, 0, 0);
+        (self.most_accesses, self.most_cycles) = ([0; 3], [0; 3]);
+    }
 }
 
 /// What is kept of every event.
@@ -108,6 +127,7 @@ pub(crate) fn run<P: Pools, D: Detail>(
     events: &Events,
     pools: &mut P,
     cost: &CostModel,
+    mapped: Option<usize>,
     detail: &mut D,
     watch: &mut dyn FnMut(&Totals) -> bool,
 ) -> (Totals, bool) {
@@ -120,44 +140,70 @@ pub(crate) fn run<P: Pools, D: Detail>(
     ];
     let accesses = events.accesses();
     let remaining = events.left();
+    let first = events.counted();
     let events = events.as_slice();
     let mut totals = Totals {
         footprint: pools.footprint() as u64,
         ..Totals::default()
     };
     // What setting up touched is not the trace's.
-    let start = pools.counts();
+    let mut start = pools.counts();
     let start_levels = pools.levels();
-    look(pools, &start_levels, &mut totals);
+    let mut mapped = Mappings::new(mapped);
+    look(pools, &mapped, &start_levels, &mut totals);
     let mut before = start;
-    for chunk in events.chunks(CHECK_EVERY) {
+    let (setup, counted) = events.split_at(first);
+    for chunk in setup.chunks(CHECK_EVERY).chain(counted.chunks(CHECK_EVERY)) {
+        if totals.events == first && first > 0 {
+            totals.forget_cost();
+            start = before;
+        }
         for event in chunk {
             // Empty unless the accesses of the program were recorded.
             let touched = accesses.get(totals.events).copied();
-            let (offset, copied) = step(*event, touched, &mut held, pools, &mut totals, D::ON);
+            let Step {
+                offset,
+                copied,
+                cycles: system,
+            } = step(
+                *event,
+                touched,
+                &mut held,
+                pools,
+                &mut mapped,
+                &mut totals,
+                D::ON,
+            );
             let after = pools.counts();
             let operation = event.operation();
             let (reads, writes) = (after.0 - before.0, after.1 - before.1);
             before = after;
-            let cycles = cost.cycles(operation, reads, writes, copied);
+            let own = cost.cycles(operation, reads, writes, 0) + system;
+            let copying = copied / cost.copy_rate;
+            let cycles = own + copying;
             let kind = operation as usize;
             totals.cycles += cycles;
             totals.copied += copied;
+            totals.copy_cycles += copying;
+            totals.most_own_cycles = totals.most_own_cycles.max(own);
+            totals.most_copy_cycles = totals.most_copy_cycles.max(copying);
             totals.most_cycles[kind] = totals.most_cycles[kind].max(cycles);
             totals.most_accesses[kind] = totals.most_accesses[kind].max(reads + writes);
             if D::ON {
-                totals.footprint = pools.footprint() as u64;
+                totals.footprint = mapped.rule.footprint(pools.footprint()) as u64;
                 detail.event(operation, offset, event.size() as u64, &totals);
             }
             totals.events += 1;
         }
-        totals.footprint = pools.footprint() as u64;
+        totals.footprint = mapped.rule.footprint(pools.footprint()) as u64;
         (totals.reads, totals.writes) = (before.0 - start.0, before.1 - start.1);
-        look(pools, &start_levels, &mut totals);
+        look(pools, &mapped, &start_levels, &mut totals);
         if totals.events == events.len() {
             for &(slot, accesses) in remaining {
                 if let Some(place) = held[slot as usize].place {
                     charge(&mut totals, pools.level(place), accesses);
+                } else if mapped.size(slot).is_some() {
+                    charge(&mut totals, MAPPED_LEVEL, accesses);
                 }
             }
         }
@@ -169,45 +215,80 @@ pub(crate) fn run<P: Pools, D: Detail>(
 }
 
 /// Notes what pools count themselves, by level.
-fn look<P: Pools>(pools: &P, start: &[Counts; LEVELS], totals: &mut Totals) {
+fn look<P: Pools>(pools: &P, mapped: &Mappings, start: &[Counts; LEVELS], totals: &mut Totals) {
     let levels = pools.levels();
     for (total, (now, start)) in totals.levels.iter_mut().zip(levels.iter().zip(start)) {
         total.record_reads = now.record_reads - start.record_reads;
         total.record_writes = now.record_writes - start.record_writes;
         total.footprint = now.footprint;
     }
+    let first = &mut totals.levels[MAPPED_LEVEL].footprint;
+    *first = mapped.rule.footprint(*first as usize) as u64;
 }
 
-/// Performs one event; returns the offset of its block (all ones for a failed
-/// one; zero unless wanted) and the bytes that a move copies.
+/// The memory level of mapped blocks: heaps that have them have but one.
+pub(crate) const MAPPED_LEVEL: usize = 0;
+
+/// What one event did.
+pub(crate) struct Step {
+    /// Offset of its block: all ones for a failed one; zero unless wanted.
+    pub(crate) offset: u64,
+    /// Bytes that a move copied.
+    pub(crate) copied: u64,
+    /// Modelled cycles that the system took.
+    pub(crate) cycles: u64,
+}
+
+impl Step {
+    const FAILED: Step = Step::at(u64::MAX);
+
+    const fn at(offset: u64) -> Self {
+        Step {
+            offset,
+            copied: 0,
+            cycles: 0,
+        }
+    }
+}
+
+/// Performs one event.
 #[inline(always)]
 pub(crate) fn step<P: Pools>(
     event: Event,
     touched: Option<Accesses>,
     held: &mut [Held<P::Place>],
     pools: &mut P,
+    mapped: &mut Mappings,
     totals: &mut Totals,
     offsets: bool,
-) -> (u64, u64) {
+) -> Step {
     let size = event.size();
-    let entry = &mut held[event.slot() as usize];
+    let slot = event.slot();
+    let entry = &mut held[slot as usize];
     match event.operation() {
         Operation::Allocate => {
             totals.allocations += 1;
-            entry.place = pools.allocate(size, event.align());
-            entry.size = size as u64;
-            let Some(place) = entry.place else {
-                totals.failed += 1;
-                return (u64::MAX, 0);
-            };
-            taken(totals, size as u64);
-            (if offsets { pools.offset(place) } else { 0 }, 0)
+            let step = allocate(event, entry, pools, mapped, totals, offsets);
+            // What the spare takes is not asked for.
+            let _ = mapped.rule.gives_back(|| pools.footprint());
+            step
         }
         Operation::Free => {
             totals.frees += 1;
-            // A request that failed left nothing to free.
             let Some(place) = entry.place.take() else {
-                return (u64::MAX, 0);
+                // A request that failed left nothing to free.
+                let Some(done) = mapped.free(slot, pools.footprint()) else {
+                    return Step::FAILED;
+                };
+                if let Some(accesses) = touched {
+                    charge(totals, MAPPED_LEVEL, accesses);
+                }
+                totals.live -= entry.size;
+                totals.blocks -= 1;
+                return Step {
+                    cycles: done.cycles,
+                    ..Step::at(done.offset)
+                };
             };
             let offset = if offsets { pools.offset(place) } else { 0 };
             if let Some(accesses) = touched {
@@ -216,45 +297,166 @@ pub(crate) fn step<P: Pools>(
             pools.free(place);
             totals.live -= entry.size;
             totals.blocks -= 1;
-            (offset, 0)
+            Step::at(offset)
         }
         Operation::Resize => {
             totals.resizes += 1;
-            let Some(place) = entry.place else {
+            let step = match entry.place {
+                Some(place)
+                    if !mapped.rule.reaches(size)
+                        || !mapped.rule.serves_growth(entry.size as usize, size) =>
+                {
+                    resize(event, touched, entry, place, pools, totals, offsets)
+                }
+                Some(place) => {
+                    let done = mapped.take_over(slot, size);
+                    let from = pools.level(place);
+                    if let Some(accesses) = touched {
+                        charge(totals, from, accesses);
+                    }
+                    pools.free(place);
+                    entry.place = None;
+                    let copied = entry.size;
+                    moved(totals, entry, size, copied, [from, MAPPED_LEVEL]);
+                    Step {
+                        copied,
+                        cycles: done.cycles,
+                        ..Step::at(done.offset)
+                    }
+                }
+                None if mapped.size(slot).is_some() => {
+                    resize_mapped(event, touched, entry, pools, mapped, totals, offsets)
+                }
                 // As `realloc(NULL, size)`.
-                entry.place = pools.allocate(size, event.align());
-                entry.size = size as u64;
-                let Some(place) = entry.place else {
-                    totals.failed += 1;
-                    return (u64::MAX, 0);
-                };
-                taken(totals, size as u64);
-                return (if offsets { pools.offset(place) } else { 0 }, 0);
+                None => allocate(event, entry, pools, mapped, totals, offsets),
             };
-            let from = pools.level(place);
-            if let Some(accesses) = touched {
-                charge(totals, from, accesses);
-            }
-            let Some(new) = pools.resize(place, size, event.align()) else {
-                totals.failed += 1;
-                return (u64::MAX, 0);
-            };
-            let copied = if new == place {
-                0
-            } else {
-                entry.size.min(size as u64)
-            };
-            totals.levels[from].copied_from += copied;
-            totals.levels[pools.level(new)].copied_to += copied;
-            totals.live = totals.live - entry.size + size as u64;
-            totals.peak_live = totals.peak_live.max(totals.live);
-            *entry = Held {
-                place: Some(new),
-                size: size as u64,
-            };
-            (if offsets { pools.offset(new) } else { 0 }, copied)
+            let _ = mapped.rule.gives_back(|| pools.footprint());
+            step
         }
     }
+}
+
+#[inline(always)]
+fn allocate<P: Pools>(
+    event: Event,
+    entry: &mut Held<P::Place>,
+    pools: &mut P,
+    mapped: &mut Mappings,
+    totals: &mut Totals,
+    offsets: bool,
+) -> Step {
+    let size = event.size();
+    entry.size = size as u64;
+    if mapped.rule.serves(size, event.align()) {
+        let done = mapped.allocate(event.slot(), size);
+        taken(totals, size as u64);
+        return Step {
+            cycles: done.cycles,
+            ..Step::at(done.offset)
+        };
+    }
+    entry.place = pools.allocate(size, event.align());
+    let Some(place) = entry.place else {
+        totals.failed += 1;
+        return Step::FAILED;
+    };
+    taken(totals, size as u64);
+    Step::at(if offsets { pools.offset(place) } else { 0 })
+}
+
+/// Resizes a block that stays in the pools.
+#[inline(always)]
+fn resize<P: Pools>(
+    event: Event,
+    touched: Option<Accesses>,
+    entry: &mut Held<P::Place>,
+    place: P::Place,
+    pools: &mut P,
+    totals: &mut Totals,
+    offsets: bool,
+) -> Step {
+    let size = event.size();
+    let from = pools.level(place);
+    if let Some(accesses) = touched {
+        charge(totals, from, accesses);
+    }
+    let Some(new) = pools.resize(place, size, event.align()) else {
+        totals.failed += 1;
+        return Step::FAILED;
+    };
+    let copied = if new == place {
+        0
+    } else {
+        entry.size.min(size as u64)
+    };
+    entry.place = Some(new);
+    moved(totals, entry, size, copied, [from, pools.level(new)]);
+    Step {
+        copied,
+        ..Step::at(if offsets { pools.offset(new) } else { 0 })
+    }
+}
+
+/// Resizes a mapped block, which a pool takes over where it became small.
+#[cold]
+fn resize_mapped<P: Pools>(
+    event: Event,
+    touched: Option<Accesses>,
+    entry: &mut Held<P::Place>,
+    pools: &mut P,
+    mapped: &mut Mappings,
+    totals: &mut Totals,
+    offsets: bool,
+) -> Step {
+    let (size, slot) = (event.size(), event.slot());
+    if let Some(accesses) = touched {
+        charge(totals, MAPPED_LEVEL, accesses);
+    }
+    if mapped.rule.keeps(size)
+        && let Some(done) = mapped.resize(slot, size, pools.footprint())
+    {
+        moved(totals, entry, size, 0, [MAPPED_LEVEL; 2]);
+        return Step {
+            cycles: done.cycles,
+            ..Step::at(done.offset)
+        };
+    }
+    let Some(place) = pools.allocate(size, event.align()) else {
+        totals.failed += 1;
+        return Step::FAILED;
+    };
+    let freed = mapped.free(slot, pools.footprint());
+    entry.place = Some(place);
+    let copied = entry.size.min(size as u64);
+    moved(
+        totals,
+        entry,
+        size,
+        copied,
+        [MAPPED_LEVEL, pools.level(place)],
+    );
+    Step {
+        copied,
+        cycles: freed.map_or(0, |done| done.cycles),
+        ..Step::at(if offsets { pools.offset(place) } else { 0 })
+    }
+}
+
+/// Counts that the block of an entry has `size` bytes now, of which so many were copied from a
+/// level to another.
+#[inline(always)]
+fn moved<P>(
+    totals: &mut Totals,
+    entry: &mut Held<P>,
+    size: usize,
+    copied: u64,
+    [from, to]: [usize; 2],
+) {
+    totals.levels[from].copied_from += copied;
+    totals.levels[to].copied_to += copied;
+    totals.live = totals.live - entry.size + size as u64;
+    totals.peak_live = totals.peak_live.max(totals.live);
+    entry.size = size as u64;
 }
 
 #[inline(always)]

@@ -5,47 +5,65 @@
 //! from anywhere in the space, so that no corner is left out for good. No
 //! configuration is replayed twice.
 //!
-//! A replay ends early when even what it would need at least is already beaten
-//! (footprint and cycles so far only grow, and the remaining events have a least
-//! cost), or when it is hopelessly slow. Neither changes the set that is found.
+//! A trace of which the time allows only some whole replays is searched on windows
+//! of it, and what is best there is replayed whole ([`sampling`]): every outcome
+//! is of a whole replay, however long the trace.
+//!
+//! Heaps that are fast by what they declare come first, so that where the time
+//! ends, it ends for slow ones. A heap that was not finished is named.
 //!
 //! Invariant: candidates are chosen in batches of a fixed size from what earlier
 //! batches found, and outcomes are taken in the order of the candidates. So for
 //! a given number of evaluations the result is the same on any number of workers.
 
-use std::cell::RefCell;
-use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+mod ground;
+mod sampling;
+mod state;
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use metes_heap::Description;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::catalogue::{Named, catalogue};
+use crate::clock::{Moment, Timer};
+use crate::compare::{self, Compared};
 use crate::events::Events;
-use crate::least::least_rest;
-use crate::outcome::{Outcome, best, constant_time, most};
-use crate::pareto::{Objectives, dominates};
+use crate::outcome::{Outcome, best, constant_time, slowness};
 use crate::random::{Permutation, Random};
-use crate::replay::{Options, Replayer};
-use crate::run::{CHECK_EVERY, Totals};
-use crate::space::{Point, Suggested};
+use crate::replay::Options;
+use crate::space::Suggested;
+use crate::windows::windows;
+use crate::workers;
+
+use ground::{Ended, Ground, Watch};
+use state::{Candidate, State};
 
 /// Candidates chosen together. A number of its own, not that of the workers.
 const BATCH: usize = 32;
-/// The named heaps may take one part in so many of the time: some search long
-/// lists, and what suits the program better is yet to be found.
-const NAMED_SHARE: u32 = 3;
-/// Of a batch, how many come from anywhere in the space.
-const ANYWHERE: usize = 8;
+/// The named heaps may take this part of the time: some search long lists, and
+/// what suits the program better is yet to be found.
+const NAMED_SHARE: f64 = 1.0 / 3.0;
+/// Of the time, what may be kept for the smallest arenas of the report.
+const ARENA_SHARE: f64 = 0.15;
+/// A trace of more events than this for each second of the budget is searched on
+/// windows: fewer than some 200 heaps could be replayed whole on two cores.
+const WHOLE_EVENTS_PER_SECOND: f64 = 50_000.0;
+/// Events that a heap is then replayed on for each second of the budget.
+const SAMPLE_EVENTS_PER_SECOND: f64 = 15_000.0;
 
 /// When and how a search ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// After this time; checked also inside replays.
+    /// What all replays may take together, those of the report included; looked at
+    /// inside replays. Without a number of evaluations it also decides whether a
+    /// long trace is searched on windows: that is so for more than 50 000 events a
+    /// second. The first heap is replayed whole whatever it takes.
     pub time: Option<Duration>,
-    /// After so many configurations beside the named heaps.
+    /// After so many configurations beside the named heaps, each replayed whole.
     pub evaluations: Option<u64>,
     /// Worker threads; 0: one a core.
     pub workers: usize,
@@ -75,7 +93,7 @@ impl Default for Budget {
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exploration {
-    /// Configurations replayed, to the end or until beaten.
+    /// Configurations replayed on the whole trace, to the end or until beaten.
     pub configurations: u64,
     /// Different outcomes among those replayed to the end.
     pub distinct: u64,
@@ -91,8 +109,13 @@ pub struct Exploration {
     pub events_per_second: f64,
     /// Whether it was stopped before its budget or the space was used up.
     pub interrupted: bool,
+    /// How heaps were chosen for a whole replay, where the trace was too long to
+    /// replay all of them whole.
+    pub sampled: Option<Sampled>,
     /// The named heaps, those that could be replayed in time.
     pub named: Vec<Outcome>,
+    /// Named heaps that could not, and others whose whole replay was broken off.
+    pub unfinished: Vec<Unfinished>,
     /// Outcomes that no other one beats in footprint, mean and most cycles, by
     /// rising footprint; one for each distinct outcome.
     pub pareto: Vec<Outcome>,
@@ -101,6 +124,83 @@ pub struct Exploration {
     /// All outcomes of complete replays in the order of evaluation.
     #[serde(skip)]
     pub outcomes: Vec<Outcome>,
+    /// All there is to know of the named heaps, and of others that were replayed
+    /// whole after windows.
+    #[serde(skip)]
+    pub details: Vec<Compared>,
+}
+
+/// How a long trace was searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sampled {
+    /// Windows of the trace.
+    pub windows: u64,
+    /// Events that a heap is replayed on, those that set it up included.
+    pub events: u64,
+    /// Configurations replayed on the windows, to the end or until beaten.
+    pub configurations: u64,
+    /// Of these, those that nothing beats there.
+    pub unbeaten: u64,
+    /// Of the unbeaten ones, those that were replayed whole as well.
+    pub confirmed: u64,
+}
+
+/// A heap that was not replayed to the end of the trace in the time there was.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unfinished {
+    /// How the heap is written down.
+    pub heap: String,
+    /// Its usual name, if it has one.
+    pub named: Option<&'static str>,
+    /// What it needs at least, from the replay that was broken off; `None` where
+    /// none was begun.
+    pub at_least: Option<AtLeast>,
+    /// What it did on windows of the trace; no bound on what it does on all of it.
+    pub on_windows: Option<OnWindows>,
+}
+
+impl Unfinished {
+    /// What is known of it, in a sentence.
+    pub fn sentence(&self) -> String {
+        let mut text = format!("{} was not finished in the budget", self.heap);
+        if let Some(least) = self.at_least {
+            text += &format!(
+                ": after {} events it needs at least {} bytes and {} cycles",
+                least.events, least.footprint, least.cycles
+            );
+        }
+        if let Some(on_windows) = self.on_windows {
+            text += &format!(
+                "; on windows of the trace it took {} bytes and {:.1} cycles a request",
+                on_windows.footprint, on_windows.cycles_mean
+            );
+        }
+        text + "."
+    }
+}
+
+/// What a heap needs at least: a proven lower bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AtLeast {
+    /// Events replayed.
+    pub events: u64,
+    /// Bytes taken from the system.
+    pub footprint: u64,
+    /// Modelled cycles of the whole trace.
+    pub cycles: u64,
+    /// Most modelled cycles of one operation.
+    pub cycles_max: u64,
+}
+
+/// What a heap did on windows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OnWindows {
+    /// Most bytes taken from the system in one window.
+    pub footprint: u64,
+    /// Modelled cycles, a mean over the events.
+    pub cycles_mean: f64,
+    /// Most modelled cycles of one operation.
+    pub cycles_max: u64,
 }
 
 /// Hears of a search while it runs.
@@ -118,355 +218,330 @@ pub trait Observer {
 
 impl Observer for () {}
 
-/// Searches the space of a trace. `write_down` says how a heap is spelled in
-/// outcomes; `stop` ends the search from another thread and keeps what was found.
+/// Searches the space of a trace until the time of `timer` is over, which the
+/// caller begins with [`Budget::time`], or it is stopped; what was found by then is
+/// kept. `write_down` says how a heap is spelled in outcomes.
 pub fn explore(
     events: &Events,
     options: &Options,
     budget: &Budget,
     write_down: &(dyn Fn(&Description) -> String + Sync),
-    stop: &AtomicBool,
+    timer: &Timer<'_>,
     observer: &mut dyn Observer,
 ) -> Exploration {
-    let space = Suggested::of(events);
-    let start = Instant::now();
+    // A pool of its own, so that the number of workers is the caller's choice.
     let search = Search {
-        deadline: budget.time.map(|time| start + time),
-        named_deadline: budget.time.map(|time| start + time / NAMED_SHARE),
-        least: least_rest(events, options, |operation, (reads, writes)| {
-            options.cost.cycles(operation, reads, writes, 0)
-        }),
-        space: &space,
-        events,
-        options,
+        space: &Suggested::of(events),
+        whole: &Ground::whole(events, options),
         budget,
         write_down,
-        stop,
+        timer,
+        pool: workers::pool(budget.workers),
     };
-    // A pool of its own, so that the number of workers is the caller's choice.
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(budget.workers)
-        .build();
-    let (mut state, interrupted) = match pool {
-        Ok(pool) => search.go(&|work| pool.install(work), observer),
-        // Without threads to be had, the caller's own does the work.
-        Err(_) => search.go(&|work| work(), observer),
+    let sample = match (timer.time(), budget.evaluations) {
+        (Some(time), None)
+            if events.len() as f64 > time.as_secs_f64() * WHOLE_EVENTS_PER_SECOND =>
+        {
+            (time.as_secs_f64() * SAMPLE_EVENTS_PER_SECOND) as usize
+        }
+        _ => 0,
     };
-    let seconds = start.elapsed().as_secs_f64();
+    let ground = windows(events, sample).map(|windows| Ground::windows(windows, options));
+    let begun = timer.elapsed();
+    let (state, sampled) = search.go(ground.as_ref(), observer);
+    let searching = (timer.elapsed() - begun).as_secs_f64();
+    let replayed = state.replayed + sampled.as_ref().map_or(0, |(_, state)| state.replayed);
     let distinct: HashSet<_> = state.outcomes.iter().map(Outcome::objectives).collect();
     let named = state
         .outcomes
         .iter()
         .filter(|outcome| outcome.named.is_some());
+    let constant = state
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.constant_time);
     Exploration {
         configurations: state.evaluated,
         distinct: distinct.len() as u64,
-        space: space.size(),
+        space: search.space.size(),
         beaten: state.beaten,
         slow: state.slow,
-        seconds,
-        events_per_second: state.replayed as f64 / seconds.max(1e-9),
-        interrupted,
+        seconds: timer.elapsed().as_secs_f64(),
+        events_per_second: replayed as f64 / searching.max(1e-9),
+        interrupted: timer.stopped(),
         named: named.cloned().collect(),
+        unfinished: search.unfinished(&state, sampled.as_ref().map(|(_, state)| state), events),
+        sampled: sampled.map(|(sampled, _)| sampled),
         pareto: best(state.outcomes.iter()),
-        constant_time: best(
-            state
-                .outcomes
-                .iter()
-                .filter(|outcome| outcome.constant_time),
-        ),
-        outcomes: std::mem::take(&mut state.outcomes),
+        constant_time: best(constant),
+        details: state.details,
+        outcomes: state.outcomes,
     }
 }
 
-/// What became of a candidate.
-enum Verdict {
-    Complete(Box<Outcome>),
-    Beaten,
-    Slow,
-    Interrupted,
+/// How candidates are replayed.
+#[derive(Clone, Copy, Default)]
+struct Rules {
+    deadline: Moment,
+    /// To the end, whatever the time.
+    must_end: bool,
+    /// Until beaten by what was found, or hopelessly slow beside it.
+    may_be_beaten: bool,
+    /// As long as this on the clock.
+    most_time: Option<Duration>,
+    /// All there is to know is kept.
+    keep: bool,
 }
-
-/// A heap to be replayed.
-#[derive(Clone)]
-struct Candidate {
-    point: Option<Point>,
-    named: Option<&'static str>,
-    description: Description,
-}
-
-/// What was found so far.
-#[derive(Default)]
-struct State {
-    outcomes: Vec<Outcome>,
-    evaluated: u64,
-    beaten: u64,
-    slow: u64,
-    replayed: u64,
-    /// Points that nothing beats: all heaps, and those of constant time.
-    front: Vec<(Objectives, Option<Point>)>,
-    constant_front: Vec<(Objectives, Option<Point>)>,
-    /// Cycles beyond which a replay is not worth its time.
-    most_cycles: u64,
-    seen: HashSet<Point>,
-    /// Neighbours that wait for their turn, and whose they were.
-    waiting: VecDeque<Point>,
-    expanded: HashSet<Point>,
-    /// How far the permutation of the space has been followed.
-    position: u64,
-}
-
-type Install<'i> = dyn Fn(&mut (dyn FnMut() + Send)) + 'i;
 
 struct Search<'s> {
     space: &'s Suggested,
-    events: &'s Events,
-    options: &'s Options,
+    whole: &'s Ground<'s>,
     budget: &'s Budget,
     write_down: &'s (dyn Fn(&Description) -> String + Sync),
-    stop: &'s AtomicBool,
-    deadline: Option<Instant>,
-    named_deadline: Option<Instant>,
-    least: Vec<u64>,
+    timer: &'s Timer<'s>,
+    pool: Option<rayon::ThreadPool>,
 }
 
 impl Search<'_> {
-    fn go(&self, install: &Install<'_>, observer: &mut dyn Observer) -> (State, bool) {
-        let mut state = State {
-            most_cycles: u64::MAX,
-            ..State::default()
-        };
-        let named: Vec<Candidate> = catalogue()
-            .into_iter()
-            .map(|Named { name, description }| Candidate {
-                point: description
-                    .general
-                    .iter()
-                    .next()
-                    .and_then(|pool| self.space.plain(pool.index)),
-                named: Some(name),
-                description,
-            })
-            .collect();
-        // The first must come to its end, or there would be nothing to keep.
+    /// What whole replays found, and what replays on windows, if there are some.
+    fn go(
+        &self,
+        windows: Option<&Ground<'_>>,
+        observer: &mut dyn Observer,
+    ) -> (State, Option<(Sampled, State)>) {
+        let mut state = State::new();
+        let named = self.named();
         let (first, others) = named.split_at(1);
-        let mut interrupted = self.evaluate(first, false, &mut state, install, observer);
-        interrupted |= self.evaluate(others, true, &mut state, install, observer);
-        let fastest = state.outcomes.iter().map(|outcome| outcome.cycles).min();
-        state.most_cycles = fastest
-            .unwrap_or(u64::MAX)
-            .saturating_mul(self.budget.patience);
-        let permutation = Permutation::new(self.space.size(), self.budget.seed);
-        let mut random = Random::new(self.budget.seed);
+        // The first must come to its end, or there would be nothing to keep.
+        let rules = Rules {
+            must_end: true,
+            keep: true,
+            ..Rules::default()
+        };
+        self.evaluate(first, self.whole, &rules, &mut state, Some(&mut *observer));
+        let Some(windows) = windows else {
+            self.by_whole_replays(others, &mut state, observer);
+            return (state, None);
+        };
+        let sampled = self.by_windows(windows, &named, &mut state, observer);
+        (state, Some(sampled))
+    }
+
+    /// The named heaps, the fastest first to replay.
+    fn named(&self) -> Vec<Candidate> {
+        let named = catalogue().into_iter();
+        let candidates = named.map(|Named { name, description }| Candidate {
+            point: description
+                .general
+                .iter()
+                .next()
+                .and_then(|pool| self.space.plain(pool.index)),
+            named: Some(name),
+            description,
+        });
+        candidates.collect()
+    }
+
+    fn by_whole_replays(
+        &self,
+        named: &[Candidate],
+        state: &mut State,
+        observer: &mut dyn Observer,
+    ) {
+        let rules = Rules {
+            deadline: self.timer.after(NAMED_SHARE),
+            keep: true,
+            ..Rules::default()
+        };
+        self.evaluate(named, self.whole, &rules, state, Some(&mut *observer));
+        state.lose_patience(self.budget.patience);
+        let rules = Rules {
+            deadline: self.end_of_search(state),
+            may_be_beaten: self.budget.end_early,
+            ..Rules::default()
+        };
+        let mut chance = Chance::new(self.space, self.budget);
         let mut left = self.budget.evaluations.unwrap_or(u64::MAX);
-        while left > 0 && !self.ended() {
+        while left > 0 && !self.timer.past(rules.deadline) {
             let count = BATCH.min(usize::try_from(left).unwrap_or(BATCH));
-            let batch = self.choose(count, &permutation, &mut random, &mut state);
+            let batch = chance.choose(count, self.space, state);
             if batch.is_empty() {
-                return (state, false);
+                return;
             }
             left -= batch.len() as u64;
-            interrupted |= self.evaluate(&batch, true, &mut state, install, observer);
+            self.evaluate(&batch, self.whole, &rules, state, Some(&mut *observer));
         }
-        let by_time = self.deadline.is_some() && !self.stop.load(Ordering::Relaxed);
-        (
-            state,
-            interrupted && !by_time || self.stop.load(Ordering::Relaxed),
-        )
     }
 
-    fn ended(&self) -> bool {
-        self.past(self.deadline)
-    }
-
-    fn past(&self, deadline: Option<Instant>) -> bool {
-        self.stop.load(Ordering::Relaxed)
-            || deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-
-    /// The next batch: neighbours of what nothing beats, and some from anywhere.
-    fn choose(
-        &self,
-        count: usize,
-        permutation: &Permutation,
-        random: &mut Random,
-        state: &mut State,
-    ) -> Vec<Candidate> {
-        let mut batch = Vec::with_capacity(count);
-        while batch.len() < count.saturating_sub(ANYWHERE) {
-            if let Some(point) = state.waiting.pop_front() {
-                if state.seen.insert(point) {
-                    batch.push(self.candidate(point));
-                }
-                continue;
-            }
-            let fresh: Vec<Point> = state
-                .constant_front
-                .iter()
-                .chain(&state.front)
-                .filter_map(|&(_, point)| point)
-                .filter(|point| !state.expanded.contains(point))
-                .collect();
-            if fresh.is_empty() {
+    /// When replays must end so that smallest arenas can be found, as many of the
+    /// fastest heaps' as a part of the time allows.
+    fn end_of_search(&self, state: &State) -> Moment {
+        let end = self.timer.end()?;
+        let most = self.timer.time()?.mul_f64(ARENA_SHARE);
+        let fastest = state.outcomes.iter().map(|outcome| outcome.cycles).min();
+        let mut each: Vec<Duration> = (state.outcomes.iter().zip(&state.took))
+            .filter(|(outcome, _)| {
+                outcome.named.is_some()
+                    && compare::worth_an_arena(outcome.cycles, fastest.unwrap_or(0))
+            })
+            .map(|(_, took)| *took * compare::REPLAYS / self.workers())
+            .collect();
+        each.sort_unstable();
+        let mut kept = Duration::ZERO;
+        for one in each {
+            if kept + one > most {
                 break;
             }
-            let point = fresh[random.below(fresh.len())];
-            state.expanded.insert(point);
-            let mut neighbours = self.space.neighbours(point);
-            random.shuffle(&mut neighbours);
-            state.waiting.extend(neighbours);
+            kept += one;
         }
-        while batch.len() < count && state.position < self.space.size() {
-            let position = permutation.at(state.position);
-            state.position += 1;
-            if let Some(point) = self.space.at(position)
-                && state.seen.insert(point)
-            {
-                batch.push(self.candidate(point));
-            }
-        }
-        batch
+        Some(end.saturating_sub(kept))
     }
 
-    fn candidate(&self, point: Point) -> Candidate {
-        Candidate {
-            point: Some(point),
-            named: None,
-            description: self.space.describe(point),
-        }
+    fn workers(&self) -> u32 {
+        let threads = self
+            .pool
+            .as_ref()
+            .map(rayon::ThreadPool::current_num_threads);
+        threads.unwrap_or(1).max(1) as u32
     }
 
-    /// Replays candidates on all workers and takes their outcomes in order.
-    /// Returns whether one was interrupted.
+    /// Replays candidates on all workers, the fastest by what they declare first,
+    /// and takes what became of them in their order.
     fn evaluate(
         &self,
         candidates: &[Candidate],
-        interruptible: bool,
+        ground: &Ground<'_>,
+        rules: &Rules,
         state: &mut State,
-        install: &Install<'_>,
-        observer: &mut dyn Observer,
-    ) -> bool {
-        let mut verdicts: Vec<(Verdict, u64)> = Vec::new();
+        mut observer: Option<&mut dyn Observer>,
+    ) {
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        order.sort_by_key(|&index| slowness(&candidates[index].description));
+        let next = AtomicUsize::new(0);
+        let ended: Mutex<Vec<(usize, Ended)>> = Mutex::new(Vec::new());
         let known = &*state;
-        install(&mut || {
-            verdicts = candidates
-                .par_iter()
-                .map(|candidate| self.replay(candidate, interruptible, known))
-                .collect();
-        });
-        let mut interrupted = false;
-        for (candidate, (verdict, replayed)) in candidates.iter().zip(verdicts) {
-            state.replayed += replayed;
-            state.evaluated += 1;
-            state.seen.extend(candidate.point);
-            match verdict {
-                Verdict::Complete(mut outcome) => {
-                    outcome.number = state.outcomes.len() as u64;
-                    outcome.named = candidate.named;
-                    outcome.heap = match candidate.named {
-                        Some(name) => name.to_owned(),
-                        None => (self.write_down)(&candidate.description),
-                    };
-                    observer.outcome(&outcome);
-                    state.keep(&outcome, candidate.point);
-                    state.outcomes.push(*outcome);
-                }
-                Verdict::Beaten => state.beaten += 1,
-                Verdict::Slow => state.slow += 1,
-                Verdict::Interrupted => {
-                    state.evaluated -= 1;
-                    interrupted = true;
+        let work = || {
+            while rules.must_end || !self.timer.past(rules.deadline) {
+                let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return;
+                };
+                let one = self.replay(&candidates[index], ground, rules, known);
+                if let Ok(mut ended) = ended.lock() {
+                    ended.push((index, one));
                 }
             }
+        };
+        match &self.pool {
+            Some(pool) => drop(pool.broadcast(|_| work())),
+            None => work(),
         }
-        observer.progress(state.evaluated, state.front.len());
-        interrupted
+        let mut ended = ended.into_inner().unwrap_or_default();
+        ended.sort_unstable_by_key(|&(index, _)| index);
+        for (index, one) in ended {
+            let outcome = state.take(&candidates[index], one, self.write_down);
+            if let (Some(observer), Some(outcome)) = (observer.as_deref_mut(), outcome) {
+                observer.outcome(outcome);
+            }
+        }
+        if let Some(observer) = observer {
+            observer.progress(state.evaluated, state.front.len());
+        }
     }
 
-    fn replay(&self, candidate: &Candidate, interruptible: bool, known: &State) -> (Verdict, u64) {
-        thread_local! {
-            static REPLAYER: RefCell<Replayer> = RefCell::default();
-        }
-        let constant = constant_time(&candidate.description);
-        let front = if constant {
-            &known.constant_front
-        } else {
-            &known.front
+    fn replay(
+        &self,
+        candidate: &Candidate,
+        ground: &Ground<'_>,
+        rules: &Rules,
+        known: &State,
+    ) -> Ended {
+        let front = match constant_time(&candidate.description) {
+            true => &known.constant_front,
+            false => &known.front,
         };
-        let deadline = match candidate.named {
-            Some(_) => self.named_deadline,
-            None => self.deadline,
+        let watch = Watch {
+            timer: self.timer,
+            deadline: rules.deadline,
+            must_end: rules.must_end,
+            front: rules.may_be_beaten.then_some(front.as_slice()),
+            most_cycles: match rules.may_be_beaten {
+                true => known.most_cycles,
+                false => u64::MAX,
+            },
+            most_time: rules.most_time,
         };
-        let mut early = None;
-        let mut watch = |totals: &Totals| {
-            if totals.events <= CHECK_EVERY {
-                // A replay that is repeated with larger arrays starts afresh.
-                early = None;
-            }
-            if interruptible && self.past(deadline) {
-                early = Some(Verdict::Interrupted);
-                return false;
-            }
-            if candidate.named.is_some() || !self.budget.end_early {
-                return true;
-            }
-            let check = totals.events.div_ceil(CHECK_EVERY).max(1) - 1;
-            let cycles = totals.cycles + self.least[check];
-            if cycles > known.most_cycles {
-                early = Some(Verdict::Slow);
-                return false;
-            }
-            let least = [totals.footprint, cycles, most(totals)];
-            if front.iter().any(|(point, _)| dominates(point, &least)) {
-                early = Some(Verdict::Beaten);
-                return false;
-            }
-            true
+        let name = match candidate.named {
+            Some(name) => name.to_owned(),
+            None if rules.keep => (self.write_down)(&candidate.description),
+            None => String::new(),
         };
-        let measured = REPLAYER.with_borrow_mut(|replayer| {
-            replayer.totals(
-                &candidate.description,
-                self.events,
-                self.options,
-                &mut watch,
-            )
+        ground.replay(&candidate.description, rules.keep.then_some(&name), &watch)
+    }
+
+    /// The named heaps that were not replayed whole, and others that were broken
+    /// off after windows had shown them worth it.
+    fn unfinished(
+        &self,
+        state: &State,
+        sampled: Option<&State>,
+        events: &Events,
+    ) -> Vec<Unfinished> {
+        let on_windows = |candidate: &Candidate| {
+            let sampled = sampled?;
+            let mut found = sampled.candidates.iter().zip(&sampled.outcomes);
+            let (_, outcome) =
+                found.find(|(other, _)| other.description == candidate.description)?;
+            Some(OnWindows {
+                footprint: outcome.footprint,
+                cycles_mean: outcome.cycles_mean,
+                cycles_max: outcome.cycles_max,
+            })
+        };
+        let at_least = |candidate: &Candidate| {
+            let mut broken_off = state.unfinished.iter();
+            let (_, least) =
+                broken_off.find(|(other, _)| other.description == candidate.description)?;
+            Some(AtLeast {
+                footprint: least.footprint.max(events.peak_live()),
+                ..*least
+            })
+        };
+        let named = self.named().into_iter().filter(|candidate| {
+            let mut whole = state.outcomes.iter();
+            whole.all(|outcome| outcome.named != candidate.named)
         });
-        let replayed = measured.totals.events as u64;
-        match early {
-            Some(verdict) => (verdict, replayed),
-            None => {
-                let outcome = Outcome::of(candidate.description, &measured.totals);
-                (Verdict::Complete(Box::new(outcome)), replayed)
-            }
-        }
+        let others = (state.unfinished.iter())
+            .map(|(candidate, _)| candidate)
+            .filter(|candidate| candidate.named.is_none() && sampled.is_some());
+        let all = named.chain(others.cloned());
+        all.map(|candidate| Unfinished {
+            heap: match candidate.named {
+                Some(name) => name.to_owned(),
+                None => (self.write_down)(&candidate.description),
+            },
+            named: candidate.named,
+            at_least: at_least(&candidate),
+            on_windows: on_windows(&candidate),
+        })
+        .collect()
     }
 }
 
-impl State {
-    fn keep(&mut self, outcome: &Outcome, point: Option<Point>) {
-        if outcome.failed != 0 {
-            return;
-        }
-        let objectives = outcome.objectives();
-        enter(&mut self.front, objectives, point);
-        if outcome.constant_time {
-            enter(&mut self.constant_front, objectives, point);
-        }
-    }
+/// What chance decides.
+struct Chance {
+    permutation: Permutation,
+    random: Random,
 }
 
-/// Adds a point that nothing beats or equals, and drops those that it beats.
-fn enter(
-    front: &mut Vec<(Objectives, Option<Point>)>,
-    objectives: Objectives,
-    point: Option<Point>,
-) {
-    if front
-        .iter()
-        .any(|(own, _)| *own == objectives || dominates(own, &objectives))
-    {
-        return;
+impl Chance {
+    fn new(space: &Suggested, budget: &Budget) -> Self {
+        Chance {
+            permutation: Permutation::new(space.size(), budget.seed),
+            random: Random::new(budget.seed),
+        }
     }
-    front.retain(|(own, _)| !dominates(&objectives, own));
-    front.push((objectives, point));
+
+    fn choose(&mut self, count: usize, space: &Suggested, state: &mut State) -> Vec<Candidate> {
+        state.choose(count, space, &self.permutation, &mut self.random)
+    }
 }

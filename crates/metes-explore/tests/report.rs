@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use metes_explore::report::{Document, Material};
 use metes_explore::{
-    Budget, Events, Exploration, Observer, Options, Preference, Results, catalogue, choose,
-    compare, explore, write_down, write_whole,
+    Budget, Events, Exploration, Observer, Options, Preference, Results, SystemClock, Timer,
+    catalogue, choose, compare, explore, write_down, write_whole,
 };
 use metes_trace::{Provenance, Trace, TraceBuilder, profile};
 use serde_json::Value;
@@ -46,13 +46,13 @@ fn budget() -> Budget {
 
 fn search(observer: &mut dyn Observer) -> Exploration {
     let events = Events::try_from(&trace()).unwrap();
-    let stop = AtomicBool::new(false);
+    let (clock, stop) = (SystemClock::start(), AtomicBool::new(false));
     explore(
         &events,
         &Options::default(),
         &budget(),
         &write_down,
-        &stop,
+        &Timer::begin(&clock, None, &stop),
         observer,
     )
 }
@@ -70,6 +70,8 @@ fn document() -> Document {
     let chosen = &choice.as_ref().unwrap().outcome;
     heaps.push((chosen.heap.clone(), chosen.description));
     let options = Options::default();
+    let (clock, stop) = (SystemClock::start(), AtomicBool::new(false));
+    let timer = Timer::begin(&clock, None, &stop);
     Document::new(&Material {
         trace: &trace,
         profile: &profile,
@@ -77,7 +79,7 @@ fn document() -> Document {
         exploration: &exploration,
         budget: &budget(),
         options: &options,
-        compared: &compare(&heaps, &events, &options),
+        compared: &compare(&heaps, &events, &options, &exploration.details, &timer),
         choice: choice.as_ref(),
     })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use metes_explore::{
     Budget, Events, EventsBuilder, Exploration, Observer, Operation, Options, Outcome, Replayer,
-    explore,
+    SystemClock, Timer, explore,
 };
 use metes_heap::Description;
 use proptest::prelude::*;
@@ -51,13 +51,13 @@ fn write_down(description: &Description) -> String {
 }
 
 fn search(budget: &Budget) -> Exploration {
-    let stop = AtomicBool::new(false);
+    let (clock, stop) = (SystemClock::start(), AtomicBool::new(false));
     explore(
         &program(),
         &Options::default(),
         budget,
         &write_down,
-        &stop,
+        &Timer::begin(&clock, budget.time, &stop),
         &mut (),
     )
 }
@@ -164,12 +164,13 @@ fn stopping_keeps_what_was_found_and_told() {
         time: None,
         ..Budget::default()
     };
+    let clock = SystemClock::start();
     let found = explore(
         &events,
         &Options::default(),
         &budget,
         &write_down,
-        &stop,
+        &Timer::begin(&clock, budget.time, &stop),
         &mut observer,
     );
     assert!(found.interrupted);

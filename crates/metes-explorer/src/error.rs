@@ -20,8 +20,9 @@ pub enum Error {
     },
     /// A folder in which no exploration has ended.
     #[error(
-        "{} holds no finished exploration: {missing} is missing; run `metes explore TRACE -o {0}`, \
-         and again with the same options if it was interrupted", .directory.display()
+        "{} holds no results of an exploration: {missing} is missing; run `metes explore TRACE -o {0}`, \
+         again with the same options if it was interrupted, and join parts (--shard) with \
+         `metes merge {0} -o DIR`", .directory.display()
     )]
     NoResults {
         /// The folder.

@@ -5,15 +5,18 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use metes_trace::whole;
-use rust_xlsxwriter::{Format, Workbook, XlsxError};
+use rust_xlsxwriter::{DocProperties, Format, Workbook, XlsxError};
 
 use crate::columns::{Columns, Values};
 use crate::error::Error;
 use crate::folder::Folder;
 
+/// Whom a workbook names as its author.
+const AUTHOR: &str = "Metes";
 /// Rows of a sheet, the heading among them.
 const SHEET_ROWS: usize = 1_048_576;
 /// Integers that a sheet's numbers hold exactly.
@@ -47,6 +50,20 @@ impl Form {
 /// # Errors
 /// [`Error::Io`]; [`Error::Content`] when there are more rows than a sheet has.
 pub fn write(folder: &Folder, form: Form, path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let paths = files(form, path)?;
+    let data = paths.last().and_then(|path| path.file_name());
+    let contents = contents(folder, form, &data.unwrap_or_default().to_string_lossy())?;
+    for (path, content) in paths.iter().zip(&contents).rev() {
+        whole(path, content)?;
+    }
+    Ok(paths)
+}
+
+/// The files that an export to `path` writes.
+///
+/// # Errors
+/// [`Error::Content`] where the two of gnuplot would be one.
+pub fn files(form: Form, path: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut paths = vec![path.to_owned()];
     if form == Form::Gnuplot {
         paths.push(path.with_extension("dat"));
@@ -57,12 +74,39 @@ pub fn write(folder: &Folder, form: Form, path: &Path) -> Result<Vec<PathBuf>, E
             )));
         }
     }
-    let data = paths.last().and_then(|path| path.file_name());
-    let contents = contents(folder, form, &data.unwrap_or_default().to_string_lossy())?;
-    for (path, content) in paths.iter().zip(&contents).rev() {
-        whole(path, content)?;
-    }
     Ok(paths)
+}
+
+/// Whether a file is a workbook that [`write()`] made: its properties name Metes.
+#[must_use]
+pub fn is_workbook(path: &Path) -> bool {
+    const PROPERTIES: &[u8] = b"docProps/core.xml";
+    /// More than they take.
+    const MOST: u64 = 1 << 16;
+    let Ok(bytes) = fs::read(path) else {
+        return false;
+    };
+    // The name stands twice, before the properties and in the index at the end;
+    // before it the header has their extra bytes.
+    let Some(at) = bytes
+        .windows(PROPERTIES.len())
+        .position(|name| name == PROPERTIES)
+    else {
+        return false;
+    };
+    let extra = at.checked_sub(2).and_then(|at| bytes.get(at..at + 2));
+    let extra = extra.map_or(0, |pair| {
+        usize::from(u16::from_le_bytes([pair[0], pair[1]]))
+    });
+    let packed = bytes
+        .get(at + PROPERTIES.len() + extra..)
+        .unwrap_or_default();
+    let mut text = Vec::new();
+    // What is no workbook ends in an error or in other text.
+    let _ = flate2::read::DeflateDecoder::new(packed)
+        .take(MOST)
+        .read_to_end(&mut text);
+    String::from_utf8_lossy(&text).contains(&format!(">{AUTHOR}<"))
 }
 
 /// The files of a form, as they are named in `/export/`.
@@ -172,6 +216,7 @@ fn xlsx(folder: &Folder) -> Result<Vec<u8>, Error> {
         .collect();
     let all: Vec<usize> = (0..columns.rows()).collect();
     let mut workbook = Workbook::new();
+    workbook.set_properties(&DocProperties::new().set_author(AUTHOR));
     let built = sheet(&mut workbook, "configurations", columns, &all)
         .and_then(|()| sheet(&mut workbook, "front", columns, &front))
         .and_then(|()| about(&mut workbook, folder))

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::columns::{Columns, Values};
 use crate::error::Error;
 use crate::read;
+use crate::searched;
 
 /// Version of the results that this release reads.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -37,7 +38,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Reads `results.parquet` and `exploration.json`. O(configurations).
+    /// Reads `results.parquet` and `exploration.json`, or what a search among
+    /// suggested heaps left. O(configurations).
     ///
     /// # Errors
     /// Any [`Error`] but those of writing and serving.
@@ -53,7 +55,16 @@ impl Folder {
         };
         let results = directory.join("results.parquet");
         if !results.exists() {
-            return Err(missing("results.parquet"));
+            let (columns, exploration) =
+                searched::read(directory)?.ok_or_else(|| missing("results.parquet"))?;
+            check(&directory.join("results.jsonl"), &columns)?;
+            return Ok(Folder {
+                directory: directory.to_owned(),
+                columns,
+                exploration,
+                profile: profile(directory)?,
+                provenance: Map::new(),
+            });
         }
         let (columns, said) = read::parquet(&results)?;
         let version = said.get(VERSION_KEY).map_or("none", String::as_str);
@@ -71,11 +82,7 @@ impl Folder {
             let path = directory.join("exploration.json");
             return Err(Error::damaged(&path, "an object was expected"));
         }
-        let profile = match document(&directory.join("profile.json"))? {
-            Some(profile) => Some(profile),
-            None => document(&directory.join("report.json"))?
-                .and_then(|report| report.get("profile").cloned()),
-        };
+        let profile = profile(directory)?;
         let provenance = said
             .into_iter()
             .filter(|(key, _)| key.starts_with("metes."));
@@ -106,6 +113,15 @@ impl Folder {
     }
 }
 
+/// What the trace asks of a heap, where the directory says so.
+fn profile(directory: &Path) -> Result<Option<Value>, Error> {
+    Ok(match document(&directory.join("profile.json"))? {
+        Some(profile) => Some(profile),
+        None => document(&directory.join("report.json"))?
+            .and_then(|report| report.get("profile").cloned()),
+    })
+}
+
 fn check(path: &Path, columns: &Columns) -> Result<(), Error> {
     for name in NEEDED {
         let text = name == "status";
@@ -130,7 +146,7 @@ fn check(path: &Path, columns: &Columns) -> Result<(), Error> {
 }
 
 /// A JSON document, `None` where there is no such file.
-fn document(path: &Path) -> Result<Option<Value>, Error> {
+pub(crate) fn document(path: &Path) -> Result<Option<Value>, Error> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

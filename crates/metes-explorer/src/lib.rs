@@ -11,7 +11,9 @@ pub mod export;
 mod folder;
 mod pack;
 pub mod page;
+mod patient;
 mod read;
+mod searched;
 pub mod serve;
 
 pub use columns::{Column, Columns, Values};

@@ -13,6 +13,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -27,12 +28,16 @@ use crate::error::Error;
 use crate::export::{self, Form};
 use crate::folder::Folder;
 use crate::page;
+use crate::patient::Patient;
 
 /// Writes the code of a heap, given as the text of its `heap.toml`, below a
 /// directory; the files, or in a sentence why not.
 pub type Emit = dyn Fn(&str, &Path) -> Result<Vec<PathBuf>, String> + Send + Sync;
 /// The `heap.toml` of any configuration, by number.
 pub type Describe = dyn Fn(u64) -> Option<String> + Send + Sync;
+
+/// What a client that has begun to ask has left when the server ends.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A server that has its port and is not yet answering.
 pub struct Server {
@@ -90,7 +95,8 @@ impl Server {
         self.address
     }
 
-    /// Answers until `ended` does.
+    /// Answers until `ended` does, and what was asked by then within a second
+    /// more, whatever clients do.
     ///
     /// # Errors
     /// [`Error::Io`] when the system gives no threads or sockets.
@@ -100,13 +106,32 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        runtime.map_err(failed)?.block_on(async {
+        let runtime = runtime.map_err(failed)?;
+        let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(failed)?;
-            axum::serve(listener, self.router)
-                .with_graceful_shutdown(ended)
-                .await
-                .map_err(failed)
-        })
+            let (told, mut over) = tokio::sync::watch::channel(false);
+            let ended = async move {
+                ended.await;
+                // Nobody listens any more when all was answered at once.
+                let _ = told.send(true);
+            };
+            let late = async move {
+                // The sender goes only when serving does.
+                let _ = over.changed().await;
+                tokio::time::sleep(GRACE).await;
+            };
+            let patient = Patient(listener);
+            let router = self.router.layer(middleware::map_response(guarded));
+            tokio::select! {
+                served = axum::serve(patient, router).with_graceful_shutdown(ended) => {
+                    served.map_err(failed)
+                }
+                () = late => Ok(()),
+            }
+        });
+        // What still works on an answer is not waited for.
+        runtime.shutdown_background();
+        served
     }
 }
 
@@ -210,6 +235,23 @@ fn refuse(status: StatusCode, why: impl Into<String>) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
+/// Tells browsers to take answers for what they are said to be, and to show
+/// pages in no frame of another.
+async fn guarded(mut response: Response) -> Response {
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        let headers = response.headers_mut();
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
 async fn root(State(shared): State<Arc<Shared>>) -> Response {
     let mut headers = HeaderMap::new();
     let html = HeaderValue::from_static("text/html; charset=utf-8");
@@ -293,6 +335,11 @@ impl Shared {
         let heap = heap.map_err(|why| (StatusCode::NOT_FOUND, why))?;
         let name = format!("{number:03}");
         let directory = self.folder.directory.join("emitted").join(&name);
+        let way = [self.folder.directory.join("emitted"), directory.clone()];
+        if let Some(link) = way.iter().find(|path| path.is_symlink()) {
+            let why = format!("{} is a link: nothing is written there", link.display());
+            return Err((StatusCode::UNPROCESSABLE_ENTITY, why));
+        }
         let files = (self.emit)(&heap, &directory);
         let files = files.map_err(|why| (StatusCode::UNPROCESSABLE_ENTITY, why))?;
         let mut known = self.emitted.lock().unwrap_or_else(PoisonError::into_inner);

@@ -52,18 +52,52 @@ pub fn build_preload(directory: &Path) -> Result<PathBuf, BuildError> {
 /// As [`build_preload`].
 pub fn build_preload_with(directory: &Path, compiler: &str) -> Result<PathBuf, BuildError> {
     let library = directory.join("c/libheap.so");
+    let sources = [directory.join("c/preload.c"), directory.join("c/heap.c")];
+    build(&library, &sources, directory, compiler)?;
+    Ok(library)
+}
+
+/// That the compiler of [`build_preload`] makes libraries of C, on a small one
+/// in `directory`, of which nothing stays. A tenth of a second; better known
+/// before a search than after it.
+///
+/// # Errors
+/// As [`build_preload`], and [`BuildError::Start`] where `directory` cannot be
+/// written to.
+pub fn try_compiler(directory: &Path) -> Result<(), BuildError> {
+    let compiler = std::env::var("CC").unwrap_or_default();
+    let (source, library) = (directory.join("try.c"), directory.join("try.so"));
+    let text = "#include <pthread.h>\n#include <stdlib.h>\nvoid *try(void) { return malloc(1); }\n";
+    let written = std::fs::write(&source, text).map_err(|cause| BuildError::Start {
+        compiler: compiler.clone(),
+        cause,
+    });
+    let sources = [source.clone()];
+    let built = written.and_then(|()| build(&library, &sources, directory, &compiler));
+    for file in [source, library] {
+        // Not there, if it was not built.
+        let _ = std::fs::remove_file(file);
+    }
+    built
+}
+
+fn build(
+    library: &Path,
+    sources: &[PathBuf],
+    directory: &Path,
+    compiler: &str,
+) -> Result<(), BuildError> {
     let mut words = compiler.split_whitespace();
     let compiler = words.next().unwrap_or("cc").to_string();
-    let output = Command::new(&compiler)
+    let mut command = Command::new(&compiler);
+    command
         .args(words)
         .args(["-std=c99", "-O2", "-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(directory.join("c/preload.c"))
-        .arg(directory.join("c/heap.c"))
+        .arg(library)
+        .args(sources)
         // What is preloaded is not to preload itself into its compiler.
-        .env_remove("LD_PRELOAD")
-        .output();
-    match output {
+        .env_remove("LD_PRELOAD");
+    match command.output() {
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
             Err(BuildError::NoCompiler(compiler))
         }
@@ -73,6 +107,6 @@ pub fn build_preload_with(directory: &Path, compiler: &str) -> Result<PathBuf, B
             directory: directory.display().to_string(),
             output: String::from_utf8_lossy(&output.stderr).trim().to_string(),
         }),
-        Ok(_) => Ok(library),
+        Ok(_) => Ok(()),
     }
 }

@@ -125,6 +125,7 @@ impl<'e> Evaluator<'e> {
     pub fn options(&self, config: &Config) -> Options {
         let mut options = self.options;
         options.arena.increment = config.arena.increment;
+        options.arena.mapped = config.arena.mapped;
         options.arena.levels = sizes_of(config);
         if let Some(hierarchy) = self.hierarchy {
             for (own, most) in options.arena.levels.iter_mut().zip(hierarchy.sizes()) {

@@ -23,6 +23,7 @@ use crate::events::Events;
 use crate::hierarchy::Hierarchy;
 use crate::replay::Options;
 use crate::space::Space;
+use crate::workers;
 
 /// How configurations are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,12 +132,10 @@ pub struct Explorer<'e> {
 impl<'e> Explorer<'e> {
     /// Explores `space` on so many workers; 0: one a core. O(events).
     pub fn new(space: &'e Space, events: &'e Events, plan: Plan, workers: usize) -> Self {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
         Explorer {
             evaluator: Evaluator::new(space, events, &plan.options, plan.objectives),
             plan,
-            // Without threads to be had, the shared ones do the work.
-            pool: pool.ok(),
+            pool: workers::pool(workers),
         }
     }
 

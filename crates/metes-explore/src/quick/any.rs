@@ -88,10 +88,6 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickAny {
         each!(self, index => Index::<S>::block_size(index, need))
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        each!(self, index => Index::<S>::ceiling(index, need))
-    }
-
     fn insert(&mut self, store: &mut S, block: LedgerBlock, size: usize) {
         each!(self, index => index.insert(store, block, size));
     }

@@ -90,10 +90,6 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickBuddy {
             .unwrap_or(1 << (usize::BITS - 1))
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        need
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: LedgerBlock, size: usize) {
         let class = size.trailing_zeros() as usize;

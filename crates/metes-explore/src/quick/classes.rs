@@ -82,10 +82,6 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickClasses {
         Index::<S>::heads(&mut self.lists, span, geometry)
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        Index::<S>::ceiling(&self.lists, need)
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: LedgerBlock, size: usize) {
         self.lists.insert(store, block, size);

@@ -306,10 +306,6 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickList {
         Some(1)
     }
 
-    fn ceiling(&self, need: usize) -> usize {
-        need
-    }
-
     #[inline(always)]
     fn insert(&mut self, store: &mut S, block: LedgerBlock, size: usize) {
         if self.wilderness.is_none() && store.header(store.after(block, size)).size == 0 {

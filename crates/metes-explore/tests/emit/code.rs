@@ -66,6 +66,45 @@ fn no_compiler_warns_at_any_width() {
     }
 }
 
+/// The header under a C++ compiler, whose program is linked with the heap as C.
+#[test]
+fn cpp_programs_link() {
+    for (_, description) in sample::some(&["tlsf", "everything"]) {
+        let directory = emitted(&description);
+        compile("gcc", directory.path(), &[]);
+        let program = directory.path().join("program.cpp");
+        let text = "#include \"heap.h\"\n\
+            static unsigned char memory[1 << 20];\n\
+            static heap_t heap;\n\
+            int main() {\n\
+                if (heap_init(&heap, memory, sizeof memory) != HEAP_OK) return 1;\n\
+                void *place = heap_allocate(&heap, 100, 16);\n\
+                heap_free(&heap, place);\n\
+                return place == nullptr || heap_check(&heap) != HEAP_SOUND;\n\
+            }\n";
+        std::fs::write(&program, text).unwrap();
+        let binary = directory.path().join("program");
+        for compiler in ["g++", "clang++"] {
+            succeed(
+                Command::new(compiler)
+                    .args([
+                        "-std=c++11",
+                        "-Wall",
+                        "-Wextra",
+                        "-Wpedantic",
+                        "-Werror",
+                        "-I",
+                    ])
+                    .arg(directory.path().join("c"))
+                    .arg("-o")
+                    .arg(&binary)
+                    .args([&program, &directory.path().join("heap.o")]),
+            );
+            succeed(&mut Command::new(&binary));
+        }
+    }
+}
+
 #[test]
 fn parameters_are_folded_into_the_code() {
     for (name, description) in sample::named() {

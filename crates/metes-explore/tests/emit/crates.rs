@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use metes_explore::emit::{self, Options};
 use metes_heap::{Composite, Hardened};
 use tempfile::TempDir;
 
@@ -11,7 +12,7 @@ use crate::sample::Operation;
 use crate::support::{ARENA, drive, drive_lines, emitted, emitted_hardened, line, succeed};
 use crate::{guarded, reference, sample};
 
-/// Cargo on the emitted crate, with the versions that this workspace uses.
+/// Cargo on the emitted crate, which needs no network.
 fn cargo(directory: &Path, target: &Path, arguments: &[&str]) {
     succeed(
         Command::new(env!("CARGO"))
@@ -27,10 +28,8 @@ fn cargo(directory: &Path, target: &Path, arguments: &[&str]) {
 /// Gives an emitted crate a program, and builds it without warnings.
 fn build(directory: &TempDir, target: &Path, program: &str) {
     let rust = directory.path().join("rust");
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     std::fs::create_dir(rust.join("examples")).unwrap();
     std::fs::write(rust.join("examples/driver.rs"), program).unwrap();
-    std::fs::copy(&lock, rust.join("Cargo.lock")).unwrap();
     succeed(
         Command::new("rustfmt")
             .args(["--check", "--edition", "2024"])
@@ -159,5 +158,67 @@ fn the_emitted_hardened_crate_decides_and_reports_alike() {
         for what in ["NotInUse", "Foreign", "Overwritten"] {
             assert!(reports(what) > 0, "{name} has to report {what}");
         }
+    }
+}
+
+/// The Rust program of the emitted README: what is indented, from its first `use` on.
+fn program_of(readme: &str) -> String {
+    let program = (readme.lines())
+        .skip_while(|line| !line.starts_with("    use "))
+        .take_while(|line| line.is_empty() || line.starts_with("    "));
+    let lines = program.map(|line| line.strip_prefix("    ").unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The README's program, from a copy of the folder and without a network, beside another copy
+/// of `metes-heap`.
+#[test]
+fn what_is_emitted_travels() {
+    let target = tempfile::tempdir().unwrap();
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap");
+    for (name, description) in sample::some(&["tlsf", "everything"]) {
+        for directory in [emitted(&description), emitted_hardened(&description)] {
+            let copy = tempfile::tempdir().unwrap();
+            std::fs::rename(directory.path(), copy.path().join("heap")).unwrap();
+            let own = copy.path().join("program");
+            std::fs::create_dir_all(own.join("src")).unwrap();
+            let readme = std::fs::read_to_string(copy.path().join("heap/README.md")).unwrap();
+            let program = program_of(&readme);
+            assert!(program.ends_with("}\n"), "{name}: {program}");
+            std::fs::write(own.join("src/main.rs"), program).unwrap();
+            let manifest = format!(
+                "[package]\nname = \"program\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n\
+                 tuned-heap = {{ path = \"../heap/rust\" }}\n\
+                 checkout = {{ package = \"metes-heap\", path = {checkout:?} }}\n"
+            );
+            std::fs::write(own.join("Cargo.toml"), manifest).unwrap();
+            let output = succeed(
+                Command::new(env!("CARGO"))
+                    .args(["run", "-q", "--offline"])
+                    .current_dir(&own)
+                    .env("CARGO_TARGET_DIR", target.path())
+                    .env("RUSTFLAGS", "-Dwarnings"),
+            );
+            let said = String::from_utf8(output.stdout).unwrap();
+            assert!(
+                said.starts_with("[\"measured\", \"limits\"], "),
+                "{name}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_path_of_this_machine_is_emitted() {
+    let here = env!("CARGO_MANIFEST_DIR");
+    let place = Path::new(here)
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .to_str()
+        .unwrap();
+    let (_, description) = sample::some(&["tlsf"]).into_iter().next().unwrap();
+    for file in emit::emit(&description, &Options::default()).unwrap() {
+        assert!(!file.contents.contains(place), "{:?}", file.path);
     }
 }

@@ -2,8 +2,9 @@
 
 use metes_heap::description::Description;
 
+use crate::reference::Placed;
 use crate::sample::{self, Operation};
-use crate::support::{build_driver, drive, emitted};
+use crate::support::{build_driver, drive, emitted, emitted_in};
 use crate::{reference, support};
 
 /// Descriptions drawn at random beside the named ones; more by environment.
@@ -77,6 +78,31 @@ fn drawn_heaps_decide_alike_in_c_and_rust() {
         let program = build_driver(directory.path(), &["-O1"]);
         compare(&name, &description, &program, 100 + seed);
         compare(&name, &description, &program, 200 + seed);
+    }
+}
+
+#[test]
+fn increments_of_half_a_block_decide_alike() {
+    for lowest in [false, true] {
+        let description = Description::of(metes_heap::IndexKind::Buddy { lowest });
+        for increment in [48, 4_112] {
+            let place = Placed {
+                increment,
+                ..Placed::of(&description)
+            };
+            let directory = emitted_in(place);
+            let program = build_driver(directory.path(), &["-O1"]);
+            let operations = sample::operations(increment as u64, 3_000);
+            let tagged = reference::tagged_in(place, &operations);
+            let ledger = reference::ledger_in(place, &operations);
+            assert_eq!(tagged.decisions, ledger.decisions, "{increment}");
+            let driven = drive(&program, &operations);
+            assert_eq!(
+                driven[..=operations.len()],
+                tagged.lines()[..],
+                "{increment}"
+            );
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 mod code;
 mod counts;
 mod crates;
+mod damaged;
 mod decisions;
 mod guarded;
 mod narrow;

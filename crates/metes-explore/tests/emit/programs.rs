@@ -164,6 +164,69 @@ fn forks_threads_and_quick_exits_report() {
     }
 }
 
+/// A program that is linked with another allocator, which exports the family under more
+/// names, gets all of them from the heap.
+#[test]
+fn every_name_is_served() {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-names/programs");
+    let (directory, library) = libraries().remove(0);
+    let flags = ["-O1", "-fno-builtin", "-Wno-use-after-free", "-o"];
+    let other = directory.path().join("libother.so");
+    let mut shared = Command::new("cc");
+    succeed(
+        shared
+            .args(["-shared", "-fPIC"])
+            .args(flags)
+            .arg(&other)
+            .arg(programs.join("other.c")),
+    );
+    let program = directory.path().join("names");
+    let mut linked = Command::new("cc");
+    succeed(
+        linked
+            .args(flags)
+            .arg(&program)
+            .arg(programs.join("names.c"))
+            .arg(&other),
+    );
+    let reports = run_under(&library, directory.path(), &[program.to_str().unwrap()]);
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert!(
+        number(&reports[0], "allocations") >= 18 * 19,
+        "{}",
+        reports[0]
+    );
+}
+
+/// Heaps lie elsewhere in each process, unless they are to lie where they always do; and
+/// they take no more addresses than memory.
+#[test]
+fn addresses_are_random_unless_fixed_and_few() {
+    let (directory, library) = libraries().remove(0);
+    let place = |wish: Option<&str>, line: &str| {
+        let script = format!("{line} exec python3 -c 'print(id(object()) >> 21)'");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &script])
+            .env("LIBRARY", &library)
+            .env("PYTHONMALLOC", "malloc");
+        command.envs(wish.map(|wish| ("METES_HEAP_ADDRESS", wish)));
+        String::from_utf8(succeed(&mut command).stdout).unwrap()
+    };
+    let load = "export LD_PRELOAD=$LIBRARY;";
+    let random: std::collections::BTreeSet<_> = (0..4).map(|_| place(None, load)).collect();
+    assert!(random.len() > 1, "{random:?}");
+    let fixed = place(Some("fixed"), load);
+    assert_eq!(fixed, place(Some("fixed"), load));
+    // 150 MB in the heap, where 300 MB of addresses are to be had.
+    let script = "ulimit -v 300000; export LD_PRELOAD=$LIBRARY; \
+                  exec perl -e 'print length(\"x\" x 150_000_000)'";
+    let mut command = Command::new("sh");
+    let done = succeed(command.args(["-c", script]).env("LIBRARY", &library));
+    assert_eq!(done.stdout, b"150000000");
+    drop(directory);
+}
+
 /// A library whose constructor comes before ours, starts a thread and forks.
 #[test]
 fn other_libraries_may_come_first() {

@@ -76,6 +76,11 @@ static void by_and_by(unsigned char *memory, unsigned char *other)
     DEMAND(heap_add_region(&heap, last, memory, HALF) == HEAP_OK);
     const size_t small = drain(&heap, places, 20000, size);
     refill(&heap, places, small);
+    /* Less than a block: the heap takes it whole or not at all. */
+    if (!heap_extend(&heap, last, 16)) {
+        DEMAND(!heap_extend(&heap, last, 48));
+    }
+    DEMAND(heap_check(&heap) == HEAP_SOUND);
     /* The memory behind the region becomes the heap's. */
     DEMAND(heap_extend(&heap, last, 32768));
     const size_t larger = drain(&heap, places, 20000, size);

@@ -27,10 +27,8 @@ pub(crate) fn emitted(description: &Description) -> TempDir {
 /// The same, in memory levels.
 pub(crate) fn emitted_in(place: Placed<'_>) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let metes_heap = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap");
     let options = Options {
         heap_toml: "# The description as the caller gave it.\n".to_string(),
-        metes_heap: Some(metes_heap),
         levels: place.sizes,
         increment: place.increment,
         hardened: false,
@@ -41,7 +39,6 @@ pub(crate) fn emitted_in(place: Placed<'_>) -> TempDir {
 /// The emission of a hardened heap.
 pub(crate) fn emitted_hardened(description: &Description) -> TempDir {
     let options = Options {
-        metes_heap: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap")),
         hardened: true,
         ..Options::default()
     };

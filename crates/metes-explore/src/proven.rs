@@ -1,0 +1,40 @@
+//! What is proven of heaps for the demand that a recorded program makes.
+//!
+//! Invariant: a bound is given only where `metes_heap::bounds` gives one.
+
+use metes_heap::Description;
+use metes_heap::bounds::{self, Bound, Demand};
+use metes_trace::Profile;
+
+use crate::outcome::Outcome;
+
+/// The bound of a heap with so many bytes of control structures, for every program
+/// that keeps to the peak of live bytes and the sizes in a profile. `None` where the
+/// demand contradicts what the heap takes. O(size classes squared).
+pub fn proven(description: &Description, control: u64, profile: &Profile) -> Option<Bound> {
+    let smallest = profile.sizes.first().map_or(1, |size| size.size.max(1));
+    let mut demand = Demand::new(profile.peak_live, profile.largest.max(1), smallest);
+    demand.alignment = profile
+        .aligns
+        .iter()
+        .map(|align| u64::from(align.align))
+        .max()?
+        .max(1);
+    demand.resized_in_place = profile.resizes > 0;
+    let geometry = bounds::Geometry {
+        control,
+        ..bounds::Geometry::TAGGED_64
+    };
+    bounds::described(description, &geometry, &demand).ok()
+}
+
+/// How many of some heaps have a finite bound on their memory.
+pub fn bounded<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>, profile: &Profile) -> usize {
+    // The control structures add to a bound, and never make it finite or not.
+    let control = bounds::Geometry::TAGGED_64.control;
+    let finite = |outcome: &&Outcome| {
+        let bound = proven(&outcome.description, control, profile);
+        bound.is_some_and(|bound| bound.heap_bytes.is_some())
+    };
+    outcomes.into_iter().filter(finite).count()
+}
