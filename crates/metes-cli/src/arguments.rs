@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Print one JSON document on stdout, everything else on stderr
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Replace also files that Metes did not write, or that were changed since
+    #[arg(long, global = true)]
+    pub(crate) replace: bool,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -70,7 +73,8 @@ pub(crate) enum Verb {
 #[derive(Args)]
 #[command(after_help = "Example: metes tune --budget 10 -o out -- sqlite3 :memory: 'select 1'")]
 pub(crate) struct Tune {
-    /// Seconds of exploration
+    /// Seconds of exploration: all replays; recording, building and running the
+    /// program take their own time
     #[arg(long, value_name = "S", default_value = "30", value_parser = seconds)]
     pub(crate) budget: f64,
     /// Directory for trace, report and code
@@ -119,7 +123,8 @@ impl From<Prefer> for Preference {
 ///
 /// Each process gives a trace of its own: FILE holds that of the command,
 /// FILE with a number before its ending those of its children. Exit status is
-/// that of the recording, not of the program.
+/// that of the recording, not of the program: also of one that was ended by a
+/// signal sent to Metes, which is passed on. What it did until then is written.
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes record -o ls.trace.parquet -- ls -l
@@ -385,6 +390,10 @@ pub(crate) struct Bounds {
     /// Servers and the flows that cross them, in TOML: bound their delay and backlog
     #[arg(long, value_name = "FILE", conflicts_with_all = ["heap", "live", "max_block", "min_block", "resizes"])]
     pub(crate) tandem: Option<PathBuf>,
+    /// Most pieces of curves, or pairs of them, that one operation on --tandem may look at; a larger
+    /// one is refused before it begins
+    #[arg(long, value_name = "N", requires = "tandem", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: u64,
 }
 
 /// What time is in a trace.
@@ -435,6 +444,9 @@ pub(crate) struct Run {
     /// Say what the program frees wrongly, and go on instead of ending it
     #[arg(long)]
     pub(crate) ignore_bad_frees: bool,
+    /// Say nothing of a heap whose operations take no constant time
+    #[arg(long)]
+    pub(crate) any_time: bool,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -563,7 +575,9 @@ pub(crate) enum Case {
 
 /// List named experiments, or run one and compare with its paper
 ///
-/// Exit status 1 if a figure contradicts the paper or a bound.
+/// Exit status 1 if something that is checked does not hold: a bound, an order of
+/// heaps, what a paper concludes. A figure that differs from a paper's stands beside
+/// it, with the ratio.
 #[derive(Args)]
 #[command(after_help = "Example: metes reproduce small-heaps")]
 pub(crate) struct Reproduce {

@@ -1,18 +1,22 @@
 //! Emitted code on disk.
 //!
 //! Invariant: nothing is written before the heap has been emitted whole, and
-//! each file replaces its predecessor whole.
+//! what is in a directory is replaced whole or not at all.
 
 use std::path::{Path, PathBuf};
 
 use metes_config::{Config, StoreKind};
-use metes_explore::emit::{self, Options};
+use metes_explore::emit::{self, EmittedFile, Options};
 
 use crate::error::Failure;
+use crate::results::{Kind, Results};
 use crate::{heap, output};
 
-/// Emits a heap below `directory`; the files written.
-pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// What building adds to the emitted files.
+pub(crate) const LIBRARY: &str = "c/libheap.so";
+
+/// Emits a heap, on no disk yet.
+pub(crate) fn emit(config: &Config) -> Result<Vec<EmittedFile>, Failure> {
     heap::need_addresses(config)?;
     let hardened = config.store == StoreKind::Hardened;
     if !hardened && config.store != StoreKind::Tagged {
@@ -28,9 +32,14 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
              pool; `metes run` follows it",
         );
     }
+    if config.arena.mapped.is_some() {
+        output::note(
+            "`mapped` is not emitted: the emitted library serves blocks of every size from its \
+             pools; `metes run` follows it",
+        );
+    }
     let options = Options {
         heap_toml: config.to_toml(),
-        metes_heap: checkout(),
         levels: config.level_sizes(),
         increment: config.arena.increment,
         hardened,
@@ -41,8 +50,17 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
              get it by `metes run` or the C interface",
         );
     }
-    let files = emit::emit(&config.heap, &options)?;
-    output::directory(directory)?;
+    Ok(emit::emit(&config.heap, &options)?)
+}
+
+/// The names of emitted files, and of the library.
+pub(crate) fn names(files: &[EmittedFile]) -> Vec<&str> {
+    let names = files.iter().filter_map(|file| file.path.to_str());
+    names.chain([LIBRARY]).collect()
+}
+
+/// Writes emitted files below a directory; their paths.
+pub(crate) fn write(files: &[EmittedFile], directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut paths = Vec::with_capacity(files.len());
     for file in files {
         let path = directory.join(&file.path);
@@ -55,14 +73,27 @@ pub(crate) fn write(config: &Config, directory: &Path) -> Result<Vec<PathBuf>, F
     Ok(paths)
 }
 
-/// The crate `metes-heap` of the checkout that this program was built from, if
-/// it is still there: emitted Rust builds against it, and otherwise against the
-/// published version.
-fn checkout() -> Option<PathBuf> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../metes-heap");
-    own.canonicalize()
-        .ok()
-        .filter(|path| path.join("Cargo.toml").is_file())
+/// Emits a heap into a directory of its own, and builds it if asked to; the
+/// files there.
+pub(crate) fn into(config: &Config, place: &Path, build: bool) -> Result<Vec<PathBuf>, Failure> {
+    let files = emit(config)?;
+    let kind = Kind {
+        verb: "emit",
+        files: &names(&files),
+    };
+    let results = Results::open(place, kind)?;
+    let mut paths = write(&files, results.gathered())?;
+    if build {
+        paths.push(self::build(results.gathered())?);
+    }
+    let paths = paths.iter().map(|path| results.shown(path)).collect();
+    results.replace()?;
+    Ok(paths)
+}
+
+/// That there is a compiler which makes libraries, before hours are spent.
+pub(crate) fn need_compiler(directory: &Path) -> Result<(), Failure> {
+    Ok(emit::try_compiler(directory)?)
 }
 
 /// Builds the emitted C as a library that replaces malloc.

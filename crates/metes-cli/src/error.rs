@@ -1,7 +1,8 @@
 //! What can go wrong, and how it is said.
 //!
 //! Invariant: an error names the cause and, where there is one, the remedy; it
-//! is rendered here and nowhere else, to stderr, and the exit status is 2.
+//! is rendered here and nowhere else, to stderr, and the exit status is 2, or
+//! that of the signal that ended Metes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,9 @@ pub(crate) enum Failure {
         signal: String,
         kept: String,
     },
+    /// A signal asked this process to end, and it did.
+    #[error("ended by {}; {kept}", signal_name(*.signal))]
+    Ended { signal: i32, kept: String },
     /// Anything else: one sentence with cause and remedy.
     #[error("{0}")]
     Input(String),
@@ -83,6 +87,21 @@ impl Failure {
         }
     }
 
+    pub(crate) fn ended(signal: i32, kept: impl Into<String>) -> Failure {
+        Failure::Ended {
+            signal,
+            kept: kept.into(),
+        }
+    }
+
+    /// The exit status that tells of it.
+    pub(crate) fn status(&self) -> u8 {
+        match self {
+            Failure::Ended { signal, .. } => crate::interrupt::status_of(*signal),
+            _ => BAD_INPUT,
+        }
+    }
+
     pub(crate) fn input(text: impl Into<String>) -> Failure {
         Failure::Input(text.into())
     }
@@ -107,7 +126,10 @@ pub(crate) fn render(failure: &Failure) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     let mut stderr = anstream::stderr().lock();
     // A closed stderr leaves nobody to tell.
-    let _ = io::Write::write_fmt(&mut stderr, format_args!("{red}metes:{red:#} {failure}\n"));
+    let said = failure.to_string();
+    let lines: Vec<_> = said.lines().map(metes_quantity::printable).collect();
+    let said = lines.join("\n");
+    let _ = io::Write::write_fmt(&mut stderr, format_args!("{red}metes:{red:#} {said}\n"));
 }
 
 /// The name of a signal, as in `SIGSEGV (11)`.

@@ -15,6 +15,15 @@ pub(crate) fn resolve(text: &str) -> Result<Config, Failure> {
     metes_config::resolve(text).map_err(Failure::Heap)
 }
 
+/// The heap that `text` names, as it serves a program on this host: large blocks are mapped unless
+/// the spec says otherwise. A `heap.toml` means what it says.
+pub(crate) fn resolve_on_host(text: &str) -> Result<Config, Failure> {
+    match Path::new(text).is_dir() {
+        true => resolve(text),
+        false => metes_config::resolve_on_host(text).map_err(Failure::Heap),
+    }
+}
+
 /// A heap that a verb takes which needs no pointers.
 pub(crate) enum Named {
     Pointers(Box<Config>),

@@ -1,28 +1,142 @@
-//! Ctrl-C during a search: the first ends the search, the second the program.
+//! Signals that ask Metes to end: SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 //!
-//! Invariant: the handlers only set or test a flag.
+//! While a program runs, they are the program's. What the terminal sends
+//! reaches it by itself; what was sent to this process alone is passed on, and
+//! the second time the program is killed. While none runs, the first signal
+//! ends the search under way, whose results are kept, and the second one this
+//! process.
+//!
+//! Invariant: whichever signal ends this process, it leaves no program running
+//! and no temporary directory. What SIGKILL leaves, the next Metes removes.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use metes_trace::private;
+use metes_trace::record::run::pass_on;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithRawSiginfo;
+use signal_hook::low_level;
 
 use crate::error::Failure;
 
-/// Exit status of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
+/// What a signal is sent again within, is the same request: `timeout` sends it
+/// to the process and to its group.
+const ONCE: Duration = Duration::from_secs(1);
 
-/// A flag that the first SIGINT or SIGTERM from now on sets.
-pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let refused =
-        |error| Failure::input(format!("the system gives no handler for Ctrl-C: {error}"));
-    for signal in [SIGINT, SIGTERM] {
-        // Tested before it is set: only a second signal finds it set.
-        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&stop))
-            .map_err(refused)?;
-        flag::register(signal, Arc::clone(&stop)).map_err(refused)?;
+/// What was asked of this process.
+struct Asked {
+    /// Set by the first signal while no program runs.
+    stop: Arc<AtomicBool>,
+    /// Somebody looks at `stop`.
+    heeded: AtomicBool,
+    /// The SIGTERM or SIGHUP that was met, or 0.
+    end: AtomicI32,
+    /// The signals met, by bit.
+    met: AtomicU64,
+}
+
+static ASKED: OnceLock<Asked> = OnceLock::new();
+
+/// Takes the signals from now on. While neither a program runs nor
+/// [`flag`] was asked for, the first one ends this process.
+pub(crate) fn begin() -> Result<(), Failure> {
+    if ASKED.get().is_some() {
+        return Ok(());
     }
-    Ok(stop)
+    let refused =
+        |error| Failure::input(format!("the system gives no handler for signals: {error}"));
+    // What a parent had ignored (nohup) stays ignored.
+    let signals = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    let signals = signals.filter(|&signal| !is_ignored(signal));
+    let taken = SignalsInfo::<WithRawSiginfo>::new(signals).map_err(refused)?;
+    let asked = ASKED.get_or_init(|| Asked {
+        stop: Arc::default(),
+        heeded: AtomicBool::new(false),
+        end: AtomicI32::new(0),
+        met: AtomicU64::new(0),
+    });
+    let thread = std::thread::Builder::new().name("signals".to_owned());
+    let thread = thread.spawn(move || heed(taken, asked));
+    thread.map(drop).map_err(refused)
+}
+
+/// A flag that the first signal sets. From now on that one does not end this
+/// process.
+pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
+    begin()?;
+    let asked = ASKED
+        .get()
+        .ok_or_else(|| Failure::input("no signals are taken"))?;
+    asked.heeded.store(true, Ordering::Relaxed);
+    Ok(Arc::clone(&asked.stop))
+}
+
+/// The signal by which this process was asked to end, other than by Ctrl-C,
+/// which is about what just runs.
+pub(crate) fn asked_to_end() -> Option<i32> {
+    let signal = ASKED.get()?.end.load(Ordering::Relaxed);
+    (signal != 0).then_some(signal)
+}
+
+/// Whether `signal` was met: a program that it ended did not fail.
+pub(crate) fn was_met(signal: i32) -> bool {
+    let met = ASKED.get().map(|asked| asked.met.load(Ordering::Relaxed));
+    met.is_some_and(|met| met & bit(signal) != 0)
+}
+
+/// The exit status of a process that `signal` ended, as a shell reports it.
+pub(crate) fn status_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal & 63)
+}
+
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all-zero bytes are a valid value of this plain structure.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: only asks; the place for the answer is valid.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut now) };
+    asked == 0 && now.sa_sigaction == libc::SIG_IGN
+}
+
+/// Acts on each signal.
+fn heed(mut signals: SignalsInfo<WithRawSiginfo>, asked: &Asked) {
+    let mut last: Option<(i32, Instant)> = None;
+    for signal in signals.forever() {
+        let (number, by_terminal) = (signal.si_signo, signal.si_code == libc::SI_KERNEL);
+        asked.met.fetch_or(bit(number), Ordering::Relaxed);
+        if number != SIGINT {
+            asked.end.store(number, Ordering::Relaxed);
+        }
+        let again = last.is_some_and(|(same, at)| same == number && at.elapsed() < ONCE);
+        if again && !by_terminal {
+            continue;
+        }
+        // Signal 0 only counts.
+        let runs = pass_on(0) > 0;
+        if runs && by_terminal {
+            continue;
+        }
+        let second = last.is_some();
+        last = Some((number, Instant::now()));
+        match (runs, second) {
+            // To many it means to read their configuration again.
+            (true, _) if number == SIGHUP => drop(pass_on(number)),
+            (true, true) => drop(pass_on(libc::SIGKILL)),
+            (true, false) => drop(pass_on(number)),
+            (false, false) if asked.heeded.load(Ordering::Relaxed) => {
+                asked.stop.store(true, Ordering::Relaxed);
+            }
+            (false, _) => {
+                private::remove_all();
+                low_level::exit(i32::from(status_of(number)));
+            }
+        }
+    }
 }

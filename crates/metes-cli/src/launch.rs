@@ -7,19 +7,21 @@
 //! Invariant: scratch files are gone when the scratch is dropped.
 
 use std::ffi::OsString;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 use metes_trace::RecordError;
-use metes_trace::record::{Ending, Stage, find_program};
+use metes_trace::private::PrivateDirectory;
+use metes_trace::record::run::run_command;
+use metes_trace::record::{Run, Stage, find_program};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Failure;
 
 /// A directory for reports.
 pub(crate) struct Scratch {
-    directory: tempfile::TempDir,
+    directory: PrivateDirectory,
 }
 
 /// What a process said at its exit.
@@ -40,9 +42,9 @@ pub(crate) struct Report {
 
 impl Scratch {
     pub(crate) fn new() -> Result<Scratch, Failure> {
-        let directory = tempfile::Builder::new().prefix("metes-reports-").tempdir();
-        let directory = directory
-            .map_err(|error| Failure::io("make a directory in", &std::env::temp_dir(), error))?;
+        let parent = std::env::temp_dir();
+        let directory = PrivateDirectory::new_in(&parent, "metes-reports.")
+            .map_err(|error| Failure::io("make a directory in", &parent, error))?;
         Ok(Scratch { directory })
     }
 
@@ -101,19 +103,12 @@ impl Scratch {
     }
 }
 
-/// A run that ended.
-pub(crate) struct Ended {
-    pub(crate) pid: u32,
-    pub(crate) ending: Ending,
-}
-
-/// Runs `command` with `library` preloaded and waits for its end. Ctrl-C is the
-/// program's: this process leaves it alone meanwhile.
+/// Runs `command` with `library` preloaded and waits for its end.
 pub(crate) fn launch(
     command: &[OsString],
     library: &Path,
     environment: &[(OsString, OsString)],
-) -> Result<Ended, Failure> {
+) -> Result<Run, Failure> {
     let name = command.first().ok_or(RecordError::NoCommand)?;
     let program = find_program(name)?;
     program.check_preload()?;
@@ -124,30 +119,7 @@ pub(crate) fn launch(
         .args(&command[1..])
         .envs(environment.iter().cloned())
         .envs(stage.environment());
-    let patience = Patience::begin();
-    let before = patience.0;
-    // SAFETY: `sigaction` may be called between fork and exec. The program must
-    // not inherit the ignored signals.
-    unsafe {
-        child.pre_exec(move || {
-            restore(&before);
-            Ok(())
-        });
-    }
-    let ran = child.spawn().and_then(|mut child| {
-        let pid = child.id();
-        child.wait().map(|status| (pid, status))
-    });
-    drop(patience);
-    let (pid, status) = ran.map_err(|source| RecordError::Run {
-        path: program.path.clone(),
-        source,
-    })?;
-    let ending = match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exit(code),
-        (None, signal) => Ending::Signal(signal.unwrap_or(0)),
-    };
-    Ok(Ended { pid, ending })
+    Ok(run_command(child)?)
 }
 
 /// Programs started while it lives get the same address layout each time, as
@@ -178,37 +150,5 @@ impl Drop for SteadyLayout {
             // SAFETY: as above, the value from before.
             unsafe { libc::personality(self.0 as libc::c_ulong) };
         }
-    }
-}
-
-const KEYBOARD: [libc::c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
-
-/// SIGINT and SIGQUIT, ignored while it lives.
-struct Patience([libc::sigaction; 2]);
-
-impl Patience {
-    fn begin() -> Patience {
-        // SAFETY: all-zero bytes are a valid `sigaction`: the default.
-        let mut ignore: libc::sigaction = unsafe { std::mem::zeroed() };
-        ignore.sa_sigaction = libc::SIG_IGN;
-        let mut before = [ignore; 2];
-        for (signal, before) in KEYBOARD.into_iter().zip(&mut before) {
-            // SAFETY: both are valid; failing leaves the signal as it was.
-            unsafe { libc::sigaction(signal, &raw const ignore, before) };
-        }
-        Patience(before)
-    }
-}
-
-impl Drop for Patience {
-    fn drop(&mut self) {
-        restore(&self.0);
-    }
-}
-
-fn restore(actions: &[libc::sigaction; 2]) {
-    for (signal, action) in KEYBOARD.into_iter().zip(actions) {
-        // SAFETY: an action that the system gave us.
-        unsafe { libc::sigaction(signal, action, std::ptr::null_mut()) };
     }
 }

@@ -14,9 +14,11 @@ mod interrupt;
 mod launch;
 mod libraries;
 mod output;
+mod own;
 mod page;
 mod progress;
 mod quantity;
+mod results;
 mod search;
 mod space;
 mod tracefile;
@@ -44,11 +46,14 @@ fn main() -> ExitCode {
         }
     };
     let json = arguments.json;
+    if arguments.replace {
+        own::replace_all();
+    }
     match run(arguments.verb, json) {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
             error::render(&failure);
-            ExitCode::from(error::BAD_INPUT)
+            ExitCode::from(failure.status())
         }
     }
 }

@@ -1,16 +1,18 @@
 //! What goes to stdout.
 //!
 //! Invariant: a reader that goes away (`metes … | head`) ends the printing, not
-//! the work, and is no error.
+//! the work, and is no error. What files say (names, commands, titles) controls no terminal:
+//! of all that is printed only lines, tabs and styles pass.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use metes_trace::whole;
 use serde::Serialize;
 
 use crate::error::Failure;
+use crate::own::{self, Form};
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -26,7 +28,7 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
     finish(
         anstream::stdout()
             .lock()
-            .write_all(text.as_bytes())
+            .write_all(metes_quantity::showable(text).as_bytes())
             .and_then(|()| io::stdout().flush()),
     )
 }
@@ -57,6 +59,7 @@ fn finish(result: io::Result<()>) -> Result<(), Failure> {
 /// A remark to the side, on stderr.
 pub(crate) fn note(text: &str) {
     let mut stderr = anstream::stderr().lock();
+    let text = metes_quantity::showable(text);
     let _ = writeln!(stderr, "{DIM}metes:{DIM:#} {text}");
 }
 
@@ -127,15 +130,30 @@ pub(crate) fn write_file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::io("write", path, error))
 }
 
-/// That a file can be written there later on; what is there stays.
-pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
+/// Writes a file that was named on the command line, whole or not at all.
+pub(crate) fn export(path: &Path, form: Form, contents: &[u8]) -> Result<(), Failure> {
+    own::may_write(path, form, Some(contents))?;
+    write_file(path, contents)
+}
+
+/// That a file of this form can be written there later on: what is there stays,
+/// and is none that would be lost then.
+pub(crate) fn writable(path: &Path, form: Form) -> Result<(), Failure> {
+    own::may_write(path, form, None)?;
     whole::writable(path).map_err(|error| Failure::io("write", path, error))
 }
 
-/// Makes a directory for results, and makes sure that files can be made in it.
+/// Makes a directory.
 pub(crate) fn directory(path: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(path).map_err(|error| Failure::io("make directory", path, error))?;
-    tempfile::tempfile_in(path)
-        .map(drop)
-        .map_err(|error| Failure::io("write to directory", path, error))
+    std::fs::create_dir_all(path).map_err(|error| Failure::io("make directory", path, error))
+}
+
+/// A path as text; names that are no text are shown as well as can be.
+pub(crate) fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Paths as text.
+pub(crate) fn names(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| name(path)).collect()
 }

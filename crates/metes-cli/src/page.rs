@@ -6,11 +6,12 @@
 use std::path::{Path, PathBuf};
 
 use metes_explore::report::{Document, Material};
-use metes_explore::{Choice, Compared, Events, catalogue, compare, write_json, write_whole};
+use metes_explore::{Choice, Compared, Events, catalogue, write_json, write_whole};
 use metes_trace::{Profile, Trace};
 use serde_json::Value;
 
 use crate::error::Failure;
+use crate::results::{Kind, Results};
 use crate::search::Searched;
 
 /// File name of the document.
@@ -29,15 +30,18 @@ pub(crate) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// Replays the named heaps and the chosen one once more, with all there is
-    /// to know about each.
+    /// The named heaps that were replayed and the chosen one, with all there is to
+    /// know about each.
     pub(crate) fn new(
         trace: &'a Trace,
         events: &Events,
         searched: &'a Searched,
         choice: Option<&'a Choice>,
     ) -> Content<'a> {
-        let named = catalogue().into_iter();
+        let unfinished = &searched.found.unfinished;
+        let named = catalogue()
+            .into_iter()
+            .filter(|named| unfinished.iter().all(|heap| heap.named != Some(named.name)));
         let mut heaps: Vec<_> = named
             .map(|named| (named.name.to_owned(), named.description))
             .collect();
@@ -52,7 +56,7 @@ impl<'a> Content<'a> {
             trace,
             searched,
             profile: metes_trace::profile(trace),
-            compared: compare(&heaps, events, &searched.options),
+            compared: searched.compare(&heaps, events),
             choice,
         }
     }
@@ -99,7 +103,14 @@ pub(crate) fn render_again(directory: &Path) -> Result<PathBuf, Failure> {
             path.display()
         )));
     }
-    let page = directory.join(PAGE);
+    let kind = Kind {
+        verb: "report",
+        files: &[PAGE],
+    };
+    let results = Results::open_to_add(directory, kind)?;
+    let page = results.gathered().join(PAGE);
     write_whole(&page, metes_explore::report::page_of(&text).as_bytes())?;
+    let page = results.shown(&page);
+    results.add()?;
     Ok(page)
 }

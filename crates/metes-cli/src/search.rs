@@ -4,24 +4,29 @@
 //! less of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use metes_config::Config;
 use metes_explore::{
-    Budget, Events, Exploration, Observer, Options, Outcome, Results, explore, write_down,
+    Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, SystemClock, Timer,
+    compare, explore, write_down,
 };
+use metes_heap::Description;
 use serde_json::Value;
 
 use crate::error::Failure;
 use crate::quantity::grouped;
+use crate::results::Results;
 use crate::{interrupt, output, progress};
 
 struct Watch {
     bar: ProgressBar,
     start: Instant,
     seconds: f64,
-    results: Results,
+    results: metes_explore::Results,
 }
 
 impl Observer for Watch {
@@ -42,9 +47,29 @@ impl Observer for Watch {
 
 /// What was searched, by which rules, and what was found.
 pub(crate) struct Searched {
+    /// Since the search began.
+    clock: SystemClock,
+    stop: Arc<AtomicBool>,
     pub(crate) found: Exploration,
     pub(crate) budget: Budget,
     pub(crate) options: Options,
+}
+
+impl Searched {
+    /// Heaps in all detail, in what the search has left of the budget.
+    pub(crate) fn compare(
+        &self,
+        heaps: &[(String, Description)],
+        events: &Events,
+    ) -> Vec<Compared> {
+        // A clock is at zero where it began, and so is what has passed of the budget.
+        let left = self
+            .budget
+            .time
+            .map(|time| time.saturating_sub(self.clock.now()));
+        let timer = Timer::begin(&self.clock, left, &self.stop);
+        compare(heaps, events, &self.options, &self.found.details, &timer)
+    }
 }
 
 /// Searches for `seconds`; Ctrl-C ends it earlier. All outcomes go to
@@ -65,13 +90,17 @@ pub(crate) fn run(
         bar: progress::budget("exploring"),
         start: Instant::now(),
         seconds,
-        results: Results::create(directory)?,
+        results: metes_explore::Results::create(directory)?,
     };
     let options = Options::default();
-    let found = explore(events, &options, &budget, &write_down, &stop, &mut watch);
+    let clock = SystemClock::start();
+    let timer = Timer::begin(&clock, budget.time, &stop);
+    let found = explore(events, &options, &budget, &write_down, &timer, &mut watch);
     watch.bar.finish_and_clear();
     watch.results.finish(&found)?;
     Ok(Searched {
+        clock,
+        stop,
         found,
         budget,
         options,
@@ -79,10 +108,9 @@ pub(crate) fn run(
 }
 
 /// The outcomes as JSON, each with the `heap.toml` that names it on disk.
-pub(crate) fn outcomes(front: &[Outcome], directory: &Path) -> Result<Vec<Value>, Failure> {
-    let place = directory.join("pareto");
+pub(crate) fn outcomes(front: &[Outcome], results: &Results) -> Result<Vec<Value>, Failure> {
+    let place = results.gathered().join("pareto");
     output::directory(&place)?;
-    remove_old(&place, front.len());
     let mut values = Vec::with_capacity(front.len());
     for (index, outcome) in front.iter().enumerate() {
         let path = file(&place, index);
@@ -90,7 +118,8 @@ pub(crate) fn outcomes(front: &[Outcome], directory: &Path) -> Result<Vec<Value>
         let mut value = serde_json::to_value(outcome)
             .map_err(|error| Failure::input(format!("an outcome is no JSON: {error}")))?;
         if let Value::Object(fields) = &mut value {
-            fields.insert("toml".to_owned(), path.display().to_string().into());
+            let shown = output::name(&results.shown(&path));
+            fields.insert("toml".to_owned(), shown.into());
         }
         values.push(value);
     }
@@ -104,13 +133,4 @@ pub(crate) fn file_name(index: usize) -> String {
 
 fn file(place: &Path, index: usize) -> PathBuf {
     place.join(file_name(index))
-}
-
-/// Files of an earlier, larger set, which would be taken for part of this one.
-fn remove_old(place: &Path, from: usize) {
-    for index in from.. {
-        if std::fs::remove_file(file(place, index)).is_err() {
-            return;
-        }
-    }
 }

@@ -30,9 +30,12 @@ pub(crate) enum DeviceAction {
 ///
 /// The script runs with the unmodified framework of a Python, on a library that takes the place of
 /// CUDA: kernels do nothing, memory is counted. What such a run cannot know is said with its result.
-/// With --json the script's output goes to stderr. Exit status 1 if it does not fit.
+/// With --json the script's output goes to stderr. Exit status 1 if it does not fit, 3 if that is
+/// undecided: the script went by values that nobody computed (see --reads).
 #[derive(Args)]
-#[command(after_help = "Example: metes device fit --memory 24GiB -- train.py --steps 10")]
+#[command(after_help = "Examples:
+  metes device fit --memory 24GiB -- train.py --steps 10
+  metes device fit --memory 24GiB --report fit.html -- train.py --steps 10")]
 pub(crate) struct Fit {
     /// Memory of the device
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
@@ -43,12 +46,23 @@ pub(crate) struct Fit {
     /// Look for the smallest device up to --memory, to within a step
     #[arg(long, value_name = "STEP", value_parser = positive_size)]
     pub(crate) smallest: Option<u64>,
+    /// What reads give that nobody computed: zero, one, 0*19,1, random:7; for one place behind
+    /// FILE:LINE= or FILE:FUNCTION=; @FILE has one a line; may be repeated [default: zeros, and
+    /// checks pass]
+    #[arg(long, value_name = "[PLACE=]VALUES")]
+    pub(crate) reads: Vec<String>,
+    /// End the script when it went by such values so often at one place; 0: never [default: 1000]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) most_reads: Option<u32>,
     /// Write every allocation as a trace
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Write the framework's own snapshot, for its viewer
     #[arg(long, value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
+    /// Write a page that opens from disk: memory over time, what it was for, the lines of the peak
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// Compute capability of the device [default: 9.0]
     #[arg(long, value_name = "X.Y")]
     pub(crate) capability: Option<String>,

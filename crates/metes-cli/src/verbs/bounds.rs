@@ -21,7 +21,7 @@ use crate::{heap, output};
 
 pub(crate) fn run(arguments: &Bounds, json: bool) -> Result<u8, Failure> {
     if let Some(path) = &arguments.tandem {
-        return tandem::run(path, json);
+        return tandem::run(path, arguments.limit, json);
     }
     if let Some(path) = &arguments.trace {
         return trace::run(path, arguments, json);

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::{Curve as Arguments, CurveAction};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, Table};
+use crate::own::Form;
 
 /// Characters of a plot, if the terminal does not say.
 const SCREEN: (usize, usize) = (78, 20);
@@ -25,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         CurveAction::Run { script } => run_script(script, algebra, json),
         CurveAction::Eval { expression } => evaluate(expression, algebra, json),
-        CurveAction::Check { cases } => check(cases, json),
+        CurveAction::Check { cases } => check(cases, &algebra, json),
         CurveAction::Convolve {
             curves,
             plan,
@@ -185,9 +186,12 @@ fn scripted_plot(
         Some(out) => {
             // Other playgrounds write PNG; a picture of lines is better kept as lines.
             let file = Path::new(out).with_extension("svg");
-            output::write_file(&file, picture.svg().as_bytes())?;
+            output::export(&file, Form::Svg, picture.svg().as_bytes())?;
             let shown = format!("plot written to {}\n", file.display());
-            Ok((shown, json!({"line": line, "curves": curves, "svg": file})))
+            Ok((
+                shown,
+                json!({"line": line, "curves": curves, "svg": output::name(&file)}),
+            ))
         }
         None => Ok((
             in_terminal(&picture),
@@ -206,8 +210,9 @@ fn evaluate(text: &str, algebra: Algebra, json: bool) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn check(path: &Path, json: bool) -> Result<u8, Failure> {
-    let report = conformance::check(&read(path)?).map_err(|error| in_file(path, error))?;
+fn check(path: &Path, algebra: &Algebra, json: bool) -> Result<u8, Failure> {
+    let report = conformance::check(&read(path)?, algebra);
+    let report = report.map_err(|error| in_file(path, error))?;
     if json {
         let failures: Vec<Value> = report
             .failures
@@ -437,9 +442,9 @@ fn picture(
 
 fn plot(picture: &Picture, svg: Option<&Path>, json: bool) -> Result<u8, Failure> {
     if let Some(path) = svg {
-        output::write_file(path, picture.svg().as_bytes())?;
+        output::export(path, Form::Svg, picture.svg().as_bytes())?;
         match json {
-            true => output::json(&json!({"svg": path}))?,
+            true => output::json(&json!({"svg": output::name(path)}))?,
             false => output::note(&format!("the plot is in {}", path.display())),
         }
         return Ok(0);

@@ -1,6 +1,7 @@
 //! `metes emit`.
 
 use metes_config::StoreKind;
+use metes_explore::emit::METES_HEAP;
 use serde_json::json;
 
 use crate::arguments::Emit;
@@ -16,16 +17,20 @@ pub(crate) fn run(arguments: &Emit, json: bool) -> Result<u8, Failure> {
             config.name()
         )));
     }
-    let mut files = emitted::write(&config, &arguments.output)?;
-    if arguments.build {
-        files.push(emitted::build(&arguments.output)?);
-    }
+    let files = emitted::into(&config, &arguments.output, arguments.build)?;
     if json {
-        output::json(&json!({ "heap": config.name(), "emitted": files }))?;
+        output::json(&json!({ "heap": config.name(), "emitted": output::names(&files) }))?;
     } else {
         let mut text = format!("{}\n", config.name());
-        for file in &files {
+        // What the crate is made of is many files, and one thing.
+        let folder = arguments.output.join(METES_HEAP);
+        let (parts, files): (Vec<_>, Vec<_>) =
+            files.iter().partition(|file| file.starts_with(&folder));
+        for file in files {
             text += &format!("  {}\n", file.display());
+        }
+        if !parts.is_empty() {
+            text += &format!("  {} ({} files)\n", folder.display(), parts.len());
         }
         output::text(&text)?;
     }

@@ -5,15 +5,28 @@ use serde_json::json;
 
 use crate::arguments::Explore;
 use crate::error::{DOES_NOT_HOLD, Failure};
-use crate::output::{self, BOLD, Table};
+use crate::output::{self, Table};
 use crate::page::{self, Content};
 use crate::quantity::{bytes, grouped, ratio};
+use crate::results::{Kind, Results};
+use crate::verbs::tune::summary::explored;
 use crate::{progress, search, tracefile};
 
 pub(super) mod described;
 
 /// Seconds, unless the command line says.
 const BUDGET: f64 = 30.0;
+/// What is left.
+const KIND: Kind<'_> = Kind {
+    verb: "explore",
+    files: &[
+        "results.jsonl",
+        "pareto.json",
+        "pareto/NNN.toml",
+        "report.json",
+        "report.html",
+    ],
+};
 
 /// A space of which nothing is described: the trace suggests its heaps.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +53,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     }
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
-    output::directory(&arguments.output)?;
+    let results = Results::open(&arguments.output, KIND)?;
     let configurations = match space {
         Space::Named => Some(0),
         _ => arguments.configurations,
@@ -49,18 +62,19 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         &events,
         arguments.budget.unwrap_or(BUDGET),
         configurations,
-        &arguments.output,
+        results.gathered(),
     )?;
     let found = &searched.found;
     let front = match space {
         Space::ConstantTime => &found.constant_time,
         _ => &found.pareto,
     };
-    let outcomes = search::outcomes(front, &arguments.output)?;
+    let outcomes = search::outcomes(front, &results)?;
     let wheel = progress::spinner("comparing heaps");
     let content = Content::new(&trace, &events, &searched, None);
     wheel.finish_and_clear();
-    let report = page::write(&arguments.output, &content.document(None))?;
+    let report = results.shown(&page::write(results.gathered(), &content.document(None))?);
+    results.replace()?;
     if json {
         output::json(&json!({
             "configurations": found.configurations,
@@ -69,8 +83,10 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "pareto": outcomes,
             "seconds": found.seconds,
             "interrupted": found.interrupted,
+            "sampled": found.sampled,
+            "unfinished": found.unfinished,
             "events_per_second": found.events_per_second,
-            "report": report,
+            "report": output::name(&report),
         }))?;
     } else {
         let mut text = summary(found);
@@ -90,19 +106,15 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
 }
 
 fn summary(found: &Exploration) -> String {
-    format!(
-        "{BOLD}{} heaps{BOLD:#} of {} tried in {:.1} s{}; {} different outcomes, {} unbeaten\n",
-        grouped(found.configurations),
-        grouped(found.space),
-        found.seconds,
-        if found.interrupted {
-            ", interrupted"
-        } else {
-            ""
-        },
-        grouped(found.distinct),
-        grouped(found.pareto.len() as u64)
-    )
+    let mut text = format!(
+        "{}; {} different outcomes\n",
+        explored(found),
+        grouped(found.distinct)
+    );
+    for heap in &found.unfinished {
+        text += &format!("{}\n", heap.sentence());
+    }
+    text
 }
 
 /// The heaps that nothing beats, by rising footprint.

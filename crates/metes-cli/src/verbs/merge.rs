@@ -9,10 +9,10 @@ use metes_explore::engine::{
 use metes_explore::report::ProfileFigures;
 use metes_explore::write_json;
 
-use super::explore::described::{PROFILE, Shown, show};
+use super::explore::described::{KIND, PROFILE, Shown, show};
 use crate::arguments::Merge;
 use crate::error::Failure;
-use crate::output;
+use crate::results::Results;
 use crate::space::{self, Text};
 use crate::tracefile;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
         explorer = explorer.on(hierarchy)?;
     }
     let own = explorer.manifest(metes_explore::engine::Method::Exhaustive, 0, 0);
-    output::directory(&arguments.output)?;
+    let results = Results::open(&arguments.output, KIND)?;
     let folder = Folder::open(&arguments.output, &own, arguments.fresh)?;
     folder.note_origin(&origin).map_err(EngineError::from)?;
     for (part, manifest) in &parts {
@@ -59,8 +59,9 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     }
     folder.all_there(explorer.units())?;
     let source = Source::Units(&folder);
-    let (summary, found) = finish(&arguments.output, &own, explorer.evaluator(), source)?;
-    write_json(&arguments.output.join(PROFILE), &profile)?;
+    let (summary, found) = finish(results.gathered(), &own, explorer.evaluator(), source)?;
+    write_json(&results.gathered().join(PROFILE), &profile)?;
+    results.replace()?;
     let shown = Shown {
         directory: &arguments.output,
         summary: &summary,

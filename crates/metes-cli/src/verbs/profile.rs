@@ -30,6 +30,7 @@ pub(crate) fn run(arguments: &Profile, json: bool) -> Result<u8, Failure> {
         })?;
     } else {
         let command = trace.provenance.command.join(" ");
+        let command = metes_quantity::printable(&command);
         if !command.is_empty() {
             output::text(&format!("{:<18} {command}\n", "command"))?;
         }

@@ -2,7 +2,8 @@
 
 mod accesses;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use metes_trace::record::Ending;
@@ -12,18 +13,21 @@ use serde_json::{Value, json};
 use crate::arguments::Record;
 use crate::capture;
 use crate::error::{Failure, signal_name};
+use crate::own::Form;
 use crate::quantity::{bytes, grouped};
-use crate::{libraries, output};
+use crate::{interrupt, libraries, output};
 
 /// Fewer children than this get a file each; of more the largest do.
 const MOST_FILES: usize = 64;
 
 pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     // Before the program runs, not after.
-    writable(&arguments.output)?;
+    output::writable(&arguments.output, Form::Trace)?;
     if arguments.accesses {
         return accesses::run(arguments, json);
     }
+    // What was recorded is written whatever signal ends the program.
+    interrupt::flag()?;
     let options = RecordOptions::new(libraries::recorder()?);
     let aside = if json {
         Some(capture::stdout_to_stderr()?)
@@ -34,12 +38,14 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     drop(aside);
     let recording = recording?;
     let files = write(&recording, &arguments.output)?;
-    if let Ending::Signal(signal) = recording.ending {
+    if let Ending::Signal(signal) = recording.ending
+        && !interrupt::was_met(signal)
+    {
         return Err(died(&arguments.command, signal, &arguments.output));
     }
     if json {
         output::json(&json!({
-            "trace": arguments.output,
+            "trace": output::name(&arguments.output),
             "events": recording.main.len(),
             "processes": files,
             "status": recording.ending.shell_status(),
@@ -66,14 +72,30 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
                 ));
             }
         }
-        if recording.ending != Ending::Exit(0) {
+        if recording.without_room > 0 {
             output::note(&format!(
-                "the program ended with status {}",
-                recording.ending.shell_status()
+                "{} processes found no room for their requests and are missing: free some disk \
+                 space, or set TMPDIR",
+                grouped(recording.without_room)
             ));
         }
+        ended(recording.ending);
     }
     Ok(0)
+}
+
+/// Says how the program ended, if not as programs should.
+fn ended(ending: Ending) {
+    match ending {
+        Ending::Exit(0) => {}
+        Ending::Exit(status) => {
+            output::note(&format!("the program ended with status {status}"));
+        }
+        Ending::Signal(signal) => output::note(&format!(
+            "{} ended the program; what it did until then is recorded",
+            signal_name(signal)
+        )),
+    }
 }
 
 /// The error for a program that a signal ended; its trace is kept.
@@ -85,25 +107,16 @@ pub(crate) fn died(command: &[OsString], signal: i32, trace: &Path) -> Failure {
         program: program.unwrap_or_default(),
         signal: signal_name(signal),
         kept: format!(
-            "what it did until then is in {}: look at it with `metes profile`",
-            trace.display()
+            "what it did until then is in {}: look at it with `metes profile`{}",
+            trace.display(),
+            match signal {
+                libc::SIGSEGV | libc::SIGBUS | libc::SIGABRT | libc::SIGILL =>
+                    ". If it ends well without `metes`, the recorder and it do not agree about \
+                     memory: is it linked with an allocator that has functions of its own?",
+                _ => "",
+            }
         ),
     }
-}
-
-/// Refuses a trace file that could not be written later.
-pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if path.is_dir() {
-        let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
-        return Err(Failure::io("write", path, error));
-    }
-    tempfile::tempfile_in(parent)
-        .map(drop)
-        .map_err(|error| Failure::io("write", path, error))
 }
 
 /// Writes the traces of all processes; a line of facts for each file.
@@ -125,6 +138,7 @@ fn write(recording: &Recording, path: &Path) -> Result<Vec<Value>, Failure> {
             continue;
         }
         let path = numbered(path, index + 1);
+        output::writable(&path, Form::Trace)?;
         write_parquet(&loaded.trace, &path)?;
         files.push(facts(&loaded.trace, &path));
     }
@@ -134,7 +148,7 @@ fn write(recording: &Recording, path: &Path) -> Result<Vec<Value>, Failure> {
 fn facts(trace: &Trace, path: &Path) -> Value {
     let profile = metes_trace::profile(trace);
     json!({
-        "file": path,
+        "file": output::name(path),
         "command": trace.provenance.command.join(" "),
         "events": trace.len(),
         "peak_live": profile.peak_live,
@@ -145,15 +159,12 @@ fn facts(trace: &Trace, path: &Path) -> Value {
 
 /// `a.trace.parquet` becomes `a.1.trace.parquet`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
-    let name = path
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or("trace");
-    let (stem, ending) = match name.split_once('.') {
-        Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
-        _ => (name, String::new()),
-    };
-    path.with_file_name(format!("{stem}.{number}{ending}"))
+    let name = path.file_name().unwrap_or(OsStr::new("trace")).as_bytes();
+    // The first dot but for one at the beginning.
+    let dot = name.iter().skip(1).position(|&byte| byte == b'.');
+    let (stem, ending) = name.split_at(dot.map_or(name.len(), |dot| dot + 1));
+    let name = [stem, format!(".{number}").as_bytes(), ending].concat();
+    path.with_file_name(OsString::from_vec(name))
 }
 
 #[cfg(test)]

@@ -162,6 +162,7 @@ fn hierarchy(
 pub(crate) fn options_of(config: &Config) -> Options {
     let mut options = Options::default();
     options.arena.increment = config.arena.increment;
+    options.arena.mapped = config.arena.mapped;
     options.arena.levels = config.level_sizes();
     options
 }

@@ -1,11 +1,15 @@
 //! `metes report`.
 
+use std::path::Path;
+
 use metes_explorer::Folder;
 use metes_explorer::export::{self, Form};
 use serde_json::json;
 
 use crate::arguments::{Export, Report};
 use crate::error::Failure;
+use crate::own;
+use crate::results::{self, Kind, Results};
 use crate::{output, page};
 
 pub(crate) fn run(arguments: &Report, json: bool) -> Result<u8, Failure> {
@@ -20,26 +24,42 @@ pub(crate) fn run(arguments: &Report, json: bool) -> Result<u8, Failure> {
             "-o is for --explorer and --export; the report stands in its directory as report.html",
         ));
     }
+    results::settle(&arguments.directory);
     let report = page::render_again(&arguments.directory)?;
     if json {
-        output::json(&json!({ "report": report }))?;
+        output::json(&json!({ "report": output::name(&report) }))?;
     } else {
         output::text(&format!("{}\n", report.display()))?;
     }
     Ok(0)
 }
 
+/// A directory of results, for files that are made of them.
+fn add_to(directory: &Path, files: &[&str]) -> Result<Results, Failure> {
+    let verb = "report";
+    Results::open_to_add(directory, Kind { verb, files })
+}
+
 fn explorer(arguments: &Report, json: bool) -> Result<u8, Failure> {
     let folder = Folder::read(&arguments.directory)?;
-    let path = match &arguments.output {
-        Some(path) => path.clone(),
-        None => arguments.directory.join("explorer.html"),
+    let (path, bytes) = match &arguments.output {
+        Some(path) => {
+            output::writable(path, own::Form::Page)?;
+            (path.clone(), metes_explorer::page::write(&folder, path)?)
+        }
+        None => {
+            let results = add_to(&arguments.directory, &["explorer.html"])?;
+            let path = results.gathered().join("explorer.html");
+            let bytes = metes_explorer::page::write(&folder, &path)?;
+            let path = results.shown(&path);
+            results.add()?;
+            (path, bytes)
+        }
     };
-    let bytes = metes_explorer::page::write(&folder, &path)?;
     let configurations = folder.columns.rows();
     if json {
         let explorer = json!({
-            "explorer": path, "bytes": bytes, "configurations": configurations,
+            "explorer": output::name(&path), "bytes": bytes, "configurations": configurations,
         });
         output::json(&explorer)?;
     } else {
@@ -55,15 +75,30 @@ fn export(arguments: &Report, form: Export, json: bool) -> Result<u8, Failure> {
         Export::Xlsx => Form::Xlsx,
     };
     let folder = Folder::read(&arguments.directory)?;
-    let path = match &arguments.output {
-        Some(path) => path.clone(),
-        None => arguments
-            .directory
-            .join(format!("results.{}", form.ending())),
+    let files = match &arguments.output {
+        Some(path) => {
+            let table = match form {
+                Form::Xlsx => own::Form::Workbook,
+                Form::Csv | Form::Gnuplot => own::Form::Table,
+            };
+            for path in export::files(form, path)? {
+                output::writable(&path, table)?;
+            }
+            export::write(&folder, form, path)?
+        }
+        None => {
+            let name = format!("results.{}", form.ending());
+            let results = add_to(&arguments.directory, &[&name, "results.dat"])?;
+            let files = export::write(&folder, form, &results.gathered().join(name))?;
+            let files = files.iter().map(|file| results.shown(file)).collect();
+            results.add()?;
+            files
+        }
     };
-    let files = export::write(&folder, form, &path)?;
     if json {
-        output::json(&json!({ "exported": files, "configurations": folder.columns.rows() }))?;
+        output::json(
+            &json!({ "exported": output::names(&files), "configurations": folder.columns.rows() }),
+        )?;
     } else {
         let names: String = files
             .iter()

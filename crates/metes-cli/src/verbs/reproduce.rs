@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::arguments::Reproduce;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, GOOD, POOR, Table};
+use crate::own::Form;
 use crate::progress;
 use crate::quantity::grouped;
 
@@ -78,7 +79,7 @@ const EXPERIMENTS: [(&str, &str); 15] = [
     ),
     (
         "hypervolume",
-        "random, local search and NSGA-II on 102 400 heaps: evaluations to 99 % of the hypervolume",
+        "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
     ),
 ];
 
@@ -211,7 +212,7 @@ impl Show<'_> {
                 "{name} has no page: leave out --output; --json prints everything that is found"
             )));
         }
-        output::writable(path)
+        output::writable(path, Form::Page)
     }
 
     /// Runs a case study and shows its rows; `work` is told whom to tell what it does.
@@ -231,7 +232,7 @@ impl Show<'_> {
                 .map_err(|error| Failure::input(format!("cannot be written as JSON: {error}")))?;
             document["holds"] = json!(report.holds());
             if let Some(path) = self.page {
-                document["page"] = json!(path);
+                document["page"] = json!(output::name(path));
             }
             output::json(&document)?;
         } else {

@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 
+use metes_explore::constant_time;
 use serde_json::json;
 
 use crate::arguments::Run;
 use crate::capture;
 use crate::error::{Failure, signal_name};
 use crate::quantity::{bytes, grouped, ratio};
-use crate::{heap, launch, libraries, output};
+use crate::{heap, interrupt, launch, libraries, output};
 
 pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
-    let config = heap::resolve(&arguments.heap)?;
+    let config = heap::resolve_on_host(&arguments.heap)?;
     heap::need_addresses(&config)?;
     if !config.store.inside() {
         return Err(Failure::input(format!(
@@ -19,6 +20,17 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
             config.name()
         )));
     }
+    let times = config.heap.declares().times;
+    if !arguments.any_time && !constant_time(&config.heap) {
+        output::note(&format!(
+            "{} is not a heap of constant time (allocate {}, free {}): a program with many free \
+             blocks may run very long; `--heap tlsf` is, `--any-time` silences this",
+            config.name(),
+            times.allocate,
+            times.free
+        ));
+    }
+    interrupt::flag()?;
     let library = libraries::preload()?;
     let scratch = launch::Scratch::new()?;
     // The library reads a file: any heap has one, few have a spec.

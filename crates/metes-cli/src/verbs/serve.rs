@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::arguments::Serve;
 use crate::emitted;
 use crate::error::Failure;
-use crate::{output, space, tracefile};
+use crate::{output, results, space, tracefile};
 
 /// The space that a folder was explored in, where its trace is still there.
 fn space_of(directory: &Path) -> Result<Space, Failure> {
@@ -26,11 +26,12 @@ fn space_of(directory: &Path) -> Result<Space, Failure> {
 }
 
 pub(crate) fn run(arguments: &Serve, json: bool) -> Result<u8, Failure> {
+    results::settle(&arguments.directory);
     let folder = Folder::read(&arguments.directory)?;
     let configurations = folder.columns.rows();
     let emit = |toml: &str, directory: &Path| {
         let config = metes_config::parse(toml, "heap.toml").map_err(|error| error.to_string())?;
-        emitted::write(&config, directory).map_err(|failure| failure.to_string())
+        emitted::into(&config, directory, false).map_err(|failure| failure.to_string())
     };
     let described = OnceLock::new();
     let directory = arguments.directory.clone();

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::arguments::{Case, Foreign, Trace, TraceAction};
 use crate::error::Failure;
+use crate::own::Form;
 use crate::quantity::grouped;
 use crate::{output, tracefile};
 
@@ -80,10 +81,11 @@ fn write_capture(packets: &[packets::Packet], path: &Path) -> Result<(), Failure
 
 /// Writes a trace that was made, and says what is in it.
 fn made(trace: &metes_trace::Trace, to: &Path, json: bool) -> Result<u8, Failure> {
+    output::writable(to, Form::Trace)?;
     metes_trace::write_parquet(trace, to)?;
     if json {
         output::json(&json!({
-            "trace": to,
+            "trace": output::name(to),
             "events": trace.len(),
             "blocks": trace.block_count(),
             "threads": trace.provenance.threads,
@@ -118,10 +120,10 @@ fn export(from: &Path, to: Option<&Path>, json: bool) -> Result<u8, Failure> {
     let mut text = Vec::new();
     let exported = metes_trace::export_csv(&trace, &mut text)
         .map_err(|error| Failure::io("write", to, error))?;
-    output::write_file(to, &text)?;
+    output::export(to, Form::TraceText, &text)?;
     if json {
         output::json(&json!({
-            "file": to,
+            "file": output::name(to),
             "written": exported.written,
             // Every kind of event has a line since accesses do.
             "skipped": trace.len() as u64 - exported.written,

@@ -6,7 +6,7 @@
 
 mod check;
 mod process;
-mod summary;
+pub(super) mod summary;
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,11 @@ use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::launch::{Scratch, SteadyLayout};
 use crate::page::{self, Content};
 use crate::quantity::grouped;
+use crate::results::{Kind, Results};
+use crate::search::Searched;
 use crate::verbs::record::died;
 use crate::verbs::replay::options_of;
-use crate::{emitted, libraries, output, progress, search, tracefile};
+use crate::{emitted, interrupt, libraries, output, progress, search, tracefile};
 
 use check::Checked;
 
@@ -79,12 +81,122 @@ pub(crate) struct Chosen {
     pub(crate) checked: Option<Checked>,
 }
 
+/// The recording of the tuned process.
+const TRACE: &str = "program.trace.parquet";
+/// The one of a run that was cut short, beside an earlier result.
+const CUT_SHORT: &str = "interrupted.trace.parquet";
+/// What is left, beside the emitted code.
+const FILES: [&str; 8] = [
+    TRACE,
+    CUT_SHORT,
+    "again.trace.parquet",
+    "results.jsonl",
+    "pareto.json",
+    "pareto/NNN.toml",
+    "report.json",
+    "report.html",
+];
+
+/// What a tuning that came to its end found.
+enum Found {
+    /// No heap is as was asked for.
+    Nothing(String),
+    /// The heap, and all there is to say of it.
+    Heap(Box<Tuned>),
+}
+
+struct Tuned {
+    recorded: Recorded,
+    events: Events,
+    searched: Searched,
+    chosen: Chosen,
+    document: Document,
+    pareto: Vec<serde_json::Value>,
+    report: PathBuf,
+}
+
 pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
-    let directory = &arguments.output;
     // What cannot be run leaves no trace of the attempt.
     let name = arguments.command.first().ok_or(RecordError::NoCommand)?;
     find_program(name)?.check_preload()?;
-    output::directory(directory)?;
+    interrupt::flag()?;
+    // The names do not depend on the heap.
+    let emitted = emitted::emit(&metes_config::resolve("tlsf").map_err(Failure::Heap)?)?;
+    let mut files = FILES.to_vec();
+    files.extend(emitted::names(&emitted));
+    let kind = Kind {
+        verb: "tune",
+        files: &files,
+    };
+    let results = Results::open(&arguments.output, kind)?;
+    emitted::need_compiler(results.gathered())?;
+    let found = match tune(arguments, &results, json) {
+        Ok(found) => found,
+        Err(failure) => {
+            keep(results)?;
+            return Err(failure);
+        }
+    };
+    results.replace()?;
+    match found {
+        Found::Nothing(why) => {
+            output::note(&why);
+            Ok(DOES_NOT_HOLD)
+        }
+        Found::Heap(tuned) => tuned.say(&arguments.output, json),
+    }
+}
+
+/// Keeps what there is of a tuning that was cut short: the recording beside an
+/// earlier result, which stays whole, or all of it where there is none.
+fn keep(results: Results) -> Result<(), Failure> {
+    let gathered = results.gathered().to_owned();
+    if !gathered.join(TRACE).is_file() {
+        return Ok(());
+    }
+    if !results.has_earlier() {
+        return results.replace();
+    }
+    let failed = |error| Failure::io("write to directory", &gathered, error);
+    for entry in std::fs::read_dir(&gathered).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        match path {
+            path if path.is_dir() => std::fs::remove_dir_all(path),
+            path if path.ends_with(TRACE) => std::fs::rename(path, gathered.join(CUT_SHORT)),
+            path => std::fs::remove_file(path),
+        }
+        .map_err(failed)?;
+    }
+    results.add()
+}
+
+/// Where [`keep`] puts the recording.
+fn kept(arguments: &Tune, results: &Results) -> PathBuf {
+    let name = match results.has_earlier() {
+        true => CUT_SHORT,
+        false => TRACE,
+    };
+    arguments.output.join(name)
+}
+
+/// Ends a tuning that was asked to end by a signal.
+fn heed(arguments: &Tune, results: &Results) -> Result<(), Failure> {
+    match interrupt::asked_to_end() {
+        None => Ok(()),
+        Some(signal) => {
+            let kept = kept(arguments, results);
+            let kept = format!(
+                "what the program did until then is in {}: go on with `metes explore`",
+                kept.display()
+            );
+            Err(Failure::ended(signal, kept))
+        }
+    }
+}
+
+/// Does the work, with all files gathered in `results`.
+fn tune(arguments: &Tune, results: &Results, json: bool) -> Result<Found, Failure> {
+    let directory = results.gathered();
     let _steady = SteadyLayout::begin();
     let program = Program {
         arguments,
@@ -94,15 +206,15 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         pass: if json { Pass::ToStderr } else { Pass::On },
     };
     let recorded = program.record(true)?;
-    let trace_file = directory.join("program.trace.parquet");
-    write_parquet(&recorded.trace, &trace_file)?;
+    write_parquet(&recorded.trace, &directory.join(TRACE))?;
+    heed(arguments, results)?;
     if let Ending::Signal(signal) = recorded.recording.ending {
-        return Err(died(&arguments.command, signal, &trace_file));
+        return Err(died(&arguments.command, signal, &kept(arguments, results)));
     }
     let events = tracefile::events(&recorded.trace)?;
     let searched = search::run(&events, arguments.budget, None, directory)?;
     let found = &searched.found;
-    let pareto = search::outcomes(&found.pareto, directory)?;
+    let pareto = search::outcomes(&found.pareto, results)?;
     let choice = choose(
         &within(found, arguments.heap_limit),
         arguments.prefer.into(),
@@ -110,36 +222,62 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let wheel = progress::spinner("comparing heaps");
     let content = Content::new(&recorded.trace, &events, &searched, choice.as_ref());
     wheel.finish_and_clear();
+    page::write(directory, &content.document(None))?;
     let Some(choice) = choice.clone() else {
-        page::write(directory, &content.document(None))?;
-        output::note(&no_choice(found, arguments.heap_limit));
-        return Ok(DOES_NOT_HOLD);
+        return Ok(Found::Nothing(no_choice(found, arguments.heap_limit)));
     };
     let mut chosen = predict(choice, &events);
-    page::write(directory, &content.document(None))?;
-    chosen.emitted = emitted::write(&chosen.config, directory)?;
+    let mut emitted = emitted::write(&emitted::emit(&chosen.config)?, directory)?;
+    heed(arguments, results)?;
     let wheel = progress::spinner("building the emitted heap");
     let library = emitted::build(directory);
     wheel.finish_and_clear();
     let library = library?;
-    chosen.emitted.push(library.clone());
+    emitted.push(library.clone());
+    chosen.emitted = emitted.iter().map(|path| results.shown(path)).collect();
     let checked = check::check(&program, &recorded, &chosen, &library)?;
-    let status = if checked.holds() { 0 } else { DOES_NOT_HOLD };
-    let again = directory.join("again.trace.parquet");
-    match &checked.again {
-        Some(trace) => write_parquet(trace, &again)?,
-        // One of an earlier run would be taken for this one's.
-        None => drop(std::fs::remove_file(&again)),
+    heed(arguments, results)?;
+    if let Some(trace) = &checked.again {
+        write_parquet(trace, &directory.join("again.trace.parquet"))?;
     }
     chosen.checked = Some(checked);
-    let report = page::write(directory, &told(&content, &chosen))?;
-    if json {
-        print_json(&recorded, found, &chosen, pareto, &report)?;
-    } else {
-        let text = summary::text(&recorded, found, &events, &chosen, directory, &report);
-        output::text(&text)?;
+    let document = told(&content, &chosen);
+    let report = results.shown(&page::write(directory, &document)?);
+    drop(content);
+    Ok(Found::Heap(Box::new(Tuned {
+        recorded,
+        events,
+        searched,
+        chosen,
+        document,
+        pareto,
+        report,
+    })))
+}
+
+impl Tuned {
+    fn say(self, directory: &Path, json: bool) -> Result<u8, Failure> {
+        let Tuned {
+            recorded,
+            events,
+            searched,
+            chosen,
+            document,
+            pareto,
+            report,
+        } = self;
+        let holds = chosen.checked.as_ref().is_some_and(Checked::holds);
+        let found = &searched.found;
+        if json {
+            print_json(&recorded, found, &chosen, &document, pareto, &report)?;
+        } else {
+            let text = summary::text(
+                &recorded, found, &events, &chosen, &document, directory, &report,
+            );
+            output::text(&text)?;
+        }
+        Ok(if holds { 0 } else { DOES_NOT_HOLD })
     }
-    Ok(status)
 }
 
 /// What was found, without the heaps that take more than the limit.
@@ -215,6 +353,7 @@ fn print_json(
     recorded: &Recorded,
     found: &Exploration,
     chosen: &Chosen,
+    document: &Document,
     pareto: Vec<serde_json::Value>,
     report: &Path,
 ) -> Result<(), Failure> {
@@ -238,11 +377,20 @@ fn print_json(
         "status": recorded.recording.ending.shell_status(),
         "process": recorded.process.name,
         "events": chosen.predicted.events,
+        "bounds": document.heaps.iter().find(|heap| heap.chosen).map(|heap| &heap.bounds),
+        "bounded": document.configurations.bounded,
+        "cycles_max": chosen.outcome.cycles_max,
+        "own_cycles_max": chosen.outcome.own_cycles_max,
+        "copy_cycles_max": chosen.outcome.copy_cycles_max,
+        "threads": document.trace.threads,
         "pareto": pareto,
+        "sampled": found.sampled,
+        "unfinished": found.unfinished,
         "configurations": found.configurations,
         "distinct": found.distinct,
         "seconds": found.seconds,
-        "report": report,
-        "emitted": chosen.emitted,
+        "replaced_by": recorded.process.replaced_by,
+        "report": output::name(report),
+        "emitted": output::names(&chosen.emitted),
     }))
 }

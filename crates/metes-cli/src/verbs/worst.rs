@@ -11,7 +11,18 @@ use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::heap::Named;
 use crate::output::{BOLD, DIM};
 use crate::quantity::{bytes, grouped};
+use crate::results::{Kind, Results};
 use crate::{heap, output, progress};
+
+/// What is left.
+const KIND: Kind<'_> = Kind {
+    verb: "worst",
+    files: &[
+        "space.trace.parquet",
+        "allocate.trace.parquet",
+        "free.trace.parquet",
+    ],
+};
 
 pub(crate) fn run(arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
     let named = heap::named(&arguments.heap)?;
@@ -57,6 +68,10 @@ fn request(arguments: &arguments::Worst, defaults: Request) -> Request {
 }
 
 fn on_host(heap: Heap<'_>, arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
+    let results = match &arguments.output {
+        Some(directory) => Some(Results::open(directory, KIND)?),
+        None => None,
+    };
     let request = request(arguments, Request::ON_HOST);
     let bar = progress::budget("space");
     let found = metes_worst::worst(heap, &request, &mut |what, share| {
@@ -65,8 +80,12 @@ fn on_host(heap: Heap<'_>, arguments: &arguments::Worst, json: bool) -> Result<u
     });
     bar.finish_and_clear();
     let found = found?;
-    let written = match &arguments.output {
-        Some(directory) => found.save(directory)?,
+    let written = match results {
+        Some(results) => {
+            let written = found.save(results.gathered())?;
+            results.replace()?;
+            written
+        }
         None => Vec::new(),
     };
     if json {

@@ -91,6 +91,12 @@ fn a_script_that_cannot_run_on_a_device_is_refused() {
         "1GiB",
         "--smallest",
         "1MiB",
+        "--reads",
+        "0*19,1",
+        "--most-reads",
+        "50",
+        "--report",
+        "fit.html",
         "--python",
         "./python",
         "--",
@@ -100,7 +106,7 @@ fn a_script_that_cannot_run_on_a_device_is_refused() {
     assert_eq!(status(&output), 1, "{}", stderr(&output));
     assert_eq!(
         place.read("asked").trim(),
-        "-m metes.dry --memory 1073741824 --smallest 1048576 -- x.py --a"
+        "-m metes.dry --memory 1073741824 --smallest 1048576 --report fit.html --reads 0*19,1 --most-reads 50 -- x.py --a"
     );
     refused(&fit(&["--memory", "0", "--", "x.py"]), &["--memory"]);
     refused(
@@ -341,7 +347,7 @@ fn places_that_cannot_be_written() {
 }
 
 #[test]
-fn without_a_compiler_the_results_so_far_stay() {
+fn a_compiler_that_is_missing_is_told_before_any_work() {
     let place = Place::new();
     place.compile("steady", crate::support::STEADY, &[]);
     let mut command = place.command(&["tune", "--budget", "0.5", "-o", "out", "--", "./steady"]);
@@ -355,14 +361,8 @@ fn without_a_compiler_the_results_so_far_stay() {
         said.contains("no-such-compiler") && said.contains("apt install gcc"),
         "{said}"
     );
-    for file in [
-        "out/program.trace.parquet",
-        "out/report.html",
-        "out/c/heap.c",
-        "out/heap.toml",
-    ] {
-        assert!(place.path(file).exists(), "{file}");
-    }
+    assert!(!said.contains("sum "), "the program was not run");
+    assert!(!place.path("out").exists());
 }
 
 #[test]
@@ -406,4 +406,122 @@ fn heaps_that_move_blocks_do_not_serve_programs() {
         ]),
         &["largest block", "larger page"],
     );
+}
+
+/// Requests that no memory has room for are refused by the heap, not by the replay of it.
+#[test]
+fn traces_of_impossible_sizes_are_replayed() {
+    let place = Place::new();
+    for size in [
+        "1099511627776",
+        "4611686018427387904",
+        "9223372036854775807",
+    ] {
+        place.write("one.csv", &format!("a,1,{size}\na,2,64\n"));
+        let output = place.metes(&["trace", "import", "one.csv", "-o", "one.parquet"]);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        for moving in ["table", "yes", "no"] {
+            let heap = format!("compact-fit:moving={moving}");
+            let output = place.metes(&["replay", "one.parquet", "--heap", &heap]);
+            let said = stderr(&output);
+            assert!(!said.contains("panicked"), "{size} {moving}: {said}");
+            assert!(
+                [0, 1, 2].contains(&status(&output)),
+                "{size} {moving}: {said}"
+            );
+        }
+        let output = place.metes(&[
+            "replay",
+            "one.parquet",
+            "--heap",
+            "compact-fit:moving=table",
+        ]);
+        assert_eq!(status(&output), 1);
+        assert!(
+            stderr(&output).contains("1 request failed"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+/// A page whose only block is the page itself, as size classes in front of a heap may have.
+#[test]
+fn classes_as_large_as_their_page_have_bounds() {
+    let place = Place::new();
+    let heap = "compact-fit:moving=no,page=1024,largest=1024";
+    let output = place.metes(&[
+        "bounds",
+        "--heap",
+        heap,
+        "--live",
+        "1MiB",
+        "--max-block",
+        "4096",
+    ]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let moving = "compact-fit:page=1024,largest=1024";
+    let output = place.metes(&[
+        "bounds",
+        "--heap",
+        moving,
+        "--live",
+        "1MiB",
+        "--max-block",
+        "512",
+    ]);
+    refused(&output, &["1024"]);
+}
+
+/// Small files of many events are refused with what allows them; more workers than are of use are
+/// not made.
+#[test]
+fn work_is_bounded_unless_it_is_asked_for() {
+    let place = Place::new();
+    place.write("few.csv", &"a,1,64\nf,1\n".repeat(50));
+    let output = place.metes(&["trace", "import", "few.csv", "-o", "few.parquet"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let read = |most: &str| {
+        let mut command = place.command(&["profile", "few.parquet"]);
+        command
+            .env("METES_MOST_EVENTS", most)
+            .output()
+            .expect("metes runs")
+    };
+    refused(&read("99"), &["holds 100 events", "METES_MOST_EVENTS=100"]);
+    assert_eq!(status(&read("100")), 0);
+    let output = place.metes(&[
+        "explore",
+        "few.parquet",
+        "--budget",
+        "1",
+        "--workers",
+        "20000",
+        "-o",
+        "out",
+    ]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+}
+
+/// What a file says of itself moves no cursor and sets no title.
+#[test]
+fn foreign_text_controls_no_terminal() {
+    let place = Place::new();
+    let script = "f := zero\nplot(f, main=\"a\u{1b}]0;owned\u{7}b\")\n";
+    place.write("title.mppg", script);
+    let output = place.metes(&["curve", "run", "title.mppg"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    place.write("heap.toml", "[heap]\nname = \"tl\u{9b}2Jsf\"\n");
+    let refused = place.metes(&["bounds", "--heap", "heap.toml", "--live", "1MiB"]);
+    assert_eq!(status(&refused), 2);
+    place.write("one.csv", "a\u{1b}[2J,1,64\n");
+    let line = place.metes(&["trace", "import", "one.csv", "-o", "one.parquet"]);
+    assert_eq!(status(&line), 2);
+    for output in [&output, &refused, &line] {
+        for stream in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(stream);
+            let controls = |character: char| character.is_control() && character != '\n';
+            assert!(!text.contains(controls), "{text:?}");
+        }
+    }
 }

@@ -17,6 +17,41 @@ const STAIRS: &str = r#"{"T": "0", "d": "4", "c": "3", "elements": [
     {"k": "s", "t0": "0", "t1": "4", "v0": "3", "slope": "0"}]}"#;
 
 #[test]
+fn the_limit_is_kept_before_memory_is_taken() {
+    let place = Place::new();
+    let late = r#"{"T": "999999999999", "d": "12", "c": "1", "elements": [
+        {"k": "p", "t": "0", "v": "0"},
+        {"k": "s", "t0": "0", "t1": "999999999999", "v0": "0", "slope": "0"},
+        {"k": "p", "t": "999999999999", "v": "0"},
+        {"k": "s", "t0": "999999999999", "t1": "1000000000011", "v0": "1", "slope": "0"}]}"#;
+    place.write("late.json", late);
+    let low = "stair(999999999999, 12, 1)";
+    let product = format!("{low} * ratency(1, 3)");
+    // Little is needed of these, and less is looked at than the limit.
+    for arguments in [
+        &["curve", "--limit", "100", "eval", &product][..],
+        &["curve", "eval", "stair(99999999999,3,1) *^ zero"],
+        &["curve", "convolve", low, "ratency(1, 3)"],
+        &["curve", "convolve", "late.json", "ratency(1, 3)"],
+    ] {
+        let output = place.metes(arguments);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        assert!(stdout(&output).contains("upp("), "{}", stdout(&output));
+    }
+    for much in [
+        "hShift(stair(0, 1, 1), -1000)",
+        "periodic(1009, 999999999, 1, 7)",
+    ] {
+        let output = place.metes(&["curve", "--limit", "100", "eval", much]);
+        refused(&output, &["more than the limit of 100", "--limit"]);
+    }
+    // One number of many digits.
+    place.write("long.json", &late.replace("12", &"9".repeat(400_000)));
+    let long = place.metes(&["curve", "convolve", "long.json", "ratency(1, 3)"]);
+    refused(&long, &["long.json", "a number has 400000 digits"]);
+}
+
+#[test]
 fn scripts_are_run() {
     let place = Place::new();
     place.write("tandem.mppg", TANDEM);

@@ -89,6 +89,30 @@ fn the_summary_says_what_was_found() {
     }
     let report = place.read("out/report.json");
     let report: Value = serde_json::from_str(&report).expect("JSON");
+    // What is proven of the chosen heap is said as it is, and of how many others it is.
+    let heaps = report["heaps"].as_array().expect("a list");
+    let chosen = heaps.iter().find(|heap| heap["chosen"] == true);
+    let space = &chosen.expect("one is chosen")["bounds"]["heap_bytes"];
+    let said = match space.is_null() {
+        true => "no finite bound is known",
+        false => "suffice for every program",
+    };
+    assert!(text.contains(said), "{said}: {text}");
+    let configurations = &report["configurations"];
+    let unbeaten = configurations["pareto"].as_array().expect("a list").len();
+    let bounded = format!(
+        "({} of {unbeaten} unbeaten heaps",
+        configurations["bounded"]
+    );
+    assert!(text.contains(&bounded), "{bounded}: {text}");
+    // Copying stands apart from the heap's own work.
+    assert!(text.contains("copying"), "{text}");
+    for heap in heaps {
+        let cycles = |key: &str| heap[key].as_u64().expect("a number");
+        let (own, copy) = (cycles("own_cycles_max"), cycles("copy_cycles_max"));
+        let all = cycles("cycles_max");
+        assert!(own.max(copy) <= all && all <= own + copy, "{heap}");
+    }
     assert_eq!(report["chosen"]["equal"], true);
     assert_eq!(report["chosen"]["placements"]["equal"], true);
 }
@@ -228,4 +252,27 @@ fn exit_status_of_the_program_is_compared() {
     let place = Place::new();
     let document = tune(&place, &[], &["ls", "/no-such-directory"]);
     assert_eq!(document["status"], 2, "{document}");
+}
+
+/// Threads are named as the cause where the prediction fails by them.
+#[test]
+fn threads_are_named_on_the_terminal() {
+    let place = Place::new();
+    let source = "#include <pthread.h>\n#include <stdlib.h>\n\
+        static void *work(void *seed) {\n\
+          for (size_t i = 0; i < 2000; ++i) free(malloc(1 + i * (size_t)seed % 900));\n\
+          return 0; }\n\
+        int main(void) { pthread_t t[4];\n\
+          for (size_t i = 0; i < 4; ++i) pthread_create(&t[i], 0, work, (void *)(i + 1));\n\
+          for (int i = 0; i < 4; ++i) pthread_join(t[i], 0);\n\
+          return 0; }\n";
+    place.compile("race", source, &["-pthread"]);
+    let output = place.metes(&["tune", "--budget", "0.3", "-o", "out", "--", "./race"]);
+    let text = stdout(&output);
+    assert!(
+        text.contains("made requests: their order differs"),
+        "{text}"
+    );
+    let cause = text.contains("threads race for the order of their requests");
+    assert_eq!(cause, !text.contains("predicted = measured"), "{text}");
 }

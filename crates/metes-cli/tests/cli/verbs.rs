@@ -490,13 +490,11 @@ fn an_interrupted_exploration_keeps_what_it_found() {
         .expect("metes runs");
     // It is searching once it has written outcomes.
     let begun = || {
-        std::fs::read_dir(place.path("out")).is_ok_and(|mut entries| {
-            entries.any(|entry| {
-                entry.is_ok_and(|entry| {
-                    entry.file_name().to_string_lossy().starts_with("results")
-                        && entry.metadata().is_ok_and(|file| file.len() > 0)
-                })
-            })
+        let entries = |path| std::fs::read_dir(path).into_iter().flatten().flatten();
+        let gathered = entries(place.path("out")).flat_map(|entry| entries(entry.path()));
+        gathered.into_iter().any(|entry| {
+            entry.file_name().to_string_lossy().starts_with("results")
+                && entry.metadata().is_ok_and(|file| file.len() > 0)
         })
     };
     while !begun() {
@@ -842,4 +840,29 @@ fn compact_fit_replays_with_and_without_moves() {
         "{text}"
     );
     assert!(text.contains("raise"), "{text}");
+}
+
+#[test]
+fn run_warns_of_a_heap_that_searches_unless_told_not_to() {
+    let place = Place::new();
+    let said = |options: &[&str]| {
+        let arguments = [&["run"], options, &["--", "true"]].concat();
+        let output = place.metes(&arguments);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        stderr(&output)
+    };
+    for heap in ["best-fit", "segregated-fit", "lea"] {
+        let warning = said(&["--heap", heap]);
+        let lines = warning
+            .lines()
+            .filter(|line| line.contains("constant time"));
+        assert_eq!(lines.count(), 1, "{warning}");
+        assert!(warning.contains("--any-time"), "{warning}");
+        let silent = said(&["--heap", heap, "--any-time"]);
+        assert!(!silent.contains("constant time"), "{silent}");
+    }
+    for heap in ["tlsf", "half-fit", "buddy"] {
+        let silent = said(&["--heap", heap]);
+        assert!(!silent.contains("constant time"), "{silent}");
+    }
 }

@@ -11,13 +11,16 @@ use serde_json::{Value, json};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, Table};
 
-pub(super) fn run(path: &Path, json: bool) -> Result<u8, Failure> {
+pub(super) fn run(path: &Path, limit: u64, json: bool) -> Result<u8, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| Failure::io("read", path, error))?;
     let tandem = Tandem::parse(&text).map_err(|error| wrong(&error))?;
     let bounds = tandem
-        .bounds(&Algebra::default())
+        .bounds(&Algebra {
+            limit,
+            ..Algebra::default()
+        })
         .map_err(|error| wrong(&error))?;
     if json {
         output::json(&document(&tandem, &bounds))?;

@@ -18,6 +18,7 @@ use super::{Guaranteed, number};
 use crate::arguments::{Bounds, BoundsAxis, BoundsClasses};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, DIM, GOOD, POOR, Table};
+use crate::own::Form;
 use crate::quantity::{bytes, grouped};
 use crate::{progress, tracefile};
 
@@ -68,10 +69,10 @@ pub(super) fn run(path: &Path, arguments: &Bounds, json: bool) -> Result<u8, Fai
     };
     if let Some(path) = &arguments.declare {
         let contract = Contract::kept_by(&report.observed).to_toml();
-        output::write_file(path, contract.as_bytes())?;
+        output::export(path, Form::Plain, contract.as_bytes())?;
     }
     if let Some(path) = &arguments.curves {
-        output::write_file(path, report.curves()?.to_string().as_bytes())?;
+        output::export(path, Form::Plain, report.curves()?.to_string().as_bytes())?;
     }
     let report = match &arguments.heap {
         Some(heap) => report.on(heap)?,

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::arguments::DeviceBench;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, POOR, Table};
+use crate::own::Form;
 use crate::{progress, tracefile};
 
 pub(crate) fn run(arguments: &DeviceBench, json: bool) -> Result<u8, Failure> {
@@ -38,7 +39,7 @@ pub(crate) fn run(arguments: &DeviceBench, json: bool) -> Result<u8, Failure> {
         .map(|name| named(name).map_err(|error| Failure::input(error.to_string())))
         .collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = output {
-        output::writable(path)?;
+        output::writable(path, Form::Page)?;
     }
     let recorded = recorded(traces)?;
     let effort = match quick {

@@ -32,10 +32,17 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<u8, Failure> {
     for (name, file) in [
         ("--trace", &arguments.trace),
         ("--snapshot", &arguments.snapshot),
+        ("--report", &arguments.report),
     ] {
         if let Some(file) = file {
             command.arg(name).arg(file);
         }
+    }
+    for rule in &arguments.reads {
+        command.arg("--reads").arg(rule);
+    }
+    if let Some(most) = arguments.most_reads {
+        command.arg("--most-reads").arg(most.to_string());
     }
     if let Some(capability) = &arguments.capability {
         command.arg("--capability").arg(capability);

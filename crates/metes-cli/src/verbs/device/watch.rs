@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::arguments::Watch;
 use crate::error::Failure;
+use crate::own::Form;
 use crate::{interrupt, output};
 
 /// Between two looks, if nothing else is said.
@@ -107,13 +108,13 @@ fn unwritten(error: serde_json::Error) -> Failure {
 
 /// The moment as a file.
 fn write(watcher: &mut Watcher, path: &Path, json: bool) -> Result<u8, Failure> {
-    output::writable(path)?;
+    output::writable(path, Form::Page)?;
     let view = watcher.look(CELLS)?;
     output::write_file(path, page(&view, None).as_bytes())?;
     match json {
         true => {
             let mut document = serde_json::to_value(&view).map_err(unwritten)?;
-            document["page"] = json!(path);
+            document["page"] = json!(output::name(path));
             output::json(&document)?;
         }
         false => output::text(&format!("{}\n", path.display()))?,

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use metes_explore::engine::{
-    EXPLORATION, Explorer, Folder, Found, Heap, LevelShortage, Method, Objective, ObjectiveSet,
-    Origin, Plan, Progress, RESULTS, Shard, Source, Summary, Work, finish, heap_file,
+    EXPLORATION, Explorer, Folder, Found, Heap, LevelShortage, Manifest, Method, Objective,
+    ObjectiveSet, Origin, Plan, Progress, RESULTS, Row, Shard, Source, Summary, Work, finish,
+    heap_file,
 };
 use metes_explore::report::ProfileFigures;
 use metes_explore::{Space, write_json};
@@ -17,10 +18,16 @@ use crate::arguments::Explore;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, Table};
 use crate::quantity::{bytes, grouped, ratio};
+use crate::results::{Kind, Results};
 use crate::{energy, interrupt, progress, space, tracefile};
 
 /// File of what the trace asks of a heap.
 pub(in crate::verbs) const PROFILE: &str = "profile.json";
+/// What is left, beside the units.
+pub(in crate::verbs) const KIND: Kind<'_> = Kind {
+    verb: "explore --space",
+    files: &[RESULTS, EXPLORATION, PROFILE, "pareto/NNN.toml"],
+};
 /// Seconds, unless the command line says.
 const BUDGET: f64 = 600.0;
 
@@ -68,7 +75,7 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     };
     let profile = ProfileFigures::of(&metes_trace::profile(&trace));
     drop(trace);
-    output::directory(&arguments.output)?;
+    let results = Results::open(&arguments.output, KIND)?;
     let plan = Plan {
         objectives: objectives(arguments)?,
         end_early: !arguments.to_the_end,
@@ -116,15 +123,25 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     bar.0.finish_and_clear();
     let exhaustive = course.method == Method::Exhaustive;
     if arguments.shard.is_some() || (exhaustive && work.interrupted) {
-        return unfinished(arguments, &explorer, work, json);
+        let shown = arguments.shard.is_none()
+            && so_far(
+                results,
+                &arguments.output,
+                &folder,
+                &manifest,
+                &explorer,
+                &profile,
+            )?;
+        return unfinished(arguments, &explorer, work, shown, json);
     }
     let source = match exhaustive {
         true => Source::Units(&folder),
         false => Source::Rows(&rows),
     };
-    let (summary, found) = finish(&arguments.output, &manifest, explorer.evaluator(), source)?;
+    let (summary, found) = finish(results.gathered(), &manifest, explorer.evaluator(), source)?;
     // What the explorer shows of the trace, which need not be there any more then.
-    write_json(&arguments.output.join(PROFILE), &profile)?;
+    write_json(&results.gathered().join(PROFILE), &profile)?;
+    results.replace()?;
     show(
         &Shown {
             directory: &arguments.output,
@@ -243,11 +260,40 @@ impl Course {
     }
 }
 
+/// Leaves results of what was done before an interruption, but in the place of
+/// those of another exploration. Whether there are any.
+fn so_far(
+    results: Results,
+    place: &Path,
+    folder: &Folder,
+    manifest: &Manifest,
+    explorer: &Explorer<'_>,
+    profile: &ProfileFigures,
+) -> Result<bool, Failure> {
+    let units = (0..explorer.units()).filter_map(|unit| folder.rows(Some(unit)));
+    let mut rows: Vec<Row> = units.flatten().collect();
+    if rows.is_empty() {
+        rows = folder.rows(None).unwrap_or_default();
+    }
+    let earlier = std::fs::read(place.join(EXPLORATION)).unwrap_or_default();
+    let earlier: Value = serde_json::from_slice(&earlier).unwrap_or_default();
+    let same = serde_json::to_value(manifest).is_ok_and(|own| earlier["exploration"] == own);
+    if rows.is_empty() || (results.has_earlier() && !same) {
+        return Ok(false);
+    }
+    let source = Source::Rows(&rows);
+    finish(results.gathered(), manifest, explorer.evaluator(), source)?;
+    write_json(&results.gathered().join(PROFILE), profile)?;
+    results.replace()?;
+    Ok(true)
+}
+
 /// What is said of a part.
 fn unfinished(
     arguments: &Explore,
     explorer: &Explorer<'_>,
     work: Work,
+    shown: bool,
     json: bool,
 ) -> Result<u8, Failure> {
     let space = explorer.evaluator().space();
@@ -259,11 +305,15 @@ fn unfinished(
             "space": space.size(),
             "interrupted": work.interrupted,
             "pareto": [],
-            "units": arguments.output.join("units"),
+            "results": shown.then(|| output::name(&arguments.output.join(RESULTS))),
+            "units": output::name(&arguments.output.join("units")),
         }))?;
         return Ok(0);
     }
     let state = match work.interrupted {
+        true if shown => {
+            "interrupted: the same command goes on from here; `metes serve` shows what there is"
+        }
         true => "interrupted: the same command goes on from here",
         false => "this part is done: join all parts with `metes merge`",
     };
@@ -315,8 +365,8 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
             "decided": shown.why,
             "seconds": shown.seconds,
             "interrupted": shown.work.interrupted,
-            "results": directory.join(RESULTS),
-            "exploration": directory.join(EXPLORATION),
+            "results": output::name(&directory.join(RESULTS)),
+            "exploration": output::name(&directory.join(EXPLORATION)),
         }))?;
     } else {
         let mut text = format!(

@@ -17,22 +17,24 @@ use metes_trace::{
 };
 use serde_json::json;
 
-use super::{died, writable};
+use super::died;
 use crate::arguments::Record;
 use crate::capture::{self, Input, Pass};
 use crate::error::Failure;
+use crate::own::Form;
 use crate::quantity::{bytes, grouped};
-use crate::{libraries, output};
+use crate::{interrupt, libraries, output};
 
 pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     if let Some(path) = &arguments.every_access {
-        writable(path)?;
+        output::writable(path, Form::Trace)?;
         if path == &arguments.output {
             return Err(Failure::input(
                 "--every-access and --output name the same file: give each its own",
             ));
         }
     }
+    interrupt::flag()?;
     // What cannot be counted is not run at all.
     let plan = plan(&arguments.command, arguments.qemu.as_deref())?;
     let options = AccessOptions {
@@ -52,6 +54,14 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     } else {
         None
     };
+    if let (Some(signal), Some(light)) = (interrupt::asked_to_end(), &light) {
+        write_parquet(&light.main, &arguments.output)?;
+        let kept = format!(
+            "{} holds the requests until then, without accesses",
+            arguments.output.display()
+        );
+        return Err(Failure::ended(signal, kept));
+    }
     let pass = if json { Pass::ToStderr } else { Pass::On };
     let run = || count_accesses(&plan, &options);
     let (counted, _) = capture::capture(pass, || input.give(light.is_none(), run))?;
@@ -63,7 +73,9 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
         Some(path) => Some((path.as_path(), result.counted.write_every_access(path)?)),
         None => None,
     };
-    if let Ending::Signal(signal) = result.counted.ending {
+    if let Ending::Signal(signal) = result.counted.ending
+        && !interrupt::was_met(signal)
+    {
         return Err(died(&arguments.command, signal, &arguments.output));
     }
     if json {
@@ -119,12 +131,12 @@ impl Outcome {
     ) -> serde_json::Value {
         let profile = metes_trace::profile(&self.trace);
         json!({
-            "trace": arguments.output,
+            "trace": output::name(&arguments.output),
             "events": self.trace.len(),
             "status": self.counted.ending.shell_status(),
             "seconds": self.counted.wall_seconds,
             "cpu_seconds": self.counted.cpu_seconds,
-            "emulator": plan.qemu,
+            "emulator": output::name(&plan.qemu),
             "word": self.trace.provenance.access_word,
             "reads": profile.reads,
             "writes": profile.writes,
@@ -139,7 +151,7 @@ impl Outcome {
             "forks": self.counted.forks,
             "child_programs": self.counted.child_programs,
             "every_access": every.map(|(path, accesses)| json!({
-                "file": path, "accesses": accesses,
+                "file": output::name(path), "accesses": accesses,
             })),
         })
     }
@@ -197,12 +209,7 @@ impl Outcome {
                 self.counted.forks, self.counted.child_programs
             ));
         }
-        if self.counted.ending != Ending::Exit(0) {
-            output::note(&format!(
-                "the program ended with status {}",
-                self.counted.ending.shell_status()
-            ));
-        }
+        super::ended(self.counted.ending);
     }
 }
 

@@ -6,14 +6,15 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use metes_explore::Events;
+use metes_trace::private::PrivateDirectory;
 use metes_trace::{RecordOptions, record};
 
 use crate::error::Failure;
-use crate::{libraries, tracefile};
+use crate::{interrupt, libraries, tracefile};
 
 /// Records programs, one after another.
 pub(super) struct Recorder<'a> {
-    scratch: tempfile::TempDir,
+    scratch: PrivateDirectory,
     options: RecordOptions,
     tell: &'a dyn Fn(&str),
     missing: Vec<&'static str>,
@@ -22,8 +23,12 @@ pub(super) struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// A recorder that tells what it records.
     pub(super) fn new(tell: &'a dyn Fn(&str)) -> Result<Self, Failure> {
+        interrupt::begin()?;
+        let parent = std::env::temp_dir();
+        let scratch = PrivateDirectory::new_in(&parent, "metes-cases.")
+            .map_err(|error| Failure::io("make a directory in", &parent, error))?;
         Ok(Recorder {
-            scratch: tempfile::tempdir().map_err(|error| Failure::input(error.to_string()))?,
+            scratch,
             options: RecordOptions::new(libraries::recorder()?),
             tell,
             missing: Vec::new(),
@@ -45,6 +50,9 @@ impl<'a> Recorder<'a> {
         let aside = crate::capture::stdout_to_stderr()?;
         let recording = record(command, &self.options);
         drop(aside);
+        if let Some(signal) = interrupt::asked_to_end() {
+            return Err(Failure::ended(signal, "nothing was written"));
+        }
         match recording {
             Ok(recording) if !recording.main.is_empty() => {
                 Ok(Some(tracefile::events(&recording.main)?))

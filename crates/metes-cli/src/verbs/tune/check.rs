@@ -12,14 +12,14 @@
 use std::path::Path;
 
 use metes_explore::{Replay, Replayer};
-use metes_trace::record::Ending;
+use metes_trace::record::{Ending, Run};
 use metes_trace::{Op, Trace};
 use serde::Serialize;
 
 use super::{Chosen, Program, Recorded};
 use crate::capture::{self, Pass, Stream, Written};
 use crate::error::{Failure, signal_name};
-use crate::launch::{self, Ended, Report};
+use crate::launch::{self, Report};
 use crate::output;
 use crate::tracefile;
 use crate::verbs::replay::options_of;
@@ -31,6 +31,9 @@ pub(crate) struct Checked {
     pub(crate) predicted: Replay,
     /// The report of the process in question; None if it left none.
     pub(crate) measured: Option<Report>,
+    /// The program by which the process replaced itself: then it left no report,
+    /// and nothing of its heap was measured.
+    pub(crate) replaced_by: Option<String>,
     /// Whether two runs of the program asked for the same; None if not found out.
     pub(crate) deterministic: Option<bool>,
     /// Where two recordings differ first.
@@ -86,7 +89,8 @@ impl Checked {
     /// Nothing that was checked is contradicted. Of a program that asks for
     /// other things in each run, nothing was predicted.
     pub(crate) fn holds(&self) -> bool {
-        let as_predicted = self.figures_equal() || self.deterministic == Some(false);
+        let as_predicted =
+            self.figures_equal() || self.deterministic == Some(false) || self.replaced_by.is_some();
         as_predicted && (self.output_unchanged || self.output_varies)
     }
 }
@@ -109,9 +113,15 @@ pub(super) fn check(
     let unchanged = |other: &Recorded| {
         other.written.stdout == written.stdout && other.recording.ending == ended.ending
     };
+    let replaced_by = recorded.process.replaced_by.clone();
+    let measured = match &replaced_by {
+        Some(_) => None,
+        None => of_process(&reports, first, is_main, &ended).cloned(),
+    };
     let mut checked = Checked {
         predicted: first.clone(),
-        measured: of_process(&reports, first, is_main, &ended).cloned(),
+        measured,
+        replaced_by,
         deterministic: None,
         difference: None,
         output_unchanged: unchanged(recorded),
@@ -119,9 +129,15 @@ pub(super) fn check(
         ending: ended.ending,
         again: None,
     };
+    if checked.replaced_by.is_some() && checked.output_unchanged {
+        return Ok(checked);
+    }
     if checked.requests_equal() && checked.output_unchanged {
         // Other placements may be those of other frees.
         checked.deterministic = checked.placements_equal().then_some(true);
+        return Ok(checked);
+    }
+    if crate::interrupt::asked_to_end().is_some() {
         return Ok(checked);
     }
     complain(&checked, recorded, &written);
@@ -139,7 +155,7 @@ pub(super) fn check(
     checked.output_unchanged |= unchanged(&again);
     checked.difference = difference(&recorded.trace, &again.trace);
     checked.deterministic = Some(checked.difference.is_none());
-    if checked.difference.is_some() && !checked.requests_equal() {
+    if checked.replaced_by.is_none() && checked.difference.is_some() && !checked.requests_equal() {
         let events = tracefile::events(&again.trace)?;
         let (second, _) = Replayer::new().replay(
             &first.heap,
@@ -158,7 +174,7 @@ pub(super) fn check(
     Ok(checked)
 }
 
-fn run(program: &Program<'_>, library: &Path) -> Result<(Ended, Written), Failure> {
+fn run(program: &Program<'_>, library: &Path) -> Result<(Run, Written), Failure> {
     program.scratch.clear();
     let environment = program.scratch.environment();
     let command = &program.arguments.command;
@@ -174,7 +190,7 @@ fn of_process<'r>(
     reports: &'r [Report],
     predicted: &Replay,
     is_main: bool,
-    ended: &Ended,
+    ended: &Run,
 ) -> Option<&'r Report> {
     let same = reports
         .iter()

@@ -18,6 +18,11 @@ pub(crate) struct Chosen {
     pub(crate) name: String,
     /// It is the command itself.
     pub(crate) is_main: bool,
+    /// The program that it replaced itself by (`exec`): of its heap nothing can
+    /// be measured then.
+    pub(crate) replaced_by: Option<String>,
+    /// The program that ran in the same process before it.
+    pub(crate) in_place_of: Option<String>,
     /// Number of recorded processes.
     pub(crate) of: usize,
 }
@@ -51,15 +56,26 @@ pub(crate) fn choose(
             list(&processes)
         )));
     }
-    let name = process.name().to_owned();
-    Ok((Chosen { name, is_main, of }, trace))
+    let same = |other: &&&ProcessTrace| other.pid == process.pid && other.replaced_by.is_some();
+    let chosen = Chosen {
+        name: process.name().to_owned(),
+        is_main,
+        replaced_by: process.replaced_by.clone(),
+        in_place_of: (processes.iter().find(same))
+            .filter(|_| process.replaced_by.is_none() && !process.forked)
+            .map(|before| before.name().to_owned()),
+        of,
+    };
+    Ok((chosen, trace))
 }
 
 fn matters<'r>(
     main: Option<&'r ProcessTrace>,
     children: &'r [ProcessTrace],
 ) -> Option<&'r ProcessTrace> {
-    let own = children.iter().filter(|child| !child.forked);
+    // One that replaced itself by another program leaves nothing to compare with.
+    let own = children.iter();
+    let own = own.filter(|child| !child.forked && child.replaced_by.is_none());
     // The first of equals, so that equal recordings choose equally.
     let largest = own.reduce(|best, child| {
         if child.raw_words > best.raw_words {

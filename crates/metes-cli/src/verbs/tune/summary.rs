@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use metes_explore::report::{BoundFigures, Document};
 use metes_explore::{Events, Exploration, Outcome};
 use metes_trace::record::Ending;
 
@@ -19,6 +20,7 @@ pub(super) fn text(
     found: &Exploration,
     events: &Events,
     chosen: &Chosen,
+    document: &Document,
     directory: &Path,
     report: &Path,
 ) -> String {
@@ -26,23 +28,25 @@ pub(super) fn text(
     text += &format!("\n{BOLD}{}{BOLD:#}\n", chosen.config.name());
     text += &format!("{DIM}{}{DIM:#}\n\n", chosen.why);
     text += &program(recorded, events);
-    text += &format!(
-        "  {:<9} {} heaps of {} tried in {:.1} s{}, {} unbeaten\n\n",
-        "explored",
-        grouped(found.configurations),
-        grouped(found.space),
-        found.seconds,
-        if found.interrupted {
-            " (interrupted)"
-        } else {
-            ""
-        },
-        grouped(found.pareto.len() as u64)
-    );
-    text += &comparison(found, chosen, events.peak_live()).to_string();
+    let threads = document.trace.threads;
+    if threads > 1 {
+        text += &format!(
+            "  {:<9} {} made requests: their order differs from run to run, and with it \
+             placement and footprint\n",
+            "threads",
+            grouped(u64::from(threads))
+        );
+    }
+    text += &format!("  {:<9} {}\n", "explored", explored(found));
+    text += &bounds(document);
     text += "\n";
+    text += &comparison(found, chosen, events.peak_live()).to_string();
+    text += &format!(
+        "{DIM}cycles are modelled: the mean with copying; the maximum of one operation without what \
+         it copies, and what the largest copy adds{DIM:#}\n\n"
+    );
     if let Some(checked) = &chosen.checked {
-        text += &verdict(checked);
+        text += &verdict(checked, threads);
     }
     text += &format!("\n  {:<9} {}\n", "report", report.display());
     text += &format!(
@@ -62,11 +66,70 @@ fn program(recorded: &Recorded, events: &Events) -> String {
     } else {
         process.name.clone()
     };
+    let name = match &process.in_place_of {
+        Some(before) => format!("{name} ({before} replaced itself by it)"),
+        None => name,
+    };
     format!(
         "  {:<9} {name}: {} requests, peak live {}\n",
         "program",
         grouped(events.len() as u64),
         bytes(events.peak_live())
+    )
+}
+
+/// How many heaps were judged, on what, in what time.
+pub(crate) fn explored(found: &Exploration) -> String {
+    let interrupted = if found.interrupted {
+        " (interrupted)"
+    } else {
+        ""
+    };
+    let space = grouped(found.space);
+    let time = format!("{:.1} s{interrupted}", found.seconds);
+    let unbeaten = grouped(found.pareto.len() as u64);
+    let whole = grouped(found.configurations);
+    match found.sampled {
+        None => format!("{whole} heaps of {space} tried in {time}, {unbeaten} unbeaten"),
+        Some(sampled) => format!(
+            "{} heaps of {space} judged on {} of the trace, {whole} of them whole, in {time}; \
+             {unbeaten} of these unbeaten",
+            grouped(sampled.configurations),
+            match sampled.windows {
+                1 => "a window".to_owned(),
+                windows => format!("{windows} windows"),
+            }
+        ),
+    }
+}
+
+/// What is proven of the chosen heap, and how many others have a bound.
+fn bounds(document: &Document) -> String {
+    let chosen = document.heaps.iter().find(|heap| heap.chosen);
+    let bounds = chosen.and_then(|heap| heap.bounds.as_ref());
+    let time = match bounds {
+        Some(BoundFigures { time, .. }) => format!(
+            "allocate {}, free {}, resize {}",
+            time.allocate, time.free, time.resize
+        ),
+        None => "none is known".to_owned(),
+    };
+    let space = match bounds.and_then(|bounds| bounds.heap_bytes) {
+        Some(most) => format!(
+            "{} suffice for every program with this peak of live bytes and these sizes",
+            bytes(most)
+        ),
+        None => "no finite bound is known".to_owned(),
+    };
+    let unbeaten = document.configurations.pareto.len() as u64;
+    let bounded = document.configurations.bounded;
+    format!(
+        "  {:<9} time: {time}\n  {:<9} space: {space} ({} of {} unbeaten heaps {} a bound)\n",
+        "proven",
+        "",
+        grouped(bounded),
+        grouped(unbeaten),
+        if bounded == 1 { "has" } else { "have" }
     )
 }
 
@@ -79,6 +142,7 @@ fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
         "than it",
         "cycles",
         "maximum",
+        "copying",
     ]);
     let own = chosen.outcome.footprint;
     let mut row = |style, name: String, outcome: &Outcome, change: String| {
@@ -90,7 +154,8 @@ fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
                 ratio(outcome.footprint, peak_live),
                 change,
                 format!("{:.1}", outcome.cycles_mean),
-                grouped(outcome.cycles_max),
+                grouped(outcome.own_cycles_max),
+                grouped(outcome.copy_cycles_max),
             ],
         );
     };
@@ -106,10 +171,19 @@ fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
             change(heap.footprint, own),
         );
     }
+    for heap in &found.unfinished {
+        let Some(name) = heap.named else { continue };
+        let known = match heap.at_least {
+            Some(least) => format!("≥ {}", bytes(least.footprint)),
+            None => "–".to_owned(),
+        };
+        let cells = [name, known.as_str(), "", "not finished in the budget"];
+        table.row(DIM, cells.map(str::to_owned).to_vec());
+    }
     table
 }
 
-fn verdict(checked: &Checked) -> String {
+fn verdict(checked: &Checked, threads: u32) -> String {
     let mut text = String::new();
     let predicted = &checked.predicted;
     let figures = |name: &str, live: u64, footprint: u64| {
@@ -126,17 +200,32 @@ fn verdict(checked: &Checked) -> String {
         }
         None => {
             text += &format!(
-                "  {:<9} nothing: the process ended without running its exit handlers\n",
-                "measured"
+                "  {:<9} nothing: the process {}\n",
+                "measured",
+                match &checked.replaced_by {
+                    Some(_) => "replaced itself by another program",
+                    None => "ended without running its exit handlers",
+                }
             );
         }
     }
     text += &format!("  {}\n", equality(checked));
+    if threads > 1 && checked.measured.is_some() && !checked.equal() {
+        text += &format!(
+            "  the likely cause: {threads} threads race for the order of their requests\n"
+        );
+    }
     text += &format!("  {}\n", output(checked));
     text
 }
 
 fn equality(checked: &Checked) -> String {
+    if let Some(next) = &checked.replaced_by {
+        return format!(
+            "{POOR}not comparable{POOR:#}: the program replaced itself by {next}, and its heap \
+             ended with it; tune {next} instead, without --process"
+        );
+    }
     let Some(measured) = &checked.measured else {
         return format!("{POOR}the prediction could not be checked{POOR:#}");
     };

@@ -1,0 +1,157 @@
+//! Large blocks as mappings of their own: predicted to the byte, and sound.
+
+use crate::support::{Place, status, stderr, stdout};
+
+/// Blocks that come, grow, shrink and go around thresholds; what is in them is verified.
+const PROGRAM: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t state = 88172645463325252u;
+static size_t draw(size_t most)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (size_t)(state >> 20) % most;
+}
+static size_t size_of_block(void)
+{
+    switch (draw(4)) {
+    case 0: return 1 + draw(2000);
+    case 1: return 1 + draw(40000);
+    case 2: return 120000 + draw(24000);
+    default: return 1 + draw(3000000);
+    }
+}
+static unsigned char *blocks[48];
+static size_t sizes[48];
+
+/* The ends, and one byte of each page. */
+static int holds(unsigned char *block, size_t from, size_t size, int set, unsigned char with)
+{
+    for (size_t at = from; at < size; at += 4096) {
+        if (set) block[at] = with;
+        if (block[at] != with) return 0;
+    }
+    if (size == 0) return 1;
+    if (set) block[size - 1] = with;
+    return block[size - 1] == with;
+}
+
+int main(void)
+{
+    for (int step = 0; step < 6000; step += 1) {
+        const size_t at = draw(48);
+        const unsigned char with = (unsigned char)(at + 1);
+        if (blocks[at] != NULL && !holds(blocks[at], 0, sizes[at], 0, with)) return 3;
+        const size_t size = size_of_block();
+        if (blocks[at] == NULL) {
+            if (draw(3) == 0) {
+                blocks[at] = calloc(1, size);
+                if (!holds(blocks[at], 0, size, 0, 0)) return 4;
+            } else if (draw(8) == 0) {
+                const size_t align = (size_t)16 << draw(12);
+                blocks[at] = aligned_alloc(align, size);
+                if ((uintptr_t)blocks[at] % align != 0) return 5;
+            } else {
+                blocks[at] = malloc(size);
+            }
+            if (blocks[at] == NULL) return 6;
+            sizes[at] = size;
+        } else if (draw(3) == 0) {
+            free(blocks[at]);
+            blocks[at] = NULL;
+            continue;
+        } else {
+            /* By little steps as well as to any size. */
+            const size_t new = draw(2) == 0 ? sizes[at] + draw(60000) : size;
+            blocks[at] = realloc(blocks[at], new);
+            if (blocks[at] == NULL) return 7;
+            const size_t kept = new < sizes[at] ? new : sizes[at];
+            if (kept < new && kept > 4096 && !holds(blocks[at], 0, kept / 4096 * 4096 - 4095, 0, with))
+                return 8;
+            sizes[at] = new;
+        }
+        holds(blocks[at], 0, sizes[at], 1, with);
+    }
+    puts("sound");
+    return 0;
+}
+"#;
+
+#[test]
+fn what_mapped_blocks_take_is_predicted_to_the_byte() {
+    let place = Place::new();
+    place.compile("large", PROGRAM, &["-O1"]);
+    let recorded = place.metes(&["record", "-o", "large.parquet", "--", "./large"]);
+    assert_eq!(status(&recorded), 0, "{}", stderr(&recorded));
+    for heap in [
+        "tlsf:mapped=128KiB",
+        "tlsf:mapped=4KiB",
+        "best-fit:mapped=1MiB",
+        "kingsley:mapped=64KiB",
+        "tlsf:store=hardened,mapped=128KiB",
+        "compact-fit:moving=no,mapped=32KiB",
+        "tlsf:mapped=no",
+    ] {
+        let (code, predicted) = place.json(&["replay", "large.parquet", "--heap", heap]);
+        assert_eq!(code, 0, "{heap}");
+        let ran = place.metes(&["--json", "run", "--heap", heap, "--", "./large"]);
+        let (code, measured) = crate::support::parsed(&ran);
+        assert_eq!(code, 0, "{heap}: {}", stderr(&ran));
+        let process = &measured["processes"][0];
+        for figure in [
+            "requests",
+            "placements",
+            "footprint",
+            "peak_live",
+            "allocations",
+            "frees",
+            "resizes",
+        ] {
+            assert_eq!(process[figure], predicted[figure], "{figure} on {heap}");
+        }
+    }
+}
+
+#[test]
+fn a_buffer_that_grows_takes_what_it_holds() {
+    let place = Place::new();
+    let source = include_str!("../../../../examples/programs/grow.c");
+    place.compile("grow", source, &["-O1"]);
+    // 16 MB live, which the pools alone grew to many times as much for.
+    let words = ["./grow", "steps", "8000000", "4096", "4080"];
+    let footprint = |heap: &str| {
+        let (code, document) = place.json(&[&["run", "--heap", heap, "--"], &words[..]].concat());
+        assert_eq!(code, 0);
+        document["footprint"].as_u64().expect("a report")
+    };
+    let (default, without) = (footprint("tlsf"), footprint("tlsf:mapped=no"));
+    assert!(default < 18_000_000, "{default}");
+    assert!(default < without, "{default} {without}");
+}
+
+#[test]
+fn heaps_that_cannot_map_say_why() {
+    let place = Place::new();
+    place.write(
+        "levels.toml",
+        "[heap]\nname = \"tlsf\"\n[arena]\nmapped = \"128KiB\"\n[[level]]\nname = \"near\"\n",
+    );
+    for (heap, words) in [
+        ("levels.toml", "lie in no memory level"),
+        (
+            "tlsf:store=ledger,mapped=128KiB",
+            "only heaps with boundary tags",
+        ),
+        ("tlsf:mapped=100", "from 4 KiB to 1 GiB"),
+        ("tlsf:mapped=maybe", "is not a size"),
+    ] {
+        let output = place.metes(&["run", "--heap", heap, "--", "true"]);
+        crate::support::refused(&output, &[words]);
+        assert_eq!(stdout(&output), "");
+    }
+}
