@@ -88,8 +88,8 @@ function figures(model, footprint, peak) {
   return h("dl", { class: "figures" },
     isNumber(footprint) ? cell("Footprint", byteFigure(footprint), exactBytes(footprint)) : null,
     isNumber(peak) ? cell("Live peak", byteFigure(peak), exactBytes(peak)) : null,
-    isNumber(cycles) ? cell("Mean cycles an event", significant(cycles), isNumber(heap?.cycles_max) ? `maximum measured ${integer(heap.cycles_max)}` : "modelled") : null,
-    isNumber(bound) ? cell("Heap bound, proven", byteFigure(bound), heap.bounds.citation || exactBytes(bound)) : null,
+    isNumber(cycles) ? cell("Mean cycles an event", significant(cycles), isNumber(heap?.own_cycles_max) ? `maximum measured ${integer(heap.own_cycles_max)}${heap.copy_cycles_max > 0 ? `, and ${integer(heap.copy_cycles_max)} for the largest copy` : ""}` : isNumber(heap?.cycles_max) ? `maximum measured ${integer(heap.cycles_max)}, copying included` : "modelled") : null,
+    isNumber(bound) ? cell("Heap bound, proven", byteFigure(bound), heap.bounds.citation || exactBytes(bound)) : heap ? cell("Heap bound, proven", "none", "no finite bound on its memory is known") : null,
     c && isNumber(c.raw.evaluated) ? cell("Configurations", count(c.raw.evaluated), [isNumber(c.raw.space) ? `of ${count(c.raw.space)}` : null, isNumber(c.raw.seconds) ? `in ${seconds(c.raw.seconds)}` : null].filter(Boolean).join(" ")) : null,
     model.trace && isNumber(model.trace.events) ? cell("Trace", `${count(model.trace.events)} events`, isNumber(model.trace.threads) ? `${integer(model.trace.threads)} thread${model.trace.threads === 1 ? "" : "s"}` : null) : null);
 }

@@ -18,10 +18,17 @@ fn main() {
     std::fs::write(Path::new(&out).join("stubs.rs"), code).expect("output can be written");
 }
 
+/// Words that a function of another library is given at most. Whatever their number is, so many
+/// lie in registers and on the stack of the caller.
+const WORDS: usize = 24;
+
 /// A function for each name.
 fn functions(names: &str) -> Result<String, String> {
     let mut code = String::new();
     let mut refusal = None;
+    let arguments: Vec<String> = (0..WORDS).map(|word| format!("w{word}")).collect();
+    let parameters = arguments.join(": usize, ");
+    let arguments = arguments.join(", ");
     for line in names.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -34,6 +41,18 @@ fn functions(names: &str) -> Result<String, String> {
             continue;
         }
         let refused = refusal.ok_or("a name before the first heading")?;
+        if let Some((name, answer)) = line.split_once(' ') {
+            let answer = format!("super::Written::of(\"{answer}\")");
+            let write = write!(
+                code,
+                "#[unsafe(no_mangle)]\n\
+                 pub(super) extern \"C\" fn {name}({parameters}: usize) -> std::ffi::c_int {{\n    \
+                     super::written(\"{name}\", {answer}, &[{arguments}])\n\
+                 }}\n"
+            );
+            write.map_err(|error| error.to_string())?;
+            continue;
+        }
         let (name, answer) = match line.strip_prefix('!') {
             Some(name) => (name, refused),
             None => (line, 0),
@@ -41,8 +60,8 @@ fn functions(names: &str) -> Result<String, String> {
         let write = write!(
             code,
             "#[unsafe(no_mangle)]\n\
-             pub(super) extern \"C\" fn {name}() -> std::ffi::c_int {{\n    \
-                 super::counted(\"{name}\", {answer})\n\
+             pub(super) extern \"C\" fn {name}({parameters}: usize) -> std::ffi::c_int {{\n    \
+                 super::counted(\"{name}\", {answer}, &[{arguments}])\n\
              }}\n"
         );
         write.map_err(|error| error.to_string())?;

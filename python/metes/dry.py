@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,9 +24,13 @@ import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from . import _page, _verdict
 from ._command import MetesError, command
+from ._dry_process import READS_VARIABLE, RESULTS_VARIABLE
 from ._elf import needed
+from ._guess import Rules
 from ._library import find
+from ._reads import MOST_READS
 from ._size import UNITS, size
 
 #: The library.
@@ -39,18 +44,32 @@ STOOD_FOR = re.compile(
 ALWAYS = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: The runtime whose structures the dry device has.
 RUNTIME = "libcudart.so.13"
+#: Bytes of a page of the device: it has one at least.
+PAGE = 2 << 20
+#: Bytes of other sizes at least: less is a number without its unit.
+LEAST = 64 << 10
 #: Entry points that launch kernels.
 LAUNCHES = re.compile(r"_*(cuda|cu)Launch.*Kernel")
+#: Under which kernels are counted that write columns.
+COLUMNS = "columns"
 #: Functions of libraries whose real counterparts take scratch memory of their own.
 SCRATCH = re.compile(r"(cudnn|cufft|cusolver|cusparse|nccl)[A-Z]")
+#: Of a breakdown, what only a picture needs.
+DRAWN = ("timeline", "passes")
+#: Lines of the largest allocations that are printed.
+PRINTED = 8
 
 
 @dataclass
 class Report:
     """What a dry run took. Sizes in bytes."""
 
-    #: Whether the script came to its end.
-    fits: bool
+    #: ``fits``, ``does not fit`` or ``undecided``.
+    verdict: str
+    #: The same as yes, no and None.
+    fits: bool | None
+    #: Whether the script came to its end, whatever it guessed.
+    completed: bool
     #: The device's memory.
     memory: int
     #: Most that the program had asked for at once; None if the framework keeps no count.
@@ -72,6 +91,28 @@ class Report:
     #: Copies to the host, and their bytes.
     reads: int = 0
     read_bytes: int = 0
+    #: Those of them that gave what nobody computed, and these bytes.
+    unknown_reads: int = 0
+    unknown_bytes: int = 0
+    #: Places where such values were used: see ``metes._reads.Place``.
+    guesses: list[dict] = field(default_factory=list)
+    #: Why the script was ended, or None.
+    ended: str | None = None
+    #: Processes that used the device.
+    processes: int = 1
+    #: What the memory was used for (see ``_breakdown``), or None.
+    breakdown: dict | None = field(repr=False, default=None)
+    #: Why there is no breakdown, or what it lacks; else None.
+    no_history: str | None = None
+
+    def document(self) -> dict:
+        """As JSON has it: without what only a picture needs."""
+        found = asdict(self)
+        if self.breakdown:
+            found["breakdown"] = {
+                name: value for name, value in self.breakdown.items() if name not in DRAWN
+            }
+        return found | {"unknown": self.unknown()}
 
     def unknown(self) -> list[str]:
         """What this run cannot know, one sentence each."""
@@ -85,11 +126,17 @@ class Report:
             "scratch memory that real libraries take by themselves is not counted; the "
             "framework's convolutions and attention stand in for those of cuDNN",
         ]
-        if self.reads:
+        if self.unknown_reads:
+            shown = sum(place["reads"] for place in self.guesses if place["use"] == "shown")
             sentences.insert(
                 1,
-                f"{self.reads:,} copies to the host ({_size(self.read_bytes)}) gave zeros: sizes "
-                "that depend on data are wrong",
+                f"{self.unknown_reads:,} of {self.reads:,} copies to the host gave what nobody "
+                f"computed ({_size(self.unknown_bytes)}); {shown:,} of them were shown or stored only",
+            )
+        if COLUMNS in self.calls:
+            sentences.append(
+                f"{self.calls[COLUMNS]:,} convolutions wrote their input out as columns, once for every "
+                "weight of their kernel; those of cuDNN mostly do not, so they may take less"
             )
         if scratch:
             sentences.append(f"the program called {', '.join(scratch)}, where scratch memory is large")
@@ -132,6 +179,21 @@ def stood_for() -> list[str]:
     return [*ALWAYS, *sorted(names - set(ALWAYS))]
 
 
+#: What Python finds before anything else in every process that the script begins.
+SITE = """\
+import sys
+from os.path import dirname
+sys.path[:] = [path for path in sys.path if not path or path != dirname(__file__)]
+own = sys.modules.pop("sitecustomize")
+try:
+    import sitecustomize
+except ImportError:
+    sys.modules["sitecustomize"] = own
+from metes import _dry_process
+_dry_process.begin()
+"""
+
+
 def environment(place: Path, memory: int, capability: str | None = None) -> dict[str, str]:
     """The environment in which programs find the dry device; links to it are made in ``place``."""
     names = stood_for()
@@ -148,7 +210,8 @@ def environment(place: Path, memory: int, capability: str | None = None) -> dict
             filter(None, [str(place), os.environ.get("LD_LIBRARY_PATH")])
         ),
         "METES_DEVICE_BYTES": str(memory),
-        "METES_DEVICE_CONTENT": "none",
+        # What the host wrote itself is given back; whole models are not kept, unless it is asked for.
+        "METES_DEVICE_CONTENT": os.environ.get("METES_DEVICE_CONTENT", "host"),
     }
     if capability:
         changed["METES_DEVICE_CAPABILITY"] = capability
@@ -162,9 +225,13 @@ def run(
     capability: str | None = None,
     snapshot: Path | None = None,
     output=None,
+    reads: list[str] | None = None,
+    most_reads: int = MOST_READS,
 ) -> Report:
     """Runs ``script`` (its path and arguments) on a device of ``memory`` bytes.
 
+    ``reads`` are rules for what copies to the host give that nobody computed, ``most_reads`` how
+    often the script may decide by them at one place, 0 without end (see docs/dry-device.md).
     ``snapshot`` is where the framework's memory snapshot with the whole history goes; ``output``
     where the script's standard output goes, if not to this one.
     """
@@ -172,11 +239,21 @@ def run(
         raise MetesError(f"{capability!r} is no compute capability: give it as 9.0 or 8.6")
     if script[0] != "-m" and not Path(script[0]).is_file():
         raise MetesError(f"there is no script {script[0]}: check the path")
+    Rules.of(reads or [])
     with tempfile.TemporaryDirectory(prefix="metes-dry-") as place:
         result = Path(place) / "result.json"
         changed = environment(Path(place), memory, capability)
+        begun = Path(place) / "processes"
+        site = Path(place) / "site"
+        for directory in (begun, site):
+            directory.mkdir()
+        (site / "sitecustomize.py").write_text(SITE)
         package = str(Path(__file__).resolve().parents[1])
-        changed["PYTHONPATH"] = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+        changed["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [str(site), package, os.environ.get("PYTHONPATH")])
+        )
+        changed[RESULTS_VARIABLE] = str(begun)
+        changed[READS_VARIABLE] = json.dumps({"rules": reads or [], "most": most_reads})
         done = subprocess.run(
             [sys.executable, "-m", "metes._dry_run", str(result), str(snapshot or ""), *script],
             env=changed,
@@ -188,7 +265,11 @@ def run(
                 f"{_name(script)} {_ending(done.returncode)} before its figures could be read; run it "
                 "without whatever ends the process"
             )
-        document = json.loads(result.read_text(encoding="utf-8"))
+        documents = [
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in [result, *sorted(begun.glob("*.json"))]
+        ]
+    document = _verdict.together(documents)
     return _report(script, memory, document)
 
 
@@ -203,13 +284,17 @@ def _report(script: list[str], memory: int, document: dict) -> Report:
     if document["outcome"] == "failed":
         raise MetesError(
             f"{_name(script)} failed for another reason than memory, so there is no verdict: "
-            f"{document['error']}"
+            f"{document['error']}{_verdict.remedy(document)}"
         )
     figures, device = document.get("statistics", {}), document["device"]
     if not device:
         raise MetesError(f"{_name(script)} never used the device: have it use 'cuda'")
+    guesses = document["reads"]["guesses"]
+    verdict = _verdict.of(document["outcome"], guesses)
     return Report(
-        fits=document["outcome"] == "completed",
+        verdict=verdict,
+        fits={_verdict.FITS: True, _verdict.DOES_NOT_FIT: False}.get(verdict),
+        completed=document["outcome"] == "completed",
         memory=memory,
         # A zero is a figure that this allocator does not keep.
         peak_live=figures.get("peak_requested") or None,
@@ -217,37 +302,86 @@ def _report(script: list[str], memory: int, document: dict) -> Report:
         peak_reserved=figures.get("peak_reserved") or None,
         peak_device=device["peak_used"],
         refusals=figures.get("ooms", 0),
-        error=document.get("error"),
+        error=document.get("error") if document["outcome"] == "refused" else None,
         framework=f"torch {document['torch']}",
         calls=device["calls"],
         reads=device["reads"],
         read_bytes=device["read_bytes"],
+        unknown_reads=device["unknown_reads"],
+        unknown_bytes=device["unknown_bytes"],
+        guesses=guesses,
+        ended=document["reads"]["ended"],
+        processes=document.get("processes", 1),
+        breakdown=document.get("breakdown"),
+        no_history=document.get("no_history"),
     )
 
 
 def smallest(
-    script: list[str], high: int, step: int, *, capability=None, output=None, progress=None
+    script: list[str], high: int, step: int, *, progress=None, **options
 ) -> tuple[int, Report]:
     """The smallest device, to within ``step``, on which the script comes to its end.
 
     Halves the range from what is live at the peak, which no allocator gets below, to ``high``.
-    Allocators are not strictly monotone: what is found fits, and a step less does not.
+    Allocators are not strictly monotone: what is found fits, and a step less does not. The other
+    ``options`` are those of ``run``.
     """
-    report = run(script, high, capability=capability, output=output)
-    if not report.fits:
+    report = run(script, high, **options)
+    if report.ended:
+        raise MetesError(f"{_name(script)} was ended, as {report.ended}: give it values with reads")
+    if not report.completed:
         raise MetesError(f"{_name(script)} does not fit into {_size(high)} either: {report.error}")
     below = max((report.peak_live or 0) - 1, 0) // step * step
     above = high
     while above - below > step:
         middle = below + (above - below) // (2 * step) * step or below + step
-        tried = run(script, middle, capability=capability, output=output)
+        tried = run(script, middle, **options)
         if progress:
-            progress(middle, tried.fits)
-        if tried.fits:
+            progress(middle, tried.completed)
+        if tried.completed:
             above, report = middle, tried
         else:
             below = middle
     return above, report
+
+
+def write_report(path: Path, script: list[str], report: Report) -> None:
+    """Writes a page that shows a report, and opens from disk."""
+    size_, guesses = _size(report.memory), report.guesses
+    if report.error:
+        because = f"The device refused what the script asked for: {report.error.splitlines()[0]}"
+    elif report.ended:
+        because = f"The script was ended, as {report.ended}."
+    else:
+        because = f"The script came to its end with at most {_size(report.peak_device)} in use."
+    said = _verdict.headline(report.verdict, report.completed, size_, guesses, bool(report.ended))
+    _page.write(
+        path,
+        {
+            "script": _name(script),
+            "command": script,
+            "headline": said,
+            "because": because,
+            "guessed": _verdict.lines(guesses, report.ended),
+            "report": {
+                name: value for name, value in asdict(report).items() if name != "breakdown"
+            },
+            "breakdown": report.breakdown,
+            "no_history": report.no_history,
+            "unknown": report.unknown(),
+        },
+    )
+
+
+def _check(options) -> None:
+    """Refuses, before a run that may take long, what would fail after it."""
+    if options.report:
+        _page.check(options.report)
+    for name, path in (("--trace", options.trace), ("--snapshot", options.snapshot)):
+        if path and (path.is_dir() or not path.resolve().parent.is_dir()):
+            raise MetesError(f"{name} {path}: name a file in a directory that is there")
+    if options.trace and shutil.which(command()) is None:
+        raise MetesError(f"--trace needs the command metes: {MetesError.no_command(command())}")
 
 
 def trace(snapshot: Path, output: Path) -> dict:
@@ -271,7 +405,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m metes.dry",
         description="Runs a script on a CUDA device that is not there, and says whether it fits.",
-        epilog="Exit status: 0 it fits, 1 it does not, 2 there is no verdict.",
+        epilog="Exit status: 0 it fits, 1 it does not, 2 there is no verdict, 3 it is undecided, as "
+        "the script went by values that nobody computed.",
     )
     parser.add_argument("--memory", required=True, metavar="SIZE", help="of the device, as 24GiB")
     parser.add_argument(
@@ -283,8 +418,30 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--capability", metavar="X.Y", help="compute capability of the device [default: 9.0]"
     )
+    parser.add_argument(
+        "--reads",
+        action="append",
+        default=[],
+        metavar="[PLACE=]VALUES",
+        help="what copies to the host give that nobody computed: zero, one, 0*19,1, random:7; for one "
+        "place behind FILE:LINE= or FILE:FUNCTION=; @FILE has one a line; may be repeated",
+    )
+    parser.add_argument(
+        "--most-reads",
+        type=int,
+        default=MOST_READS,
+        metavar="COUNT",
+        help="end the script when it went by such values so often at one place; 0: never "
+        f"[default: {MOST_READS}]",
+    )
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write a trace of all allocations")
     parser.add_argument("--snapshot", type=Path, metavar="FILE", help="write the framework's snapshot")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="write a page: timeline, parts, lines of the peak",
+    )
     parser.add_argument(
         "--smallest",
         metavar="STEP",
@@ -300,21 +457,73 @@ def _name(script: list[str]) -> str:
     return " ".join(script[: 2 if script[0] == "-m" else 1])
 
 
-def _print(script: str, report: Report, made: dict | None) -> None:
-    verdict = "fits" if report.fits else "does not fit"
-    print(f"{script} {verdict} into {_size(report.memory)} ({report.framework})")
+def _print(script: str, report: Report, made: dict | None, page: Path | None = None) -> None:
+    guesses, ended = report.guesses, report.ended
+    said = _verdict.headline(
+        report.verdict, report.completed, _size(report.memory), guesses, bool(ended)
+    )
+    print(f"{script} {said} ({report.framework})")
     if report.error:
         print(f"  refused by         {report.error.splitlines()[0]}")
     print(f"  live at the peak   {_size(report.peak_live)} ({_size(report.peak_allocated)} rounded)")
     print(f"  reserved           {_size(report.peak_reserved)}")
     print(f"  device in use      {_size(report.peak_device)}")
-    if report.fits and report.refusals:
+    if report.completed and report.refusals:
         print(f"  refusals survived  {report.refusals}")
     if made:
         print(f"  trace              {made['trace']}: {made['events']:,} events")
+    if page:
+        print(f"  report             {page}")
+    if report.processes > 1:
+        print(f"  processes          {report.processes}: figures of the one with most")
+    for line in _verdict.lines(guesses, ended):
+        print(line)
+    if report.breakdown:
+        _print_breakdown(report.breakdown)
     print("What it cannot know:")
+    if not report.breakdown and report.no_history:
+        print(f"  - what the memory was for: {report.no_history}")
     for sentence in report.unknown():
         print(f"  - {sentence}")
+
+
+def _amount(name: str, text: str, least: int = LEAST) -> int:
+    """Bytes of an option; so few that a unit must be missing are refused."""
+    found = size(text)
+    if 0 < found < least:
+        plain = str(text).strip()
+        wanted = f"give a unit, as {plain}GiB" if plain.isdigit() else f"give {_size(least)} at least"
+        raise MetesError(f"{name} {plain} is {found:,} bytes only: {wanted}")
+    return found
+
+
+def _options(options) -> dict:
+    """Options of the command that are those of ``run``."""
+    return {
+        "capability": options.capability,
+        "reads": options.reads,
+        "most_reads": options.most_reads,
+    }
+
+
+def _print_breakdown(found: dict) -> None:
+    peak = found["peak"]
+    where = {"backward": ", in the backward pass", "step": ", in the optimiser's step"}
+    print(f"At the peak, when {_size(peak['size'])} are asked for by")
+    print(f"  {peak['line'] or 'a line that is not known'}{where.get(peak['pass'], '')}:")
+    for part, size_ in peak["parts"].items():
+        if size_:
+            name = part.replace("optimizer_states", "optimiser states")
+            print(f"  {name:<18} {_size(size_):>14} {size_ / max(peak['bytes'], 1):6.1%}")
+    if found["refused"]:
+        refused = found["refused"]
+        print(f"Refused: {_size(refused['bytes'])}, asked for by")
+        print(f"  {refused['line'] or 'a line that is not known'}")
+    print("Lines with the most bytes then:")
+    for row in [row for row in found["largest"] if row["part"]][:PRINTED]:
+        part = row["part"].replace("optimizer_states", "optimiser states")
+        blocks = f"{row['blocks']:,} block{'s' if row['blocks'] > 1 else ''}"
+        print(f"  {_size(row['bytes']):>12} in {blocks:<13} {part:<16} {row['line'] or '(no line of Python)'}")
 
 
 def _interrupted(number, _frame):
@@ -328,32 +537,39 @@ def main() -> int:
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, _interrupted)
     try:
-        memory = size(options.memory) - size(options.reserve)
+        if options.most_reads < 0:
+            raise MetesError("--most-reads is below 0: give 0 to let the script go on without end")
+        memory = _amount("--memory", options.memory, PAGE) - _amount("--reserve", options.reserve)
         if memory <= 0:
             raise MetesError("--reserve leaves nothing of --memory: reserve less")
         script = options.script
         output = sys.stderr if options.json else None
         if options.smallest:
             return _smallest(options, script, memory, output)
+        _check(options)
         with tempfile.TemporaryDirectory(prefix="metes-dry-") as place:
             snapshot = options.snapshot
             if options.trace and not snapshot:
                 snapshot = Path(place) / "snapshot.pickle"
-            report = run(
-                script, memory, capability=options.capability, snapshot=snapshot, output=output
-            )
+            report = run(script, memory, snapshot=snapshot, output=output, **_options(options))
             made, lost = None, None
-            try:
-                made = trace(snapshot, options.trace) if options.trace else None
-            except MetesError as error:
-                lost = error
+            if options.trace or options.snapshot:
+                lost = report.no_history if not snapshot.is_file() else None
+            if options.trace and not lost:
+                try:
+                    made = trace(snapshot, options.trace)
+                except MetesError as error:
+                    lost = str(error)
+        if options.report:
+            write_report(options.report, script, report)
         if options.json:
-            print(json.dumps(asdict(report) | {"trace": made, "unknown": report.unknown()}))
+            print(json.dumps(report.document() | {"trace": made}))
         else:
-            _print(_name(script), report, made)
+            _print(_name(script), report, made, options.report)
         if lost:
-            raise lost
-        return 0 if report.fits else 1
+            # The verdict is whole, and so is the exit status.
+            print(f"metes.dry: no trace or snapshot was written: {lost}", file=sys.stderr)
+        return _verdict.STATUS[report.verdict]
     except KeyboardInterrupt as interrupt:
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     except BrokenPipeError:
@@ -369,20 +585,23 @@ def _smallest(options, script: list[str], memory: int, output) -> int:
     def progress(tried, fits):
         print(f"{_size(tried)}: {'fits' if fits else 'does not fit'}", file=sys.stderr)
 
-    step = size(options.smallest)
+    step = _amount("--smallest", options.smallest)
     if step <= 0:
         raise MetesError("--smallest needs a step above 0, as 100MiB")
-    if options.trace or options.snapshot:
-        raise MetesError("--smallest runs the script many times: leave out --trace and --snapshot")
+    if options.trace or options.snapshot or options.report:
+        raise MetesError(
+            "--smallest runs the script many times: leave out --trace, --snapshot and --report, "
+            "and ask for them of a run with the memory that it finds"
+        )
     found, report = smallest(
-        script, memory, step, capability=options.capability, output=output, progress=progress
+        script, memory, step, output=output, progress=progress, **_options(options)
     )
     if options.json:
-        print(json.dumps(asdict(report) | {"smallest": found, "step": step}))
+        print(json.dumps(report.document() | {"smallest": found, "step": step}))
     else:
         print(f"smallest device: {found >> 20:,} MiB, to within {_size(step)}")
         _print(_name(script), report, None)
-    return 0
+    return _verdict.STATUS[report.verdict]
 
 
 if __name__ == "__main__":

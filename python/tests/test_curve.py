@@ -120,6 +120,12 @@ def test_chains_and_scripts():
         curve.evaluate("f * g", f=STAIRS)
 
 
+def test_curves_that_begin_late_take_no_more_than_the_limit():
+    late = curve.evaluate("stair(999999999999, 12, 1) * ratency(1, 3)", limit=100)
+    assert (late.period, late.step) == (12, 1)
+    assert Curve("stair(99999999999, 3, 1) *^ zero").period == 3
+
+
 def test_bad_input_is_one_clear_error():
     for build, said in [
         (lambda: Curve("stair(0, 0, 1)"), "length of a staircase is 0"),
@@ -133,6 +139,8 @@ def test_bad_input_is_one_clear_error():
             lambda: Curve.staircase(0, 1009, 1009).minimum(Curve.staircase(0, 1013, 1013), limit=100),
             "more than the limit of 100",
         ),
+        (lambda: curve.evaluate("hShift(stair(0, 1, 1), -1000)", limit=100), "more than the limit of 100"),
+        (lambda: Curve.from_json(STAIRS.to_json().replace('"4"', '"' + "9" * 400_000 + '"')), "digits"),
     ]:
         with pytest.raises(ValueError, match=said):
             build()

@@ -81,7 +81,7 @@ def test_a_framework_for_another_cuda(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--memory", "24", "--", "no-such-script.py"], ["no-such-script.py", "check the path"]),
+        (["--memory", "24GiB", "--", "no-such-script.py"], ["no-such-script.py", "check the path"]),
         (["--memory", "much", "--", "x.py"], ["much", "24GiB"]),
         (["--memory", "1GiB", "--reserve", "1GiB", "--", "x.py"], ["--reserve"]),
         (["--memory", "1GiB", "--smallest", "0", "--", "x.py"], ["--smallest"]),
@@ -106,6 +106,8 @@ from types import SimpleNamespace
 backends = SimpleNamespace(
     cudnn=SimpleNamespace(), cuda=SimpleNamespace(enable_cudnn_sdp=lambda on: None)
 )
+_C = SimpleNamespace(_set_cudnn_enabled=lambda on: None)
+cuda, accelerator = (SimpleNamespace(memory=SimpleNamespace()) for _ in range(2))
 """
 LAUNCH = """
 import os, sys

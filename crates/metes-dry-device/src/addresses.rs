@@ -4,8 +4,23 @@
 //! is given back, so a host that reads or writes device memory faults, as it would with a GPU.
 
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Answer, Code};
+
+/// The least and the end of all addresses that were ever given out.
+static LEAST: AtomicU64 = AtomicU64::new(u64::MAX);
+static END: AtomicU64 = AtomicU64::new(0);
+
+/// Words of `bytes` that could be device addresses, at multiples of eight.
+pub(crate) fn among(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (least, end) = (LEAST.load(Ordering::Relaxed), END.load(Ordering::Relaxed));
+    let words = bytes.chunks_exact(8).map(|word| {
+        let word: [u8; 8] = word.try_into().unwrap_or_default();
+        u64::from_ne_bytes(word)
+    });
+    words.filter(move |word| (least..end).contains(word))
+}
 
 /// Inaccessible addresses, given back when dropped.
 #[derive(Debug)]
@@ -22,6 +37,8 @@ impl Addresses {
         let start = begin.next_multiple_of(align);
         unmap(begin, start - begin);
         unmap(start + size, begin + length - (start + size));
+        LEAST.fetch_min(start, Ordering::Relaxed);
+        END.fetch_max(start + size, Ordering::Relaxed);
         Ok(Addresses { start, size })
     }
 

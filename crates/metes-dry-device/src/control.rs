@@ -5,8 +5,10 @@ use std::ffi::{CString, c_char, c_int, c_void};
 
 use crate::device::{self, Settings, inspect};
 use crate::driver::stream_of;
+use crate::engine::{self, Observer};
 use crate::entry::{number, put, text};
 use crate::error::Code;
+use crate::knowledge::Kept;
 use crate::memory::Figures;
 
 /// Puts a new device of `bytes` bytes in the place of the one that is; it keeps what is written if
@@ -16,7 +18,7 @@ pub extern "C" fn metes_dry_open(bytes: u64, kept: bool) -> c_int {
     let capability = inspect(|device| device.settings.capability).unwrap_or((9, 0));
     number(device::replace(Some(Settings {
         bytes,
-        kept,
+        kept: if kept { Kept::All } else { Kept::Nothing },
         capability,
     })))
 }
@@ -98,4 +100,34 @@ pub unsafe extern "C" fn metes_dry_reads(reads: *mut [u64; 2]) -> c_int {
             .ok_or(Code::NotInitialized)
             .and_then(|found| put(reads, found)),
     )
+}
+
+/// Writes how many of these copies gave bytes that nobody computed, and these bytes. 0, or an
+/// error's number.
+///
+/// # Safety
+/// `guesses` is null or has room for two numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metes_dry_guesses(guesses: *mut [u64; 2]) -> c_int {
+    let found = inspect(|device| [device.engine.guesses, device.engine.guessed_bytes]);
+    number(
+        found
+            .ok_or(Code::NotInitialized)
+            .and_then(|found| put(guesses, found)),
+    )
+}
+
+/// Has `observer` called with the bytes of each copy to the host that nobody computed, in the
+/// thread that asked for the copy, before it goes on: the observer may write others there. Null
+/// ends that.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_dry_observe(observer: Option<Observer>) {
+    engine::observe(observer);
+}
+
+/// This thread's next copies to the host are from a block of the program's that begins at `block`;
+/// 0: from any.
+#[unsafe(no_mangle)]
+pub extern "C" fn metes_dry_reader(block: u64) {
+    engine::set_reader(block);
 }

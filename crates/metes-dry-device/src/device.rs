@@ -3,7 +3,7 @@
 //! | variable | meaning | without it |
 //! | --- | --- | --- |
 //! | `METES_DEVICE_BYTES` | physical memory, bytes; KiB, MiB, GiB may follow; 0: no device | 24 GiB |
-//! | `METES_DEVICE_CONTENT` | `keep` what is written, or `none`: all reads give zeros | `keep` |
+//! | `METES_DEVICE_CONTENT` | `keep` what is written; `host`: only small copies of the host, and fills; `none` | `keep` |
 //! | `METES_DEVICE_CAPABILITY` | compute capability, as `8.0` | `9.0` |
 //!
 //! Invariant: there is at most one device in a process, behind one lock; a thread holds the lock
@@ -11,14 +11,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use crate::engine::{Engine, Task, observer};
 use crate::error::{Answer, Code};
-use crate::memory::Memory;
+use crate::knowledge::Kept;
 use crate::pools;
-use crate::streams::{CaptureMode, StreamId, Streams, Work};
+use crate::streams::{CaptureMode, StreamId, Streams};
 
 /// The primary context's handle: no address.
 pub const CONTEXT: usize = 0x6d65_0000_0000_0010;
@@ -33,8 +33,8 @@ const DEFAULT_CAPABILITY: (i32, i32) = (9, 0);
 pub struct Settings {
     /// Physical memory, bytes.
     pub bytes: u64,
-    /// Whether what is written is kept.
-    pub kept: bool,
+    /// What is kept of what is written.
+    pub kept: Kept,
     /// Compute capability, major and minor.
     pub capability: (i32, i32),
 }
@@ -61,11 +61,12 @@ impl Settings {
                 })?,
         };
         let kept = match variable("METES_DEVICE_CONTENT").as_deref() {
-            None | Some("keep") => true,
-            Some("none") => false,
+            None | Some("keep") => Kept::All,
+            Some("host") => Kept::Host,
+            Some("none") => Kept::Nothing,
             Some(text) => {
                 return Err(format!(
-                    "METES_DEVICE_CONTENT is {text:?}: keep and none are known"
+                    "METES_DEVICE_CONTENT is {text:?}: keep, host and none are known"
                 ));
             }
         };
@@ -103,132 +104,6 @@ fn capability_of(text: &str) -> Option<(i32, i32)> {
     Some((digit(major)?, digit(minor)?)).filter(|(major, minor)| *major > 0 && *minor < 10)
 }
 
-/// A function of the program, to be called when the stream comes to it.
-#[derive(Clone, Copy, Debug)]
-pub struct HostCall {
-    /// What to call.
-    pub function: unsafe extern "C" fn(*mut c_void),
-    /// What to call it with.
-    pub data: *mut c_void,
-}
-
-// SAFETY: the program gave both to be used by a thread of the driver.
-unsafe impl Send for HostCall {}
-
-/// What streams work on.
-#[derive(Debug)]
-pub struct Engine {
-    /// The memory.
-    pub memory: Memory,
-    /// Functions whose turn has come; called without the lock.
-    calls: Vec<HostCall>,
-    /// Copies to the host so far, and their bytes: what the program could have looked at.
-    pub reads: u64,
-    /// See `reads`.
-    pub read_bytes: u64,
-}
-
-/// Work of a stream on memory.
-#[derive(Debug)]
-pub enum Task {
-    /// A copy from the host.
-    CopyIn {
-        /// Where to, on the device.
-        destination: u64,
-        /// Where from, on the host.
-        source: u64,
-        /// Bytes.
-        size: u64,
-    },
-    /// A copy from bytes of the host that were taken when the copy was asked for.
-    CopyStaged {
-        /// Where to, on the device.
-        destination: u64,
-        /// The bytes.
-        bytes: Vec<u8>,
-    },
-    /// A copy to the host.
-    CopyOut {
-        /// Where to, on the host.
-        destination: u64,
-        /// Where from, on the device.
-        source: u64,
-        /// Bytes.
-        size: u64,
-    },
-    /// A copy within the device.
-    CopyWithin {
-        /// Where to.
-        destination: u64,
-        /// Where from.
-        source: u64,
-        /// Bytes.
-        size: u64,
-    },
-    /// A pattern, repeated.
-    Fill {
-        /// Where to.
-        destination: u64,
-        /// The pattern, of `unit` bytes.
-        pattern: [u8; 4],
-        /// Bytes of the pattern: 1, 2 or 4.
-        unit: usize,
-        /// Bytes to fill.
-        size: u64,
-    },
-    /// A function of the program.
-    Call(HostCall),
-    /// A plain block's end, in the order of the stream.
-    Free(u64),
-    /// A kernel: it does nothing, in its turn.
-    Kernel,
-}
-
-impl Work for Task {
-    type On = Engine;
-
-    fn perform(self, engine: &mut Engine) -> Answer {
-        let memory = &mut engine.memory;
-        match self {
-            Task::CopyIn {
-                destination,
-                source,
-                size,
-            } => memory.copy_in(destination, source, size),
-            Task::CopyStaged { destination, bytes } => {
-                let source = bytes.as_ptr().expose_provenance() as u64;
-                memory.copy_in(destination, source, bytes.len() as u64)
-            }
-            Task::CopyOut {
-                destination,
-                source,
-                size,
-            } => {
-                engine.reads += 1;
-                engine.read_bytes += size;
-                memory.copy_out(destination, source, size)
-            }
-            Task::CopyWithin {
-                destination,
-                source,
-                size,
-            } => memory.copy_within(destination, source, size),
-            Task::Fill {
-                destination,
-                pattern,
-                unit,
-                size,
-            } => memory.fill(destination, &pattern[..unit], size),
-            Task::Call(call) => {
-                engine.calls.push(call);
-                Ok(())
-            }
-            Task::Free(block) => memory.free(block),
-            Task::Kernel => Ok(()),
-        }
-    }
-}
-
 /// The device and its primary context.
 #[derive(Debug)]
 pub struct Device {
@@ -257,12 +132,7 @@ impl Device {
         AGE.fetch_add(1, Ordering::AcqRel);
         Ok(Device {
             settings,
-            engine: Engine {
-                memory: Memory::new(settings.bytes, settings.kept)?,
-                calls: Vec::new(),
-                reads: 0,
-                read_bytes: 0,
-            },
+            engine: Engine::new(settings)?,
             streams: Streams::default(),
             retained: 0,
             pools: BTreeSet::from([pools::DEFAULT]),
@@ -301,8 +171,7 @@ impl Device {
     pub fn end_context(&mut self) {
         AGE.fetch_add(1, Ordering::AcqRel);
         self.streams = Streams::default();
-        self.engine.memory.free_all();
-        self.engine.calls.clear();
+        self.engine.end_context();
         self.fault = None;
         self.retained = 0;
     }
@@ -476,7 +345,7 @@ pub fn with_device<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T
     if is_forked() {
         return Err(Code::NotInitialized);
     }
-    let (answer, calls) = {
+    let (answer, calls, guessed) = {
         let mut process = process();
         let device = process.device.as_mut().ok_or(Code::NotInitialized)?;
         device.exists()?;
@@ -486,9 +355,18 @@ pub fn with_device<T>(action: impl FnOnce(&mut Device) -> Answer<T>) -> Answer<T
         let answer = action(device);
         (
             device.noticed(answer),
-            std::mem::take(&mut device.engine.calls),
+            device.engine.take_calls(),
+            device.engine.take_guesses(),
         )
     };
+    for guess in guessed {
+        if let Some(observer) = observer() {
+            let place = std::ptr::with_exposed_provenance_mut(guess.place as usize);
+            // SAFETY: the copy wrote there just now, and is not over for the program; the observer
+            // is what the program gave to be called so.
+            unsafe { observer(place, guess.size, guess.first) };
+        }
+    }
     for call in calls {
         // SAFETY: the program gave function and data to be called together, once.
         unsafe { (call.function)(call.data) };
@@ -528,7 +406,7 @@ mod tests {
     fn the_environment_is_read() {
         let settings = read(&[]).unwrap();
         assert_eq!(settings.bytes, 24 << 30);
-        assert!(settings.kept);
+        assert_eq!(settings.kept, Kept::All);
         for (text, bytes) in [
             ("4096", 4096),
             ("10B", 10),
@@ -543,8 +421,10 @@ mod tests {
             ("METES_DEVICE_CAPABILITY", "8.6"),
         ])
         .unwrap();
-        assert!(!settings.kept);
+        assert_eq!(settings.kept, Kept::Nothing);
         assert_eq!(settings.capability, (8, 6));
+        let settings = read(&[("METES_DEVICE_CONTENT", "host")]).unwrap();
+        assert_eq!(settings.kept, Kept::Host);
     }
 
     #[test]

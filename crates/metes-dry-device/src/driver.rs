@@ -6,9 +6,11 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use crate::attributes;
-use crate::device::{self, CONTEXT, HostCall, Task, with_context, with_device};
+use crate::device::{self, CONTEXT, with_context, with_device};
+use crate::engine::{HostCall, Task};
 use crate::entry::{Entry, entry_points, get, put, put_if_wanted, put_text, text};
 use crate::error::{Answer, Code};
+use crate::knowledge::Kept;
 use crate::memory::{Access, GRANULARITY};
 use crate::streams::{CaptureMode, Capturing, DEFAULT, StreamId};
 
@@ -135,14 +137,14 @@ fn known(device: &device::Device, task: Task) -> Answer<Task> {
             ..
         } => memory.is_known(destination) && memory.is_known(source),
         Task::Free(block) => memory.is_known(block),
-        Task::Kernel | Task::Call(_) => true,
+        Task::Kernel(_) | Task::Call(_) => true,
     };
     let empty = match task {
         Task::CopyIn { size, .. }
         | Task::CopyOut { size, .. }
         | Task::CopyWithin { size, .. }
         | Task::Fill { size, .. } => size == 0,
-        Task::CopyStaged { .. } | Task::Free(_) | Task::Kernel | Task::Call(_) => false,
+        Task::CopyStaged { .. } | Task::Free(_) | Task::Kernel(_) | Task::Call(_) => false,
     };
     match known || empty {
         true => Ok(task),
@@ -158,7 +160,7 @@ fn staged(device: &mut device::Device, stream: StreamId, task: Task) -> Answer<T
             destination,
             source,
             size,
-        } if device.settings.kept && !device.streams.is_idle(stream)? => {
+        } if device.settings.kept != Kept::Nothing && !device.streams.is_idle(stream)? => {
             let bytes = crate::content::host_bytes(source, size)?;
             Ok(Task::CopyStaged { destination, bytes })
         }
@@ -394,7 +396,7 @@ entry_points! {
             not_while_capturing(device)?;
             let device::Device { streams, engine, .. } = device;
             streams.synchronize_all(engine)?;
-            engine.memory.free(pointer)
+            engine.free(pointer)
         })
     }
 
@@ -478,7 +480,7 @@ entry_points! {
 
     /// `cuMemUnmap`. Not in the order of any stream: work that still uses the range faults.
     fn cuMemUnmap(pointer: u64, size: usize) {
-        with_device(|device| device.engine.memory.unmap(pointer, size as u64))
+        with_device(|device| device.engine.unmap(pointer, size as u64))
     }
 
     /// `cuMemSetAccess`.

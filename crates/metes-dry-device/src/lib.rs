@@ -11,9 +11,12 @@
 //! allocate and whether that fits.
 //!
 //! - [`memory`]: reservations, handles, mappings, plain blocks, contents;
+//! - [`knowledge`]: what of these contents is known, as the host wrote it, and what a kernel may have
+//!   written instead;
 //! - [`streams`]: streams, events, recordings of graphs, and holds;
-//! - [`device`]: one device with both, as the environment describes it;
-//! - [`driver`], [`pools`], [`modules`], [`runtime`], [`management`], [`libraries`]: the C
+//! - [`engine`], [`device`]: one device with both, as the environment describes it;
+//! - [`driver`], [`pools`], [`modules`], [`runtime`], [`management`], [`libraries`],
+//!   [`communication`]: the C
 //!   interfaces;
 //! - [`control`]: what tests ask of the device beyond that, and [`library`]: how they load it.
 #![cfg(target_os = "linux")]
@@ -21,17 +24,22 @@
 
 mod addresses;
 mod attributes;
+pub mod communication;
 mod content;
 pub mod control;
 pub mod device;
 pub mod driver;
+pub mod engine;
 mod entry;
 pub mod error;
+pub mod knowledge;
+mod launched;
 pub mod libraries;
 pub mod library;
 pub mod management;
 pub mod memory;
 pub mod modules;
 pub mod pools;
+mod process;
 pub mod runtime;
 pub mod streams;

@@ -9,9 +9,9 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::device;
 use crate::entry::{put, put_if_wanted};
-use crate::error::Answer;
+use crate::error::{Answer, Code};
+use crate::launched::counted;
 
 #[allow(missing_docs, reason = "named after functions of other libraries")]
 mod stubs {
@@ -26,12 +26,6 @@ const INVALID: c_int = 7;
 /// programs ask for at least the one that they were built with.
 const CUDNN: usize = 99_900;
 
-/// Counts a call of a function without an answer.
-fn counted(name: &'static str, answer: c_int) -> c_int {
-    device::count(name);
-    answer
-}
-
 /// The number of what `action` answers.
 fn answered(action: impl FnOnce() -> Answer) -> c_int {
     match action() {
@@ -40,7 +34,7 @@ fn answered(action: impl FnOnce() -> Answer) -> c_int {
     }
 }
 
-fn handle<T>(place: *mut *mut T) -> Answer {
+pub(crate) fn handle<T>(place: *mut *mut T) -> Answer {
     put(place, std::ptr::without_provenance_mut(HANDLE))
 }
 
@@ -53,6 +47,91 @@ pub struct Heuristic {
     state: c_int,
     waves: f32,
     reserved: [c_int; 4],
+}
+
+/// What a function of `names.txt` writes, and through which argument.
+#[derive(Clone, Copy, Debug)]
+struct Written<'a> {
+    argument: usize,
+    what: &'a str,
+    /// How much scratch memory is wanted.
+    rule: &'a str,
+    /// Arguments that say the size of a problem, as words.
+    extents: [Option<usize>; 3],
+}
+
+impl<'a> Written<'a> {
+    /// What stands behind a name in the list.
+    fn of(text: &'a str) -> Written<'a> {
+        let mut words = text.split(' ');
+        let mut word = || words.next().unwrap_or_default();
+        Written {
+            argument: word().parse().unwrap_or(usize::MAX),
+            what: word(),
+            rule: word(),
+            extents: [word(), word(), word()].map(|number| number.parse().ok()),
+        }
+    }
+
+    /// Elements of scratch memory by the rule, for rows, columns and a count.
+    fn elements(&self, [rows, columns, count]: [Option<u64>; 3]) -> Answer<u64> {
+        let rows = rows.ok_or(Code::InvalidValue)?;
+        let wanted = match (self.rule, columns) {
+            // Blocks of columns, and of rows.
+            ("panel", columns) => 64 * (rows + columns.unwrap_or(rows)),
+            // A matrix besides the one that is given, and vectors.
+            ("eigen", count) => count.unwrap_or(1) * (2 * rows * rows + 6 * rows + 1),
+            ("singular", Some(columns)) => {
+                let (less, more) = (rows.min(columns), rows.max(columns));
+                count.unwrap_or(1) * (4 * less * less + 7 * less + more)
+            }
+            _ => return Err(Code::InvalidValue),
+        };
+        Ok(wanted)
+    }
+
+    fn write(&self, arguments: &[usize]) -> Answer {
+        let word = |number: usize| arguments.get(number).copied().ok_or(Code::InvalidValue);
+        let place = word(self.argument)?;
+        let place = std::ptr::with_exposed_provenance_mut::<c_void>(place);
+        // Only the lower half of a whole number of four bytes is its own.
+        let extent = |number: Option<usize>| {
+            let number = number.and_then(|number| arguments.get(number));
+            number.map(|word| u64::from(*word as u32))
+        };
+        let [first, second, third] = self.extents.map(extent);
+        match self.what {
+            "handle" => handle(place.cast::<*mut c_void>()),
+            "zero" => put(place.cast::<c_int>(), 0),
+            "none" => put(place.cast::<usize>(), 0),
+            "elements" => {
+                let wanted = self.elements([first, second, third])?;
+                put(
+                    place.cast(),
+                    c_int::try_from(wanted).map_err(|_| Code::InvalidValue)?,
+                )
+            }
+            "bytes" => {
+                // Numbers of four and eight bytes, and pairs of these.
+                let width = match first {
+                    Some(1 | 4) => 8,
+                    Some(5) => 16,
+                    _ => 4,
+                };
+                let wanted = self.elements([second, third, None])?;
+                put(place.cast::<u64>(), wanted * width)?;
+                let host = word(self.argument + 1)?;
+                put(std::ptr::with_exposed_provenance_mut::<u64>(host), 0)
+            }
+            _ => Err(Code::InvalidValue),
+        }
+    }
+}
+
+/// Counts a call of a function that writes an answer and computes.
+fn written(name: &'static str, answer: Written<'_>, arguments: &[usize]) -> c_int {
+    let number = answered(|| answer.write(arguments));
+    counted(name, number, arguments)
 }
 
 /// What every library says of every error.
@@ -75,16 +154,8 @@ texts! {
     cudnnGetErrorString
     /// What an error of the library of sparse matrices means.
     cusparseGetErrorString
-    /// What an error of the library of communication means.
-    ncclGetErrorString
     /// What an error of the compiler means.
     nvrtcGetErrorString
-}
-
-/// The last error of the library of communication.
-#[unsafe(no_mangle)]
-pub extern "C" fn ncclGetLastError(_communicator: *mut c_void) -> *const c_char {
-    TEXT.as_ptr()
 }
 
 /// The last error of the library of convolutions, as text of at most `size` bytes.
@@ -233,9 +304,6 @@ crate::entry::entry_points! {
         put(size, 0)
     }
 
-    /// Version of the library of communication.
-    fn ncclGetVersion(version: *mut c_int) { put(version, 22_800) }
-
     /// Version of the library of profiling.
     fn cuptiGetVersion(version: *mut c_uint) { put(version, 130_000) }
 
@@ -309,7 +377,8 @@ crate::entry::entry_points! {
 /// Whether the function of that name has an answer of its own here.
 #[cfg(test)]
 fn is_answered(name: &str) -> bool {
-    ENTRIES.iter().any(|entry| entry.name == name)
+    let all = [ENTRIES, crate::communication::ENTRIES];
+    all.into_iter().flatten().any(|entry| entry.name == name)
 }
 
 #[cfg(test)]
@@ -323,7 +392,8 @@ mod tests {
         let names = NAMES
             .lines()
             .filter(|line| !line.is_empty() && !line.starts_with(['#', '[']))
-            .map(|line| line.trim_start_matches('!'));
+            .map(|line| line.trim_start_matches('!'))
+            .map(|line| line.split(' ').next().unwrap_or_default());
         let mut seen = std::collections::BTreeSet::new();
         for name in names {
             assert!(seen.insert(name), "{name} is listed twice");
@@ -337,12 +407,65 @@ mod tests {
         for line in NAMES.lines().filter(|line| !line.is_empty()) {
             let asks = ["Size", "Create", "Get", "Find", "Init"];
             let harmless = line.starts_with(['!', '#', '['])
-                || ["cublasLtMatmulAlgoInit", "cufftSetWorkArea"].contains(&line);
+                || line.contains(' ')
+                || [
+                    "cublasLtMatmulAlgoInit",
+                    "cufftSetWorkArea",
+                    "cusparseCreateIdentityPermutation",
+                ]
+                .contains(&line);
             assert!(
                 harmless || !asks.iter().any(|word| line.contains(word)),
                 "{line} would succeed without a result"
             );
         }
+    }
+
+    #[test]
+    fn answers_of_the_list_can_be_written() {
+        let mut count = 0;
+        for line in NAMES.lines().filter(|line| !line.starts_with(['#', '['])) {
+            let Some((name, text)) = line.split_once(' ') else {
+                continue;
+            };
+            count += 1;
+            let mut room = [u64::MAX; 2];
+            let answer = Written::of(text);
+            let place = room.as_mut_ptr().expose_provenance();
+            // Every other argument is an extent of 10, with another number above it.
+            let mut arguments = [10 | 7 << 32; 24];
+            arguments[answer.argument] = place;
+            arguments[answer.argument + 1] = place + 8;
+            if answer.what == "elements" && answer.extents[2].is_some() {
+                arguments[answer.extents[2].unwrap()] = 3;
+            }
+            assert_eq!(answer.write(&arguments), Ok(()), "{name}");
+            assert_ne!(room[0], u64::MAX, "{name} wrote nothing");
+        }
+        assert!(count > 70);
+    }
+
+    #[test]
+    fn scratch_memory_grows_with_the_problem() {
+        let wanted = |text: &str, extents| Written::of(text).elements(extents);
+        assert_eq!(
+            wanted("5 elements panel 1 2", [Some(10), Some(20), None]),
+            Ok(1920)
+        );
+        assert_eq!(
+            wanted("5 elements panel 1", [Some(10), None, None]),
+            Ok(1280)
+        );
+        assert_eq!(
+            wanted("7 elements eigen 3", [Some(10), None, None]),
+            Ok(261)
+        );
+        assert_eq!(
+            wanted("7 elements eigen 3 9", [Some(10), Some(4), None]),
+            Ok(1044)
+        );
+        let singular = wanted("3 elements singular 1 2", [Some(10), Some(20), None]);
+        assert_eq!(singular, Ok(490));
     }
 
     #[test]

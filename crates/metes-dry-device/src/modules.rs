@@ -4,10 +4,13 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::attributes;
-use crate::device::{Task, with_context};
-use crate::driver;
+use crate::device::with_context;
+use crate::driver::{self, Location};
+use crate::engine::Task;
 use crate::entry::{entry_points, get, put, put_if_wanted};
 use crate::error::{Answer, Code};
+use crate::launched;
+use crate::runtime::host;
 
 /// A module or kernel: no address.
 const HANDLE: usize = 0x6d65_0000_0000_0080;
@@ -35,6 +38,14 @@ fn of_kernel(attribute: c_int) -> c_int {
         5 | 6 => 90, // versions
         8 => attributes::SHARED_OPT_IN,
         _ => 0,
+    }
+}
+
+/// The place that a device's number stands for.
+fn of_number(device: c_int) -> Location {
+    Location {
+        kind: if device == -1 { 2 } else { 1 },
+        id: device.max(0),
     }
 }
 
@@ -135,20 +146,20 @@ entry_points! {
         _block_z: c_uint,
         _shared: c_uint,
         stream: *mut c_void,
-        _arguments: *mut *mut c_void,
-        _extra: *mut *mut c_void,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
     ) {
-        driver::submit(stream, Task::Kernel)
+        driver::submit(stream, launched::kernel(arguments, extra))
     }
 
     /// `cuLaunchKernelEx`.
     fn cuLaunchKernelEx(
         configuration: *const LaunchConfiguration,
         _function: *mut c_void,
-        _arguments: *mut *mut c_void,
-        _extra: *mut *mut c_void,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
     ) {
-        driver::submit(get(configuration)?.stream, Task::Kernel)
+        driver::submit(get(configuration)?.stream, launched::kernel(arguments, extra))
     }
 
     /// `cuLaunchCooperativeKernel`.
@@ -162,9 +173,9 @@ entry_points! {
         _block_z: c_uint,
         _shared: c_uint,
         stream: *mut c_void,
-        _arguments: *mut *mut c_void,
+        arguments: *mut *mut c_void,
     ) {
-        driver::submit(stream, Task::Kernel)
+        driver::submit(stream, launched::kernel(arguments, std::ptr::null_mut()))
     }
 
     /// `cuLinkCreate`.
@@ -221,6 +232,63 @@ entry_points! {
                 _ => Err(Code::NotSupported),
             }
         })
+    }
+
+    /// `cuMemAllocManaged`.
+    fn cuMemAllocManaged(pointer: *mut u64, size: usize, flags: c_uint) {
+        with_context(|_| match flags {
+            1 | 2 => host::allocate_managed(pointer, size),
+            _ => Err(Code::InvalidValue),
+        })
+    }
+
+    /// `cuMemPrefetchAsync`: to a device by its number, -1 is the host.
+    fn cuMemPrefetchAsync(pointer: u64, size: usize, device: c_int, stream: *mut c_void) {
+        host::prefetch(pointer, size, of_number(device), stream)
+    }
+
+    /// `cuMemPrefetchAsync`, with a place.
+    fn cuMemPrefetchAsync_v2(
+        pointer: u64,
+        size: usize,
+        location: Location,
+        _flags: c_uint,
+        stream: *mut c_void,
+    ) {
+        host::prefetch(pointer, size, location, stream)
+    }
+
+    /// `cuMemAdvise`: see [`cuMemPrefetchAsync`].
+    fn cuMemAdvise(pointer: u64, size: usize, what: c_int, device: c_int) {
+        host::advise(pointer, size, what, of_number(device))
+    }
+
+    /// `cuMemAdvise`, with a place.
+    fn cuMemAdvise_v2(pointer: u64, size: usize, what: c_int, location: Location) {
+        host::advise(pointer, size, what, location)
+    }
+
+    /// `cuMemRangeGetAttribute`.
+    fn cuMemRangeGetAttribute(
+        place: *mut c_void,
+        room: usize,
+        wanted: c_int,
+        pointer: u64,
+        size: usize,
+    ) {
+        host::attribute(place.cast(), room, wanted, pointer, size)
+    }
+
+    /// `cuMemRangeGetAttributes`.
+    fn cuMemRangeGetAttributes(
+        places: *mut *mut c_void,
+        rooms: *mut usize,
+        wanted: *mut c_int,
+        count: usize,
+        pointer: u64,
+        size: usize,
+    ) {
+        host::attributes(places, rooms, wanted, count, pointer, size)
     }
 
     /// `cuStreamGetCtx`.

@@ -5,8 +5,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::device::{Task, with_context, with_device};
+use crate::device::{with_context, with_device};
 use crate::driver::{self, Location, stream_of};
+use crate::engine::Task;
 use crate::entry::{entry_points, get, put};
 use crate::error::{Answer, Code};
 

@@ -3,10 +3,11 @@
 
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 
-use crate::device::{Task, with_context};
+use crate::device::with_context;
 use crate::driver::{self, stream_of};
 use crate::entry::{entry_points, put, put_if_wanted};
 use crate::error::Code;
+use crate::launched;
 use crate::runtime::answer_of;
 use crate::streams::Capturing;
 
@@ -114,7 +115,7 @@ entry_points! {
     /// `cudaGraphLaunch`.
     fn cudaGraphLaunch(executable: *mut c_void, stream: *mut c_void) {
         match executable.addr() {
-            EXECUTABLE => driver::submit(stream, Task::Kernel),
+            EXECUTABLE => driver::submit(stream, launched::anything()),
             _ => Err(Code::InvalidHandle),
         }
     }

@@ -5,8 +5,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::device::{Task, with_context};
+use crate::device::with_context;
 use crate::driver;
+use crate::engine::Task;
 use crate::entry::{entry_points, put};
 use crate::error::{Answer, Code};
 use crate::pools;

@@ -2,8 +2,8 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::device::{HostCall, Task};
 use crate::driver;
+use crate::engine::{HostCall, Task};
 use crate::entry::entry_points;
 use crate::error::Code;
 use crate::runtime::answer_of;
