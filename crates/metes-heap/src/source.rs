@@ -195,6 +195,15 @@ mod tests {
     }
 
     #[test]
+    fn licences_are_those_of_the_project() {
+        for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+            let project = ours.ancestors().nth(3).unwrap().join(name);
+            assert_eq!(fs::read(&ours).unwrap(), fs::read(project).unwrap(), "{name}");
+        }
+    }
+
+    #[test]
     fn the_list_is_the_folder() {
         let mut found = BTreeSet::new();
         walk(
