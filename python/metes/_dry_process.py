@@ -28,6 +28,8 @@ from ._reads import Endless, Reads
 
 #: Where processes that the script begins write their figures.
 RESULTS_VARIABLE = "METES_DRY_RESULTS"
+#: By this, its first key, a snapshot is known as one of ours.
+MARK = "metes.snapshot"
 #: What the command was given for reads, as JSON.
 READS_VARIABLE = "METES_DRY_READS"
 #: Lines of an error that are told; errors may hold whole tensors.
@@ -242,7 +244,8 @@ class Process:
             return {"breakdown": None, "no_history": "this allocator kept no history"}
         if snapshot:
             with open(snapshot, "wb") as file:
-                pickle.dump(taken, file)
+                # Whose the file is stands first in it.
+                pickle.dump({MARK: 1} | taken, file)
         if marks.allocations() > made:
             said = f"there were more than {EVENTS:,} events, of which the first are forgotten"
             return {"breakdown": None, "no_history": said}

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from . import _page, _verdict
 from ._command import MetesError, command
-from ._dry_process import READS_VARIABLE, RESULTS_VARIABLE
+from ._dry_process import MARK, READS_VARIABLE, RESULTS_VARIABLE
 from ._elf import needed
 from ._guess import Rules
 from ._library import find
@@ -373,15 +373,52 @@ def write_report(path: Path, script: list[str], report: Report) -> None:
     )
 
 
+def _check_content() -> None:
+    """Refuses what the device would refuse, which the framework would tell as a fault of its own."""
+    content = os.environ.get("METES_DEVICE_CONTENT", "host")
+    if content not in CONTENTS:
+        known = f"{', '.join(CONTENTS[:-1])} and {CONTENTS[-1]}"
+        raise MetesError(f"METES_DEVICE_CONTENT is {content!r}: {known} are known")
+
+
 def _check(options) -> None:
     """Refuses, before a run that may take long, what would fail after it."""
     if options.report:
         _page.check(options.report)
-    for name, path in (("--trace", options.trace), ("--snapshot", options.snapshot)):
+    for name, path, is_ours in (
+        ("--trace", options.trace, _is_trace),
+        ("--snapshot", options.snapshot, _is_snapshot),
+    ):
         if path and (path.is_dir() or not path.resolve().parent.is_dir()):
             raise MetesError(f"{name} {path}: name a file in a directory that is there")
+        if path and path.is_file() and path.stat().st_size and not is_ours(*_ends(path)):
+            raise MetesError(
+                f"{name} {path}: there is a file that Metes did not write; name another"
+            )
     if options.trace and shutil.which(command()) is None:
         raise MetesError(f"--trace needs the command metes: {MetesError.no_command(command())}")
+
+
+#: What ``METES_DEVICE_CONTENT`` may be.
+CONTENTS = ("keep", "host", "none")
+
+
+def _ends(path: Path) -> tuple[bytes, bytes]:
+    """The first and the last bytes of a file."""
+    with open(path, "rb") as file:
+        first = file.read(1 << 12)
+        file.seek(max(0, path.stat().st_size - (1 << 16)))
+        return first, file.read()
+
+
+def _is_trace(first: bytes, last: bytes) -> bool:
+    """Whether a file is a trace of Metes: Parquet that says at its end who wrote it."""
+    return first.startswith(b"PAR1") and last.endswith(b"PAR1") and b"metes " in last
+
+
+def _is_snapshot(first: bytes, _last: bytes) -> bool:
+    """Whether a file is a snapshot of Metes, which begins with its mark."""
+    return first.startswith(b"\x80") and MARK.encode() in first
 
 
 def trace(snapshot: Path, output: Path) -> dict:
@@ -544,6 +581,7 @@ def main() -> int:
             raise MetesError("--reserve leaves nothing of --memory: reserve less")
         script = options.script
         output = sys.stderr if options.json else None
+        _check_content()
         if options.smallest:
             return _smallest(options, script, memory, output)
         _check(options)

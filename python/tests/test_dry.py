@@ -1,6 +1,8 @@
 """The dry device's launcher, without a framework: what it reads, and what it says of bad input."""
 
+import argparse
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -142,3 +144,32 @@ def test_ending_the_launcher_ends_the_script(tmp_path, ending):
     while Path(f"/proc/{begun}").exists():  # it was killed, and is about to go
         time.sleep(0.01)
     assert not list(scratch.iterdir())
+
+
+def _wanted(**files):
+    return argparse.Namespace(**({"trace": None, "snapshot": None, "report": None} | files))
+
+
+@pytest.mark.parametrize("option", ["trace", "snapshot", "report"])
+def test_files_of_others_are_not_written_over(tmp_path, option):
+    path = tmp_path / "mine"
+    for text in (b"my own words", b"PAR1 metes words", pickle.dumps({"device_traces": []})):
+        path.write_bytes(text)
+        with pytest.raises(MetesError, match=f"--{option} .*name another"):
+            dry._check(_wanted(**{option: path}))
+        assert path.read_bytes() == text
+
+
+def test_files_of_earlier_runs_are_written_over(tmp_path):
+    path = tmp_path / "snapshot.pickle"
+    for content in (b"", pickle.dumps({dry.MARK: 1} | {"device_traces": []})):
+        path.write_bytes(content)
+        dry._check(_wanted(snapshot=path))
+    assert dry._is_trace(b"PAR1", b"created by metes 0.1.0 PAR1")
+
+
+@pytest.mark.parametrize("content", ["", "none ", "all", "KEEP"])
+def test_contents_that_are_not_known(monkeypatch, content):
+    monkeypatch.setenv("METES_DEVICE_CONTENT", content)
+    with pytest.raises(MetesError, match="keep, host and none are known"):
+        dry._check_content()
