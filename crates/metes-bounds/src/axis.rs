@@ -30,7 +30,7 @@ impl Axis {
     fn raw(self, trace: &Trace, index: usize) -> u64 {
         match self {
             Axis::Events => index as u64,
-            Axis::Nanoseconds => trace.times().get(index).copied().unwrap_or(0),
+            Axis::Nanoseconds => trace.times().get(index).unwrap_or(0),
         }
     }
 }

@@ -307,7 +307,7 @@ pub fn observe_also<const N: usize>(
     others: [Counted; N],
     tell: &dyn Fn(f64),
 ) -> Result<(Observed, [u128; N]), ObserveError> {
-    if options.axis == Axis::Nanoseconds && trace.times().iter().all(|time| *time == 0) {
+    if options.axis == Axis::Nanoseconds && trace.times().all_are(0) {
         return Err(ObserveError::NoTimes);
     }
     let Options {
@@ -317,9 +317,9 @@ pub fn observe_also<const N: usize>(
         resolution,
     } = options;
     let residencies = Residencies::of(trace, axis, classes, counted);
-    let requests = (trace.ops().iter().zip(trace.sizes()))
+    let requests = (trace.ops().iter().zip(trace.sizes().iter()))
         .filter(|(op, _)| matches!(op, metes_trace::Op::Alloc | metes_trace::Op::Resize))
-        .map(|(_, size)| *size);
+        .map(|(_, size)| size);
     let sizes = requests.fold(None, |range, size| match range {
         None => Some((size, size)),
         Some((least, most)) => Some((size.min(least), size.max(most))),

@@ -60,8 +60,12 @@ impl Residencies {
         open.resize_with(trace.block_count(), || None);
         let mut clock = Clock::new(trace, axis);
         let mut live = 0_u128;
-        for (index, ((op, block), size)) in
-            (trace.ops().iter().zip(trace.blocks()).zip(trace.sizes())).enumerate()
+        for (index, ((op, block), size)) in (trace
+            .ops()
+            .iter()
+            .zip(trace.blocks())
+            .zip(trace.sizes().iter()))
+        .enumerate()
         {
             let now = clock.at(index);
             let place = &mut open[*block as usize];
@@ -84,7 +88,7 @@ impl Residencies {
                 };
             }
             if matches!(op, Op::Alloc | Op::Resize) {
-                let (class, bytes) = (classes.of(*size), counted.bytes(*size));
+                let (class, bytes) = (classes.of(size), counted.bytes(size));
                 let residencies = found.classes.entry(class).or_default();
                 *place = Some(Open {
                     class,
@@ -95,7 +99,7 @@ impl Residencies {
                     born: now,
                     last: u64::MAX,
                     ended: None,
-                    size: *size,
+                    size,
                     event: index as u64,
                 });
                 live += u128::from(bytes);

@@ -92,7 +92,7 @@ fn options() -> impl Strategy<Value = Options> {
 }
 
 fn timed(trace: &Trace) -> bool {
-    trace.times().iter().any(|time| *time > 0)
+    trace.times().iter().any(|time| time > 0)
 }
 
 fn finite(value: Option<Value>) -> Option<Rational> {
@@ -144,7 +144,7 @@ proptest! {
         let beta = observed.total.release.curve().unwrap();
         let time = |index: usize| match options.axis {
             Axis::Events => index as u64,
-            Axis::Nanoseconds => trace.times()[index],
+            Axis::Nanoseconds => trace.times().get(index).unwrap(),
         };
         let number = |value: u64| Rational::from(value as i64);
         // What arrives in each closed window, and the most in any of its length.
@@ -152,7 +152,7 @@ proptest! {
         for first in 0..trace.len() {
             let mut bytes = 0;
             for last in first..trace.len() {
-                bytes += trace.sizes()[last];
+                bytes += trace.sizes().get(last).unwrap();
                 let length = time(last) - time(first);
                 let behind = &number(length) + &Rational::new(1, 2).unwrap();
                 prop_assert!(finite(alpha.value(&behind)).unwrap() >= number(bytes));

@@ -20,6 +20,7 @@ mod csv;
 mod error;
 mod event;
 mod import;
+mod numbers;
 #[cfg(feature = "files")]
 mod parquet;
 #[cfg(feature = "files")]
@@ -37,6 +38,7 @@ pub use csv::{CsvExport, export_csv, import_csv, import_csv_file};
 pub use error::{Inconsistency, TraceError};
 pub use event::{Event, Op};
 pub use import::{Format, import_file};
+pub use numbers::Numbers;
 #[cfg(feature = "files")]
 pub use parquet::{MOST_EVENTS, MOST_EVENTS_VARIABLE, SCHEMA_VERSION, read_parquet, write_parquet};
 pub use profile::{Profile, profile};

@@ -7,12 +7,13 @@
 //! never freed have none.
 //!
 //! Invariant: exact, but for the curve, which keeps the lowest and highest
-//! point of each stretch and hence the peak. O(events) time; memory O(blocks).
+//! point of each stretch and hence the peak. O(events) time; memory O(live blocks),
+//! and four bytes for each other one.
 
 mod histogram;
 mod render;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -160,6 +161,56 @@ struct Block {
     born_ns: u64,
 }
 
+/// The blocks that live; who comes after one that was freed takes its place.
+struct Blocks {
+    /// By serial number.
+    places: Vec<u32>,
+    blocks: Vec<Block>,
+    spare: Vec<u32>,
+}
+
+impl Blocks {
+    fn new(count: usize) -> Self {
+        Blocks {
+            places: vec![0; count],
+            blocks: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// The block of an event, which may be the last of it.
+    fn of(&mut self, event: &Event) -> &mut Block {
+        let place = &mut self.places[event.block as usize];
+        if event.op == Op::Alloc {
+            *place = self.spare.pop().unwrap_or_else(|| {
+                self.blocks.push(Block::default());
+                // Blocks are counted by u32.
+                (self.blocks.len() - 1) as u32
+            });
+        }
+        if event.op == Op::Free {
+            self.spare.push(*place);
+        }
+        &mut self.blocks[*place as usize]
+    }
+}
+
+/// The threads met; mostly the same as before.
+#[derive(Default)]
+struct Threads {
+    met: HashSet<u32>,
+    last: Option<u32>,
+}
+
+impl Threads {
+    fn insert(&mut self, thread: u32) {
+        if self.last != Some(thread) {
+            self.last = Some(thread);
+            self.met.insert(thread);
+        }
+    }
+}
+
 /// A size while it is counted.
 #[derive(Default)]
 struct Row {
@@ -220,11 +271,11 @@ impl Rows {
 /// Profiles `trace`. O(events) expected.
 #[must_use]
 pub fn profile(trace: &Trace) -> Profile {
-    let timed = trace.times().iter().any(|&time| time != 0);
+    let timed = !trace.times().all_are(0);
     let mut rows = Rows::default();
-    let mut blocks = vec![Block::default(); trace.block_count()];
+    let mut blocks = Blocks::new(trace.block_count());
     let mut aligns = BTreeMap::new();
-    let mut threads = std::collections::HashSet::new();
+    let mut threads = Threads::default();
     let mut curve = Curve::new(trace.len());
     let mut bursts = Bursts::default();
     let mut lifespan_events = Histogram::default();
@@ -234,7 +285,7 @@ pub fn profile(trace: &Trace) -> Profile {
 
     for event in trace.iter() {
         threads.insert(event.thread);
-        let block = &mut blocks[event.block as usize];
+        let block = blocks.of(&event);
         // What a resize carries happened before it.
         let held = (event.op != Op::Alloc).then_some(block.row);
         match event.op {
@@ -311,7 +362,7 @@ pub fn profile(trace: &Trace) -> Profile {
         });
     }
 
-    result.threads = threads.len() as u32;
+    result.threads = threads.met.len() as u32;
     result.final_live = live;
     result.final_blocks = live_blocks;
     result.aligns = aligns
@@ -333,8 +384,8 @@ pub fn profile(trace: &Trace) -> Profile {
 }
 
 fn empty(trace: &Trace) -> Profile {
-    let first = trace.times().first().copied().unwrap_or(0);
-    let last = trace.times().last().copied().unwrap_or(0);
+    let first = trace.times().first().unwrap_or(0);
+    let last = trace.times().last().unwrap_or(0);
     Profile {
         events: trace.len() as u64,
         allocations: 0,

@@ -41,7 +41,7 @@ proptest! {
     #[test]
     fn agrees_with_the_model(trace in traces(120)) {
         // Sums beyond 64 bits saturate, in another order in the model.
-        prop_assume!(trace.sizes().iter().all(|&size| size < 1 << 40));
+        prop_assume!(trace.sizes().iter().all(|size| size < 1 << 40));
         let profile = profile(&trace);
         let states = states(&trace);
         let peak = states.iter().map(sum).max().unwrap_or(0);

@@ -51,8 +51,7 @@ const BATCH: usize = 1 << 14;
 
 /// Reads the trace in file `path`. Columns may stand in any order, be nullable
 /// and have others beside them, as other tools write them, compressed by Zstandard,
-/// Snappy, gzip or LZ4. O(events), in 26 bytes an event, 66 if any has reads, writes or a site, and as
-/// much again while it is read.
+/// Snappy, gzip or LZ4. O(events), mostly in 14 bytes an event, 54 if any has reads, writes or a site.
 ///
 /// A file of more than [`MOST_EVENTS`] and of less than a quarter of a byte for each is refused: so regular
 /// is hardly a program, and memory is taken by the event. What [`MOST_EVENTS_VARIABLE`] says in the

@@ -21,6 +21,7 @@ use parquet::schema::types::ColumnPath;
 use super::{GROUP_ROWS, PROVENANCE_KEY, SCHEMA_VERSION, VERSION_KEY};
 use crate::error::TraceError;
 use crate::event::{Event, Op};
+use crate::numbers::Numbers;
 use crate::trace::Trace;
 use crate::whole;
 
@@ -117,15 +118,14 @@ type Group<'a> = SerializedRowGroupWriter<'a, BufWriter<File>>;
 fn write_group(trace: &Trace, rows: Range<usize>, group: &mut Group<'_>) -> Result<()> {
     // Parquet keeps unsigned numbers as the signed ones of the same bits.
     longs(group, rows.clone().map(|row| row as i64))?;
+    let number = |column: &Numbers, row| column.get(row).unwrap_or_default();
     longs(
         group,
-        trace.times()[rows.clone()].iter().map(|&time| time as i64),
+        rows.clone().map(|row| number(trace.times(), row) as i64),
     )?;
     ints(
         group,
-        trace.threads()[rows.clone()]
-            .iter()
-            .map(|&thread| thread as i32),
+        rows.clone().map(|row| number(trace.threads(), row) as i32),
     )?;
     names(group, &trace.ops()[rows.clone()])?;
     longs(
@@ -136,7 +136,7 @@ fn write_group(trace: &Trace, rows: Range<usize>, group: &mut Group<'_>) -> Resu
     )?;
     longs(
         group,
-        trace.sizes()[rows.clone()].iter().map(|&size| size as i64),
+        rows.clone().map(|row| number(trace.sizes(), row) as i64),
     )?;
     ints(group, rows.clone().map(|row| trace.align(row) as i32))?;
     for field in [

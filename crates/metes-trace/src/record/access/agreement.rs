@@ -70,8 +70,8 @@ pub fn join(light: &Trace, counted: &Trace) -> Option<Trace> {
     let mut builder = TraceBuilder::new();
     // The light recording has no accesses, the counted one has them at the end.
     for (index, mut event) in counted.iter().enumerate() {
-        let last = light.times().last().copied().unwrap_or(0);
-        event.time_ns = light.times().get(index).copied().unwrap_or(last);
+        let last = light.times().last().unwrap_or(0);
+        event.time_ns = light.times().get(index).unwrap_or(last);
         builder.push(event).ok()?;
     }
     let mut provenance = light.provenance.clone();
