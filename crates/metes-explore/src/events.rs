@@ -15,6 +15,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// What an event does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -284,15 +285,38 @@ impl TryFrom<&metes_trace::Trace> for Events {
     }
 }
 
+/// Hash of a block's number: one multiplication, whose high bits are the good ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct BlockHasher(u64);
+
+impl Hasher for BlockHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20);
+    }
+}
+
+/// Blocks by number.
+type Blocks<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
+
 /// Makes [`Events`] of rows that name blocks by serial number.
 #[derive(Debug, Default)]
 pub struct EventsBuilder {
     events: Events,
-    live: HashMap<u64, (u32, u64)>,
+    live: Blocks<(u32, u64)>,
     spare: Vec<u32>,
     live_bytes: u64,
     /// Accesses to live blocks since their last event.
-    pending: HashMap<u64, Accesses>,
+    pending: Blocks<Accesses>,
 }
 
 impl EventsBuilder {

@@ -12,7 +12,7 @@ use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use metes_heap::description::{Description, GENERAL, LEVELS};
 use metes_heap::index::Index;
-use metes_heap::store::ledger::Handle;
+use metes_heap::store::ledger::{Handle, Lookup};
 use metes_heap::{
     ByHandle, Composite, Counted, Heap, Ledger, Levels, Record, Source, Sources, Spot, Store,
 };
@@ -28,6 +28,8 @@ pub(crate) trait Pools {
     fn allocate(&mut self, size: usize, align: usize) -> Option<Self::Place>;
     fn free(&mut self, place: Self::Place);
     fn resize(&mut self, place: Self::Place, size: usize, align: usize) -> Option<Self::Place>;
+    /// Says that a place in use will be freed or resized soon. Changes nothing.
+    fn approach(&self, place: Self::Place);
     /// Offset as the placement hash defines it.
     fn offset(&self, place: Self::Place) -> u64;
     /// Record words read and written so far.
@@ -185,10 +187,46 @@ fn counts_of<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>) -> Counts
     }
 }
 
+/// Where the records of a pool lie, which its heap has borrowed: known to fetch them
+/// into the processor's cache, never to look at them.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordsAt(*const Record);
+
+impl RecordsAt {
+    pub(crate) fn of(records: &[Record]) -> Self {
+        RecordsAt(records.as_ptr())
+    }
+
+    #[inline(always)]
+    fn approach(self, place: Handle) {
+        if let Some((record, _)) = ByHandle.find(place) {
+            let record = self.0.wrapping_add(record as usize);
+            fetch(record);
+            // It may reach into a second line.
+            fetch(record.wrapping_byte_add(size_of::<Record>() - 1));
+        }
+    }
+}
+
+/// Fetches what an address names into the processor's cache, if it can.
+#[inline(always)]
+pub(crate) fn fetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has the instruction, which accesses nothing as far
+    // as a program can tell, whatever the address.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// A heap of one general pool.
 pub(crate) struct Single<'a, I> {
     heap: Heap<I, Counting<'a>>,
     extent: Extent,
+    records: RecordsAt,
 }
 
 impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
@@ -198,10 +236,12 @@ impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
         arena: &Arena,
         description: &Description,
     ) -> Option<Self> {
+        let at = RecordsAt::of(records);
         let mut heap = Heap::new(index, store(records));
         let mut levels = Levels::of(description, arena.levels);
         open(&mut heap, arena, 0, &mut levels).then_some(Single {
             heap,
+            records: at,
             extent: Extent {
                 increment: arena.increment,
                 grows: arena.fixed[0].is_none(),
@@ -239,6 +279,11 @@ impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
         let resized = unsafe { self.heap.resize_from(place, size, align, &mut self.extent) };
         debug_assert!(resized.is_ok(), "the events resize live blocks only");
         resized.ok().flatten()
+    }
+
+    #[inline(always)]
+    fn approach(&self, place: Handle) {
+        self.records.approach(place);
     }
 
     #[inline(always)]
@@ -356,11 +401,14 @@ pub(crate) struct Many<'a, I> {
     supply: Supply,
     slab: usize,
     meter: Meter,
+    /// Of the general pools.
+    records: [RecordsAt; GENERAL],
 }
 
 impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
     pub(crate) fn new(
         mut composite: Composite<'a, I, Counting<'a>>,
+        records: [RecordsAt; GENERAL],
         arena: Arena,
         description: &Description,
     ) -> Option<Self> {
@@ -375,6 +423,7 @@ impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
         Some(Many {
             slab: composite.objects().slab_bytes(),
             composite,
+            records,
             supply: Supply { arena, levels },
             meter: Meter {
                 summarised: description.slabs().summarised(),
@@ -446,6 +495,13 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
             }
         }
         Some(new)
+    }
+
+    #[inline(always)]
+    fn approach(&self, place: Spot<Handle>) {
+        if let Spot::Block(pool, place) = place {
+            self.records[pool].approach(place);
+        }
     }
 
     #[inline(always)]

@@ -26,7 +26,7 @@ use crate::cost::CostModel;
 use crate::detail::{self, Detail};
 use crate::events::Events;
 use crate::hierarchy::Counts;
-use crate::pools::{Arena, Counting, Many, Pools, Single, store};
+use crate::pools::{Arena, Counting, Many, Pools, RecordsAt, Single, store};
 use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
 use crate::simulate::{Driven, Simulated};
@@ -35,7 +35,7 @@ use crate::simulate::{Driven, Simulated};
 const HEADS: usize = 1152;
 
 /// How a trace is replayed.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Options {
     /// Where arenas end.
     pub arena: Arena,
@@ -531,6 +531,10 @@ impl Setup<'_, '_> {
         I: for<'a> Index<Counting<'a>>,
     {
         let length = self.records.len() / description.general.len().max(1);
+        let mut at = [RecordsAt::of(&[]); GENERAL];
+        for (at, part) in at.iter_mut().zip(self.records.chunks(length.max(1))) {
+            *at = RecordsAt::of(part);
+        }
         let mut parts = self.records.chunks_mut(length.max(1));
         let objects = ObjectPools::new(&description.slabs(), self.slabs, self.slack);
         let composite = Composite::describe_with(
@@ -539,7 +543,7 @@ impl Setup<'_, '_> {
             |_| store(parts.next().unwrap_or_default()),
             objects,
         );
-        match Many::new(composite, self.options.arena, description) {
+        match Many::new(composite, at, self.options.arena, description) {
             Some(pools) => finish(self.events, self.options, pools, go),
             None => Measured::default(),
         }

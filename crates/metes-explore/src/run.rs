@@ -8,7 +8,7 @@ use crate::events::{Accesses, Event, Events, Operation};
 use crate::hierarchy::Counts;
 use crate::mappings::Mappings;
 use crate::placement::Placements;
-use crate::pools::Pools;
+use crate::pools::{Pools, fetch};
 use metes_heap::description::LEVELS;
 
 /// Events between two looks of the watcher.
@@ -113,6 +113,26 @@ pub(crate) struct Held<P> {
     pub(crate) size: u64,
 }
 
+/// So many live blocks are in the processor's cache all the time, with their records.
+const CACHED: usize = 4096;
+/// How many events before a block is asked for its entry is fetched, and, of the entry,
+/// its record.
+const ENTRY_AHEAD: usize = 16;
+const RECORD_AHEAD: usize = 8;
+
+/// Fetches what coming events will ask for: a trace knows what an allocator does not.
+#[inline(always)]
+fn approach<P: Pools>(coming: &[Event], held: &[Held<P::Place>], pools: &P) {
+    if let Some(event) = coming.get(ENTRY_AHEAD) {
+        fetch(&raw const held[event.slot() as usize]);
+    }
+    if let Some(event) = coming.get(RECORD_AHEAD)
+        && let Some(place) = held[event.slot() as usize].place
+    {
+        pools.approach(place);
+    }
+}
+
 /// Charges what the program did to a block to the level where it lay.
 #[inline(always)]
 fn charge(totals: &mut Totals, level: usize, accesses: Accesses) {
@@ -153,12 +173,16 @@ pub(crate) fn run<P: Pools, D: Detail>(
     look(pools, &mapped, &start_levels, &mut totals);
     let mut before = start;
     let (setup, counted) = events.split_at(first);
+    let scattered = held.len() > CACHED;
     for chunk in setup.chunks(CHECK_EVERY).chain(counted.chunks(CHECK_EVERY)) {
         if totals.events == first && first > 0 {
             totals.forget_cost();
             start = before;
         }
         for event in chunk {
+            if scattered {
+                approach(&events[totals.events..], &held, pools);
+            }
             // Empty unless the accesses of the program were recorded.
             let touched = accesses.get(totals.events).copied();
             let Step {
