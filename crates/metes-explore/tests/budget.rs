@@ -50,6 +50,74 @@ fn crowd(requests: u64, live: u64) -> Events {
     builder.finish()
 }
 
+/// Four phases, each of which builds up blocks of other sizes than the one before,
+/// uses some, and gives most of them back.
+fn phases(requests: u64) -> Events {
+    let mut builder = EventsBuilder::new();
+    let mut random = metes_explore::Random::new(11);
+    let (mut live, mut serial) = (Vec::new(), 0);
+    for phase in 0..4_usize {
+        let end = after_quarters(requests, phase + 1);
+        let mut made = after_quarters(requests, phase);
+        while made < end {
+            // Of the last tenth of a phase, frees alone.
+            let ending = made > end - (end - after_quarters(requests, phase)) / 10;
+            let full = live.len() > 900;
+            if !live.is_empty() && (ending || full || random.below(5) < 2) {
+                let block = live.swap_remove(random.below(live.len()));
+                builder.push(Operation::Free, block, 0, 0).unwrap();
+            } else {
+                let size = (16 << (2 * phase)) + random.below(24 << (2 * phase));
+                (builder.push(Operation::Allocate, serial, size as u64, 0)).unwrap();
+                live.push(serial);
+                serial += 1;
+            }
+            made += 1;
+        }
+    }
+    builder.finish()
+}
+
+fn after_quarters(requests: u64, quarters: usize) -> u64 {
+    requests * quarters as u64 / 4
+}
+
+/// Messages in a queue, each in a buffer that grows as it is read; and a table of
+/// names beside them, which are replaced now and then.
+fn buffers(requests: u64) -> Events {
+    let mut builder = EventsBuilder::new();
+    let mut random = metes_explore::Random::new(13);
+    let mut queue = std::collections::VecDeque::new();
+    let mut names = vec![None; 400];
+    let mut made = 0;
+    let mut serial = 0;
+    while made < requests {
+        builder.push(Operation::Allocate, serial, 64, 0).unwrap();
+        let (block, mut size) = (serial, 64);
+        serial += 1;
+        for _ in 0..random.below(5) {
+            size += size / 2 + random.below(64) as u64;
+            builder.push(Operation::Resize, block, size, 0).unwrap();
+            made += 1;
+        }
+        queue.push_back(block);
+        if queue.len() > 150 + random.below(100) {
+            let oldest = queue.pop_front().unwrap();
+            builder.push(Operation::Free, oldest, 0, 0).unwrap();
+            made += 1;
+        }
+        let name = &mut names[random.below(400)];
+        if let Some(old) = name.replace(serial) {
+            builder.push(Operation::Free, old, 0, 0).unwrap();
+        }
+        let size = 8 + random.below(40) as u64;
+        builder.push(Operation::Allocate, serial, size, 0).unwrap();
+        serial += 1;
+        made += 3;
+    }
+    builder.finish()
+}
+
 /// Searches with a budget of `seconds`, in which a worker replays so many
 /// thousands of events a second.
 fn search(events: &Events, seconds: f64, speed: f64, workers: usize) -> (Exploration, Duration) {
@@ -125,6 +193,70 @@ fn a_long_trace_is_searched_on_windows_and_confirmed_whole() {
     let (again, _) = search(&events, 2.0, 1500.0, 1);
     assert_eq!(again.pareto, found.pareto);
     assert_eq!(again.sampled, found.sampled);
+}
+
+/// What a preference is about, of the heap that it picks.
+fn merit(found: &Exploration, preference: Preference) -> u64 {
+    let outcome = choose(found, preference).unwrap().outcome;
+    match preference {
+        Preference::Balanced | Preference::Footprint => outcome.footprint,
+        Preference::Speed => outcome.cycles,
+        Preference::Worst => outcome.cycles_max,
+    }
+}
+
+#[test]
+fn windows_choose_as_well_as_whole_replays_of_as_many_heaps() {
+    let mut ratios = Vec::new();
+    for (name, events) in [
+        ("crowd", crowd(60_000, 1000)),
+        ("phases", phases(60_000)),
+        ("buffers", buffers(60_000)),
+    ] {
+        let (found, elapsed) = search(&events, 1.0, 8000.0, 1);
+        assert!(kept(elapsed, 1.0), "{name}: {elapsed:?}");
+        let sampled = found.sampled.expect("too long for whole replays");
+        assert!(
+            sampled.configurations >= 100 && found.configurations >= 20,
+            "{name}: {sampled:?}, {} whole",
+            found.configurations
+        );
+        let stop = AtomicBool::new(false);
+        let budget = Budget {
+            time: None,
+            evaluations: Some(sampled.configurations),
+            ..Budget::default()
+        };
+        let clock = Looks {
+            looks: AtomicU64::new(0),
+            tick: Duration::ZERO,
+        };
+        let timer = Timer::begin(&clock, None, &stop);
+        let write_down = |heap: &Description| format!("{heap:?}");
+        let options = Options::default();
+        let all = explore(&events, &options, &budget, &write_down, &timer, &mut ());
+        assert_eq!(all.sampled, None);
+        assert!(all.configurations >= sampled.configurations);
+        for preference in [
+            Preference::Balanced,
+            Preference::Footprint,
+            Preference::Speed,
+            Preference::Worst,
+        ] {
+            let (chosen, best) = (merit(&found, preference), merit(&all, preference));
+            let ratio = chosen as f64 / best as f64;
+            assert!(
+                ratio <= 1.2,
+                "{name}, {preference:?}: {chosen} by windows, {best} of {} whole replays",
+                all.configurations
+            );
+            ratios.push(ratio);
+        }
+    }
+    // The two searches look at other heaps, and either may be the luckier.
+    let logarithms: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    let mean = (logarithms / ratios.len() as f64).exp();
+    assert!(mean <= 1.02, "{mean:.3}: {ratios:?}");
 }
 
 #[test]
