@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use metes_explore::report::{Document, Material};
-use metes_explore::{Choice, Compared, Events, catalogue, write_json, write_whole};
+use metes_explore::{Choice, Compared, Events, Options, catalogue, write_json, write_whole};
 use metes_trace::{Profile, Trace};
 use serde_json::Value;
 
@@ -59,6 +59,11 @@ impl<'a> Content<'a> {
             compared: searched.compare(&heaps, events),
             choice,
         }
+    }
+
+    /// How the heaps were replayed.
+    pub(crate) fn options(&self) -> Options {
+        self.searched.options
     }
 
     /// The document so far; what was measured is filled in by the caller.

@@ -14,7 +14,7 @@ use metes_config::Config;
 use metes_explore::report::{Document, PlacementFigures, Usage};
 use metes_explore::{Choice, Events, Exploration, Outcome, Replay, Replayer, choose};
 use metes_trace::record::{Ending, find_program};
-use metes_trace::{RecordError, RecordOptions, Recording, Trace, record, write_parquet};
+use metes_trace::{RecordError, RecordOptions, Trace, record, write_parquet};
 use serde_json::json;
 
 use crate::arguments::Tune;
@@ -43,7 +43,7 @@ struct Program<'a> {
 
 /// What a recording of the program gave.
 struct Recorded {
-    recording: Recording,
+    ending: Ending,
     written: Written,
     trace: Trace,
     /// The process that `trace` is of.
@@ -61,9 +61,10 @@ impl Program<'_> {
         let run = || record(&self.arguments.command, &options);
         let (recording, written) = capture::capture(pass, || self.input.give(first, run))?;
         let recording = recording??;
-        let (process, trace) = process::choose(&recording, self.arguments.process.as_deref())?;
+        let ending = recording.ending;
+        let (process, trace) = process::choose(recording, self.arguments.process.as_deref())?;
         Ok(Recorded {
-            recording,
+            ending,
             written,
             trace,
             process,
@@ -208,7 +209,7 @@ fn tune(arguments: &Tune, results: &Results, json: bool) -> Result<Found, Failur
     let recorded = program.record(true)?;
     write_parquet(&recorded.trace, &directory.join(TRACE))?;
     heed(arguments, results)?;
-    if let Ending::Signal(signal) = recorded.recording.ending {
+    if let Ending::Signal(signal) = recorded.ending {
         return Err(died(&arguments.command, signal, &kept(arguments, results)));
     }
     let events = tracefile::events(&recorded.trace)?;
@@ -226,7 +227,7 @@ fn tune(arguments: &Tune, results: &Results, json: bool) -> Result<Found, Failur
     let Some(choice) = choice.clone() else {
         return Ok(Found::Nothing(no_choice(found, arguments.heap_limit)));
     };
-    let mut chosen = predict(choice, &events);
+    let mut chosen = predict(choice, &events, &content);
     let mut emitted = emitted::write(&emitted::emit(&chosen.config)?, directory)?;
     heed(arguments, results)?;
     let wheel = progress::spinner("building the emitted heap");
@@ -304,12 +305,25 @@ fn no_choice(found: &Exploration, limit: Option<u64>) -> String {
     }
 }
 
-/// Replays the trace on the chosen heap with all that can be known.
-fn predict(choice: Choice, events: &Events) -> Chosen {
+/// What the trace's replay on the chosen heap found, with all that can be known: it
+/// was replayed for the report, which knows no arenas but those of a host.
+fn predict(choice: Choice, events: &Events, content: &Content<'_>) -> Chosen {
     let Choice { outcome, why } = choice;
     let config = Config::of(outcome.description);
-    let (predicted, _) =
-        Replayer::new().replay(&config.name(), &config.heap, events, &options_of(&config));
+    let options = options_of(&config);
+    let mut compared = content.compared.iter();
+    let known = compared.find(|one| one.description == config.heap);
+    let predicted = match known.filter(|_| options == content.options()) {
+        Some(known) => Replay {
+            heap: config.name(),
+            ..known.replay.clone()
+        },
+        None => {
+            let (replay, _) =
+                Replayer::new().replay(&config.name(), &config.heap, events, &options);
+            replay
+        }
+    };
     Chosen {
         config,
         outcome,
@@ -374,7 +388,7 @@ fn print_json(
         "deterministic": checked.and_then(|checked| checked.deterministic),
         "difference": checked.and_then(|checked| checked.difference.as_ref()),
         "output_unchanged": checked.map(|checked| checked.output_unchanged),
-        "status": recorded.recording.ending.shell_status(),
+        "status": recorded.ending.shell_status(),
         "process": recorded.process.name,
         "events": chosen.predicted.events,
         "bounds": document.heaps.iter().find(|heap| heap.chosen).map(|heap| &heap.bounds),

@@ -204,3 +204,19 @@ fn a_program_that_replaces_itself_is_compared_with_itself() {
     assert!(said.contains("replaced itself by date"), "{said}");
     assert!(!said.contains("predicted ≠"), "{said}");
 }
+
+#[test]
+fn a_process_is_called_by_the_name_that_it_was_started_by() {
+    let place = Place::new();
+    let date = ["/usr/bin/date", "/bin/date"];
+    let date = date
+        .iter()
+        .find(|path| std::fs::exists(path).is_ok_and(|there| there));
+    let link = place.path("server");
+    std::os::unix::fs::symlink(date.expect("a date"), &link).expect("a link");
+    let command = ["--process", "server", "--", "./server", "+%Y"];
+    let output = place.metes(&[&["tune", "--budget", "0.3", "-o", "out"], &command[..]].concat());
+    let said = stdout(&output);
+    assert_eq!(status(&output), 0, "{said}{}", stderr(&output));
+    assert!(said.contains("program   server: "), "{said}");
+}

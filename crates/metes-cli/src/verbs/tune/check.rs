@@ -110,9 +110,8 @@ pub(super) fn check(
     let reports = program.scratch.reports();
     let is_main = recorded.process.is_main;
     let first = &chosen.predicted;
-    let unchanged = |other: &Recorded| {
-        other.written.stdout == written.stdout && other.recording.ending == ended.ending
-    };
+    let unchanged =
+        |other: &Recorded| other.written.stdout == written.stdout && other.ending == ended.ending;
     let replaced_by = recorded.process.replaced_by.clone();
     let measured = match &replaced_by {
         Some(_) => None,
@@ -150,8 +149,8 @@ pub(super) fn check(
             return Ok(checked);
         }
     };
-    checked.output_varies = again.written.stdout != recorded.written.stdout
-        || again.recording.ending != recorded.recording.ending;
+    checked.output_varies =
+        again.written.stdout != recorded.written.stdout || again.ending != recorded.ending;
     checked.output_unchanged |= unchanged(&again);
     checked.difference = difference(&recorded.trace, &again.trace);
     checked.deterministic = Some(checked.difference.is_none());
@@ -208,7 +207,7 @@ fn of_process<'r>(
 
 /// Says at once if the program fared worse than before.
 fn complain(checked: &Checked, recorded: &Recorded, written: &Written) {
-    let before = recorded.recording.ending;
+    let before = recorded.ending;
     if checked.ending == before {
         return;
     }

@@ -3,7 +3,7 @@
 //! Invariant: a process that came from `fork` without running a program of its
 //! own is chosen only when it is asked for: part of its heap is its parent's.
 
-use metes_trace::record::{Choice, ProcessTrace};
+use metes_trace::record::ProcessTrace;
 use metes_trace::{RecordError, Recording, Trace};
 
 use crate::error::Failure;
@@ -14,7 +14,7 @@ const MUCH_MORE: u64 = 2;
 
 /// The process that was chosen.
 pub(crate) struct Chosen {
-    /// File name of its program.
+    /// The name it was called by.
     pub(crate) name: String,
     /// It is the command itself.
     pub(crate) is_main: bool,
@@ -27,11 +27,18 @@ pub(crate) struct Chosen {
     pub(crate) of: usize,
 }
 
-/// The process that `wanted` names, or the one that matters, with its trace.
+/// The process that `wanted` names, or the one that matters, with its trace. All
+/// else of the recording is given up: a trace may take as much memory as there is.
 pub(crate) fn choose(
-    recording: &Recording,
+    recording: Recording,
     wanted: Option<&str>,
 ) -> Result<(Chosen, Trace), Failure> {
+    let (chosen, child) = find(&recording, wanted)?;
+    Ok((chosen, child.unwrap_or(recording.main)))
+}
+
+/// The same, without the trace if it is that of the command itself.
+fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Chosen, Option<Trace>), Failure> {
     let processes: Vec<&ProcessTrace> = recording.processes().collect();
     let of = processes.len();
     let main = recording.main_process.as_ref();
@@ -43,22 +50,21 @@ pub(crate) fn choose(
         Failure::input("no process of this program made a request that could be recorded")
     })?;
     let is_main = main.is_some_and(|main| std::ptr::eq(main, process));
-    let trace = if is_main {
-        recording.choose(&Choice::Main)?
-    } else {
-        process.load()?.trace
+    let child = match is_main {
+        true => None,
+        false => Some(process.load()?.trace),
     };
-    if trace.is_empty() {
+    if child.as_ref().unwrap_or(&recording.main).is_empty() {
         return Err(Failure::input(format!(
             "process {} made no request, so there is nothing to tune: name another with --process \
              ({})",
-            process.name(),
+            called(process),
             list(&processes)
         )));
     }
     let same = |other: &&&ProcessTrace| other.pid == process.pid && other.replaced_by.is_some();
     let chosen = Chosen {
-        name: process.name().to_owned(),
+        name: called(process).to_owned(),
         is_main,
         replaced_by: process.replaced_by.clone(),
         in_place_of: (processes.iter().find(same))
@@ -66,7 +72,7 @@ pub(crate) fn choose(
             .map(|before| before.name().to_owned()),
         of,
     };
-    Ok((chosen, trace))
+    Ok((chosen, child))
 }
 
 fn matters<'r>(
@@ -94,7 +100,8 @@ fn matters<'r>(
 fn named<'r>(processes: &[&'r ProcessTrace], wanted: &str) -> Result<&'r ProcessTrace, Failure> {
     let found = match wanted.parse::<usize>() {
         Ok(number) => processes.get(number),
-        Err(_) => processes.iter().find(|process| process.name() == wanted),
+        Err(_) => (processes.iter().find(|process| process.name() == wanted))
+            .or_else(|| processes.iter().find(|process| called(process) == wanted)),
     };
     found.copied().ok_or_else(|| {
         let there_are = list(processes);
@@ -102,12 +109,24 @@ fn named<'r>(processes: &[&'r ProcessTrace], wanted: &str) -> Result<&'r Process
     })
 }
 
+/// What a process was called by: a program may have several names, as links to one
+/// file, and its file that of another.
+fn called(process: &ProcessTrace) -> &str {
+    let word = process.command.first().map_or("", String::as_str);
+    let name = word.rsplit('/').next().unwrap_or_default();
+    // A login shell is called by a name with a dash before.
+    match name.trim_start_matches('-') {
+        "" => process.name(),
+        name => name,
+    }
+}
+
 fn list(processes: &[&ProcessTrace]) -> String {
     /// A build may have thousands.
     const SHOWN: usize = 20;
     let names = processes.iter().enumerate().take(SHOWN);
     let names: Vec<String> = names
-        .map(|(number, process)| format!("{number} is {}", process.name()))
+        .map(|(number, process)| format!("{number} is {}", called(process)))
         .collect();
     let more = if processes.len() > SHOWN { ", …" } else { "" };
     format!("{}{more}", names.join(", "))
