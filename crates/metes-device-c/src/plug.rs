@@ -93,10 +93,16 @@ impl<B: Backend + Send, T: Follow> Plug<B, T> {
             0 => 32,
             batch => batch,
         };
+        let table = Table::new(plan.blocks).ok_or_else(|| {
+            Failure::invalid(format!(
+                "the host has no memory for the records of {} blocks: ask for fewer",
+                plan.blocks
+            ))
+        })?;
         let heap = SparseStreamHeap::new(backend, plan, timeline, Streams { batch, crossing })?;
         Ok(Plug {
             heap,
-            table: Table::new(plan.blocks),
+            table,
             names: vec![None; streams + 1].into_boxed_slice(),
             last: None,
             statistics: Statistics {

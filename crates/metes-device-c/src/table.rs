@@ -39,13 +39,16 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table for so many blocks.
-    pub(crate) fn new(blocks: usize) -> Self {
-        let places = (2 * blocks).next_power_of_two();
-        Table {
-            places: vec![None; places].into_boxed_slice(),
+    /// A table for so many blocks; `None` where the host has no memory for it.
+    pub(crate) fn new(blocks: usize) -> Option<Self> {
+        let count = (2 * blocks).next_power_of_two();
+        let mut places = Vec::new();
+        places.try_reserve_exact(count).ok()?;
+        places.resize(count, None);
+        Some(Table {
+            places: places.into_boxed_slice(),
             used: 0,
-        }
+        })
     }
 
     pub(crate) fn used(&self) -> usize {
@@ -134,7 +137,7 @@ mod tests {
         };
         let mut heap = HandleHeap::<metes_device::heap::Classes>::by_handle(extent).unwrap();
         let handle = heap.allocate(256, 256).unwrap().place;
-        let mut table = Table::new(500);
+        let mut table = Table::new(500).expect("room for some entries");
         let mut map = BTreeMap::new();
         let mut state = 1_u64;
         for number in 0..200_000_u64 {

@@ -112,6 +112,11 @@ fn c99_with_the_static_library() {
 }
 
 #[test]
+fn little_memory_is_an_error() {
+    exercise("c-limit", "limit.c", &["cc", "-std=c99"], &shared());
+}
+
+#[test]
 fn cplusplus() {
     let compiler = ["c++", "-x", "c++", "-std=c++11"];
     exercise("cplusplus", "api.c", &compiler, &shared());

@@ -28,7 +28,7 @@ use metes_heap::{
     BadFree, BlockInfo, Corruption, Geometry, Heap, RegionError, State, Statistics, UnitRecord,
 };
 
-use crate::owned::Owned;
+use crate::owned::{Owned, has_room};
 
 /// Blocks of a request's own class that are tried.
 pub const PROBES: usize = 4;
@@ -88,6 +88,16 @@ pub enum Unmade {
     /// No block may be in use, or more than records can be numbered.
     #[error("{0} blocks in use at most: ask for 1 to 2^30")]
     Blocks(usize),
+    /// The host has no memory for the records.
+    #[error(
+        "the host has no memory for the records of {blocks} blocks in {bytes} bytes: ask for fewer blocks, larger granules or a smaller range"
+    )]
+    Memory {
+        /// Bytes of the range.
+        bytes: u64,
+        /// Blocks in use at most.
+        blocks: usize,
+    },
 }
 
 /// Why a request was refused. The heap is unchanged.
@@ -227,6 +237,7 @@ impl<I: Lists<Direct<'static>> + Default> DirectHeap<I> {
     pub fn direct(extent: Extent) -> Result<Self, Unmade> {
         check(extent)?;
         let granules = (extent.bytes / extent.granule) as usize;
+        check_room::<u32>(extent, granules)?;
         // SAFETY: the heap, which holds the reference, is dropped before its memory.
         let (owner, table) = unsafe { Owned::new(vec![0; granules].into_boxed_slice()) };
         let lookup = Direct::new(table, extent.granule as usize);
@@ -242,6 +253,7 @@ impl<I: Lists<Hashed<'static>> + Default> HashedHeap<I> {
     pub fn hashed(extent: Extent) -> Result<Self, Unmade> {
         check(extent)?;
         let slots = (2 * extent.blocks).next_power_of_two();
+        check_room::<(usize, u32)>(extent, slots)?;
         // SAFETY: the heap, which holds the reference, is dropped before its memory.
         let (owner, table) = unsafe { Owned::new(vec![(0, 0); slots].into_boxed_slice()) };
         ListHeap::new(extent, I::default(), Hashed::new(table), None, Some(owner))
@@ -277,7 +289,18 @@ impl<I: Lists<ByHandle>> ListHeap<ByHandle, I> {
         index: impl FnOnce(usize) -> I,
     ) -> Result<Self, Unmade> {
         check(extent)?;
+        // The lists of streams take up to 24 bytes a record.
+        check_room::<[u64; 3]>(extent, records(extent))?;
         ListHeap::new(extent, index(records(extent)), ByHandle, None, None)
+    }
+}
+
+/// That the host has room for so many records.
+fn check_room<T>(extent: Extent, records: usize) -> Result<(), Unmade> {
+    let Extent { bytes, blocks, .. } = extent;
+    match has_room::<T>(records) {
+        true => Ok(()),
+        false => Err(Unmade::Memory { bytes, blocks }),
     }
 }
 
@@ -307,6 +330,7 @@ impl<L: Lookup, I: Lists<L>> ListHeap<L, I> {
             .heads(granules, Geometry::out_of_band(1))
             .ok_or(Unmade::Granules { bytes, granule })?;
         let records = heads + records(extent);
+        check_room::<UnitRecord>(extent, records)?;
         // SAFETY: the heap, which holds the reference, is dropped before its memory.
         let (owner, records) =
             unsafe { Owned::new(vec![UnitRecord::SPARE; records].into_boxed_slice()) };

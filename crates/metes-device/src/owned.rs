@@ -5,6 +5,12 @@
 
 use core::ptr::NonNull;
 
+/// Whether the host has room for so many elements now. Who takes them at once gets them; what follows a
+/// refusal can be told, which a failed allocation cannot.
+pub(crate) fn has_room<T>(elements: usize) -> bool {
+    Vec::<T>::new().try_reserve_exact(elements).is_ok()
+}
+
 /// A boxed slice, lent out for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Owned<T> {

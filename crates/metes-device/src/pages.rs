@@ -7,6 +7,7 @@ use core::ops::Range as Numbers;
 
 use crate::backend::{self, Backend, Memory, Range, timeline};
 use crate::heap::Span;
+use crate::owned::has_room;
 use crate::sparse::{Pages, Plan, PlanError, SparseRefusal};
 
 const NONE: u32 = u32::MAX;
@@ -83,7 +84,16 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
     }
 
     /// Pages for a plan that was checked; none is created yet.
-    pub(crate) fn new(mut backend: B, plan: Plan) -> Result<Self, backend::Error> {
+    pub(crate) fn new(mut backend: B, plan: Plan) -> Result<Self, PlanError> {
+        let (pages, most) = (plan.addresses / plan.page, (plan.cap / plan.page) as usize);
+        if !has_room::<Page<W>>(pages as usize) {
+            return Err(PlanError::Memory { pages });
+        }
+        // All that can ever be spare, so that nothing is allocated later.
+        let mut spare = Vec::new();
+        if spare.try_reserve_exact(most).is_err() {
+            return Err(PlanError::Memory { pages });
+        }
         let range = backend.reserve(plan.addresses)?;
         let empty = Page {
             memory: None,
@@ -97,11 +107,10 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
             plan,
             range,
             page_shift: plan.page.trailing_zeros(),
-            pages: vec![empty; (plan.addresses / plan.page) as usize].into_boxed_slice(),
+            pages: vec![empty; pages as usize].into_boxed_slice(),
             oldest: NONE,
             newest: NONE,
-            // All that can ever be spare, so that nothing is allocated later.
-            spare: Vec::with_capacity((plan.cap / plan.page) as usize),
+            spare,
             created: 0,
             counts: Pages::default(),
             asleep: false,

@@ -75,6 +75,14 @@ pub enum PlanError {
         /// Bytes of the page.
         page: u64,
     },
+    /// The host has no memory for the records of the pages.
+    #[error(
+        "the host has no memory for the records of {pages} pages: take larger pages, or fewer addresses"
+    )]
+    Memory {
+        /// Pages of the addresses.
+        pages: u64,
+    },
     /// The heap over the addresses was not made.
     #[error(transparent)]
     Heap(#[from] Unmade),

@@ -62,7 +62,7 @@ impl<B: Backend, T: Timeline> SparseStreamHeap<B, T> {
     pub fn new(backend: B, plan: Plan, timeline: T, options: Streams) -> Result<Self, NoHeap> {
         PageTable::<B, Wait>::check_plan(&backend, plan)?;
         let places = StreamHeap::new(plan.extent(), timeline, options)?;
-        let pages = PageTable::new(backend, plan).map_err(PlanError::from)?;
+        let pages = PageTable::new(backend, plan)?;
         Ok(SparseStreamHeap {
             places,
             pages,
