@@ -112,7 +112,8 @@ bool metes_heap_free(metes_heap *heap, void *block);
  * operation found overwritten; NULL if nothing was. A heap with store=hardened
  * refuses every bad free and what would rely on an overwritten record, and is then
  * unchanged; see the chapter Guarantees for what is found always, what with which
- * probability, and what not. */
+ * probability, and what not. The 1024th time that something was found forged or
+ * overwritten closes such a heap: it frees and gives out nothing from then on. */
 const char *metes_heap_fault(const metes_heap *heap);
 
 /* Bytes that may be used of a block in use; 0 for NULL and what is seen to be none. */

@@ -59,7 +59,7 @@ pub use mapped::{Mapped, MappedBlock};
 pub use objects::{ObjectPools, Slabs};
 pub use statistics::Statistics;
 pub use store::counted::Counted;
-pub use store::hardened::Hardened;
+pub use store::hardened::{Hardened, MOST_DOUBTS};
 pub use store::ledger::{ByHandle, Direct, Hashed, Ledger, Record, UnitRecord};
 pub use store::tagged::{Memory, Tagged};
 pub use store::{BadFree, Geometry, Overwritten, RegionError, Store};

@@ -199,7 +199,11 @@ mod tests {
         for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
             let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
             let project = ours.ancestors().nth(3).unwrap().join(name);
-            assert_eq!(fs::read(&ours).unwrap(), fs::read(project).unwrap(), "{name}");
+            assert_eq!(
+                fs::read(&ours).unwrap(),
+                fs::read(project).unwrap(),
+                "{name}"
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::tagged::Memory;
 use metes_heap::{
     AnyIndex, BadFree, ByHandle, Counted, Dedicated, Fit, Geometry, Hardened, Heap, Ledger, Limits,
-    Links, Order, Overwritten, Record, RegionError, SizeTable, Source, Tagged, Tlsf,
+    Links, MOST_DOUBTS, Order, Overwritten, Record, RegionError, SizeTable, Source, Tagged, Tlsf,
 };
 use proptest::prelude::*;
 
@@ -134,7 +134,8 @@ fn a_block_freed_to_another_heap_is_foreign_even_at_its_address() {
         }
         (heap, memory)
     };
-    let stale = (0..ARENA / GEOMETRY.granule).map(|number| {
+    // Fewer than would close the heap.
+    let stale = (0..ARENA / GEOMETRY.granule).step_by(4).map(|number| {
         memory
             .start()
             .as_ptr()
@@ -246,6 +247,57 @@ fn a_forged_free_block_is_not_unlinked() {
     assert!(free(&mut heap, places[2]).is_err());
     assert_eq!(heap.allocate(size, 1), None);
     assert_eq!(heap.fault(), Some(Overwritten::Links));
+}
+
+/// Whoever may go on after a refusal could try every check there is: one of them passes.
+#[test]
+fn a_check_cannot_be_guessed_by_trying_on() {
+    let (mut heap, places) = filled(1000, 3);
+    let inner = places[0].as_ptr().wrapping_add(256);
+    let header = inner.wrapping_sub(GEOMETRY.header).cast::<usize>();
+    let tries = match cfg!(miri) || cfg!(debug_assertions) {
+        true => 2 * MOST_DOUBTS as usize,
+        false => 1 << 24,
+    };
+    for check in 0..tries {
+        // SAFETY: words of a used block.
+        unsafe {
+            match WORD {
+                8 => header.write(752 | check.wrapping_shl(40)),
+                _ => {
+                    header.write(752);
+                    header.add(1).write(check << 8);
+                }
+            }
+        }
+        let refused = free(&mut heap, NonNull::new(inner).unwrap());
+        assert!(refused.is_err(), "check {check:x} passed");
+    }
+    // Closed: what is there stays, and nothing more is given out.
+    assert!(heap.store().closed());
+    let overwritten = Err(BadFree::Overwritten(Overwritten::Header));
+    assert_eq!(free(&mut heap, places[1]), overwritten);
+    assert_eq!(heap.allocate(100, 1), None);
+    // SAFETY: a hardened heap takes any address.
+    unsafe {
+        assert!(heap.resize(places[2], 10, 1).is_err());
+        assert!(heap.allocate_from(100_000, 1, &mut Behind).is_none());
+        assert_eq!(places[1].as_ptr().read(), 2);
+    }
+}
+
+/// What is no guess closes nothing: addresses outside, and blocks that are free.
+#[test]
+fn frees_that_are_plainly_wrong_do_not_close_a_heap() {
+    let (mut heap, places) = filled(100, 3);
+    free(&mut heap, places[0]).unwrap();
+    for _ in 0..2 * MOST_DOUBTS {
+        assert_eq!(free(&mut heap, places[0]), Err(BadFree::NotInUse));
+        let outside = NonNull::from(&heap).cast::<u8>();
+        assert_eq!(free(&mut heap, outside), Err(BadFree::Foreign));
+    }
+    free(&mut heap, places[1]).unwrap();
+    assert!(heap.allocate(100, 1).is_some());
 }
 
 #[test]

@@ -6,9 +6,9 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
-use metes_heap::BadFree;
+use metes_heap::{BadFree, MOST_DOUBTS};
 
-use crate::host::{self, ALIGN, Refused};
+use crate::host::{self, ALIGN, GoesOn, Refused};
 use crate::process::{say, set_errno};
 
 const PAGE: usize = 4096;
@@ -43,15 +43,23 @@ fn misused(function: &str, block: *mut c_void, why: BadFree) {
         BadFree::NotInUse => "block is not in use (freed twice?)",
         BadFree::Overwritten(what) => what.words(),
     };
+    let place = block.cast();
     let block = match block.is_null() {
         true => String::new(),
         false => format!("{block:p}"),
     };
     say(&format!("metes: {function}({block}): {what}\n"));
-    if !host::lock().host.ignores_bad_frees {
-        // SAFETY: has no precondition.
-        unsafe { libc::abort() }
+    let goes_on = host::lock().host.goes_on_after(place, why);
+    match goes_on {
+        GoesOn::Yes => return,
+        GoesOn::No => {}
+        GoesOn::NoMore => say(&format!(
+            "metes: {MOST_DOUBTS} bad frees, each of which may have been a guess: a hardened heap does not go on, \
+             as its checks could be guessed\n"
+        )),
     }
+    // SAFETY: has no precondition.
+    unsafe { libc::abort() }
 }
 
 /// See malloc(3).

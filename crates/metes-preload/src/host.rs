@@ -13,8 +13,8 @@ use metes_config::{Config, StoreKind};
 use metes_heap::description::LEVELS;
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
-    AnyPool, BadFree, Composite, Description, Hardened, Heap, IndexKind, Levels, Memory,
-    ObjectPools, Overwritten, Sizes, Slabs, Spot, Statistics, Tagged, Tlsf,
+    AnyPool, BadFree, Composite, Description, Hardened, Heap, IndexKind, Levels, MOST_DOUBTS,
+    Memory, ObjectPools, Overwritten, Sizes, Slabs, Spot, Statistics, Tagged, Tlsf,
 };
 
 use crate::arena::{Arena, map};
@@ -212,7 +212,18 @@ pub(crate) struct Host {
     mapped: Mappings,
     pub(crate) report: Option<Report>,
     /// What the program frees wrongly is told and not obeyed, and it goes on.
-    pub(crate) ignores_bad_frees: bool,
+    ignores_bad_frees: bool,
+    /// What was found forged or overwritten, or is no block in use of the arena, so far.
+    doubts: u32,
+}
+
+/// Whether a program goes on after it was told what it did wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoesOn {
+    Yes,
+    No,
+    /// It did, but that was once too often.
+    NoMore,
 }
 
 /// A size, or one that every heap refuses where it is larger than the arena:
@@ -301,6 +312,25 @@ impl Host {
             mapped,
             report,
             ignores_bad_frees: ignores_bad_frees(),
+            doubts: 0,
+        }
+    }
+
+    /// Whether the program goes on. A check of a hardened heap could be guessed by one that goes on for ever:
+    /// its pools close themselves, each, after [`MOST_DOUBTS`], and this says so.
+    #[cold]
+    pub(crate) fn goes_on_after(&mut self, address: *mut u8, why: BadFree) -> GoesOn {
+        if !self.ignores_bad_frees {
+            return GoesOn::No;
+        }
+        let outside = why == BadFree::Foreign && self.arena.locate(address).is_none();
+        if outside || !matches!(self.pools, Pools::Hardened(_)) {
+            return GoesOn::Yes;
+        }
+        self.doubts += 1;
+        match self.doubts < MOST_DOUBTS {
+            true => GoesOn::Yes,
+            false => GoesOn::NoMore,
         }
     }
 

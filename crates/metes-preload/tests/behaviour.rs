@@ -175,6 +175,27 @@ fn bad_frees_are_ignored_if_that_is_wished() {
     assert!(text(&done.stderr).contains("it can be `abort` or `ignore`"));
 }
 
+/// Who goes on could try every check; who is only wrong goes on as long as it likes.
+#[test]
+fn going_on_ends_where_checks_could_be_guessed() {
+    let program = compile("misuse.c", &[]);
+    let mut command = Command::new(&program);
+    command.arg("guess").env("METES_BAD_FREE", "ignore");
+    let done = run(preload(&mut command, "tlsf:store=hardened"));
+    let said = text(&done.stderr);
+    assert_eq!(done.status.signal(), Some(libc::SIGABRT), "{}", done.status);
+    assert_eq!(said.lines().count(), 1024 + 1);
+    assert!(
+        said.ends_with("a hardened heap does not go on, as its checks could be guessed\n"),
+        "{said}"
+    );
+    let mut command = Command::new(&program);
+    command.arg("often").env("METES_BAD_FREE", "ignore");
+    let done = run(preload(&mut command, "tlsf:store=hardened"));
+    assert!(done.status.success(), "{}", done.status);
+    assert_eq!(text(&done.stderr).lines().count(), 3000);
+}
+
 #[test]
 fn what_must_not_be_freed_ends_the_program() {
     let program = compile("misuse.c", &[]);

@@ -28,6 +28,10 @@
 //! verified it then reads as it is (the functions `verified_…` of a store): nothing else
 //! runs in between.
 //!
+//! A check of 24 bits can be guessed by who may try again and again, so a store counts what it found forged
+//! or overwritten. At [`MOST_DOUBTS`] it is *closed*: from then on it takes no address for a block, so that the
+//! heap neither frees nor gives out anything. Only what has found something pays for the count.
+//!
 //! Invariants:
 //! - no word is written or read behind an address that does not lie in a region;
 //! - the header word of every block not in use says so, that of a merged block is no
@@ -50,6 +54,10 @@ const NEXT: usize = HEADER_WORDS;
 const PREVIOUS: usize = HEADER_WORDS + 1;
 /// Most regions of one heap: where they lie must not stand in their own memory.
 pub const REGIONS: usize = 16;
+
+/// What a store finds forged or overwritten before it is closed: so many guesses of a check of 24 bits
+/// pass with probability 2⁻¹³ at most.
+pub const MOST_DOUBTS: u32 = 1 << 10;
 
 /// The check is in the header word itself.
 const ONE_WORD: bool = HEADER_WORDS == 1;
@@ -136,15 +144,17 @@ pub struct Hardened {
     heads: usize,
     /// Granules from there to the sentinel of the first region: heads lie a granule apart,
     /// and a whole number of granules before the first block.
-    linkable: usize,
-    /// Those behind the first block.
-    granules: usize,
+    linkable: Cell<usize>,
+    /// Those behind the first block. Both are 0 once the store is closed.
+    granules: Cell<usize>,
     align: usize,
     footprint: usize,
     keys: [u64; 2],
     /// What the first key has to be multiplied with to give -1.
     inverse: u64,
     fault: Cell<Option<Overwritten>>,
+    /// What was found forged or overwritten so far.
+    doubts: Cell<u32>,
 }
 
 // SAFETY: the store owns the memory of its regions (contract of `Memory`), and
@@ -189,13 +199,14 @@ impl Hardened {
             count: 0,
             head: ptr::null_mut(),
             heads: 0,
-            linkable: 0,
-            granules: 0,
+            linkable: Cell::new(0),
+            granules: Cell::new(0),
             align: 0,
             footprint: 0,
             keys: [key(secret, 1), key(secret, 2)],
             inverse: negative_inverse(key(secret, 1)),
             fault: Cell::new(None),
+            doubts: Cell::new(0),
         }
     }
 
@@ -274,16 +285,34 @@ impl Hardened {
     /// Remembers the first fault of an operation.
     #[cold]
     fn note(&self, what: Overwritten) {
+        self.doubt();
         if self.fault.get().is_none() {
             self.fault.set(Some(what));
         }
+    }
+
+    /// Counts something forged or overwritten, and closes the store when that is enough.
+    #[cold]
+    fn doubt(&self) {
+        let doubts = self.doubts.get().saturating_add(1);
+        self.doubts.set(doubts);
+        if doubts >= MOST_DOUBTS {
+            self.linkable.set(0);
+            self.granules.set(0);
+        }
+    }
+
+    /// Whether the store takes no address for a block any more, because it has found [`MOST_DOUBTS`] times
+    /// something forged or overwritten.
+    pub const fn closed(&self) -> bool {
+        self.doubts.get() >= MOST_DOUBTS
     }
 
     /// The block at an address, if one can begin there.
     #[inline(always)]
     fn block_at(&self, address: usize) -> Option<(TaggedBlock, &Region)> {
         let first = &self.regions[0];
-        if granules_from(first.first, address) < self.granules {
+        if granules_from(first.first, address) < self.granules.get() {
             return Some((TaggedBlock(first.pointer(address)), first));
         }
         self.block_elsewhere(address)
@@ -291,6 +320,9 @@ impl Hardened {
 
     #[cold]
     fn block_elsewhere(&self, address: usize) -> Option<(TaggedBlock, &Region)> {
+        if self.closed() {
+            return None;
+        }
         let regions = self.regions[..self.count].iter();
         let region = regions.skip(1).find(|region| region.holds(address))?;
         Some((TaggedBlock(region.pointer(address)), region))
@@ -302,7 +334,7 @@ impl Hardened {
     fn linked(&self, address: usize) -> Option<Linked<'_>> {
         let position = granules_from(self.head, address);
         let region = &self.regions[0];
-        if position < self.linkable {
+        if position < self.linkable.get() {
             return Some(Linked {
                 block: TaggedBlock(region.pointer(address)),
                 region,
@@ -320,7 +352,7 @@ impl Hardened {
     /// The block or head at an address that an operation has verified to be one.
     #[inline(always)]
     fn verified(&self, address: usize) -> TaggedBlock {
-        debug_assert!(self.linked(address).is_some(), "verified");
+        debug_assert!(self.closed() || self.linked(address).is_some(), "verified");
         // The memory of every region was exposed when it was laid.
         TaggedBlock(ptr::with_exposed_provenance_mut(address))
     }

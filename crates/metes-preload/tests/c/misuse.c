@@ -39,6 +39,15 @@ int main(int count, char **arguments) {
             *(volatile char *)(block + i) = 'x';
         wrong = malloc(1000);
         memset(last, 1, 1000);
+    } else if (strcmp(kind, "guess") == 0) {
+        /* A header inside a block, with one check after another. */
+        for (unsigned long long check = 0; check < 3000; check++) {
+            *(volatile unsigned long long *)(block + 56) = 512 | check << 40;
+            free(*(void *volatile *)&(void *){block + 64});
+        }
+    } else if (strcmp(kind, "often") == 0) {
+        for (int i = 0; i < 3000; i++)
+            free(*(void *volatile *)&(void *){&kind});
     } else if (strcmp(kind, "realloc") == 0) {
         free(block);
         wrong = realloc(*(void *volatile *)&block, 2000);

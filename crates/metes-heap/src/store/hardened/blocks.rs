@@ -56,8 +56,8 @@ impl Store for Hardened {
             self.align = plan.align;
             // A pseudo-block has its links where a block has them.
             self.head = start.wrapping_add(GEOMETRY.prologue - NEXT * WORD);
-            self.linkable = granules_from(self.head, sentinel.addr());
-            self.granules = size >> GRANULE_LOG2;
+            self.linkable.set(granules_from(self.head, sentinel.addr()));
+            self.granules.set(size >> GRANULE_LOG2);
             for number in 0..heads {
                 let head = self.head(number);
                 self.set_next(head, head);
@@ -78,7 +78,7 @@ impl Store for Hardened {
         let Region { sentinel, .. } = self.regions[last];
         let start = self.start_of(&self.regions[last]);
         let end = sentinel.addr() + GEOMETRY.sentinel - start.addr();
-        if bytes == 0 || end + bytes > LARGEST {
+        if bytes == 0 || end + bytes > LARGEST || self.closed() {
             return None;
         }
         let room = TaggedBlock(sentinel);
@@ -88,8 +88,9 @@ impl Store for Hardened {
         };
         self.regions[last].sentinel = sentinel.wrapping_add(bytes);
         if last == 0 {
-            self.linkable += bytes >> GRANULE_LOG2;
-            self.granules += bytes >> GRANULE_LOG2;
+            for room in [&self.linkable, &self.granules] {
+                room.set(room.get() + (bytes >> GRANULE_LOG2));
+            }
         }
         self.write(TaggedBlock(sentinel.wrapping_add(bytes)), 0);
         self.write(room, bytes | body & Header::FLAGS);

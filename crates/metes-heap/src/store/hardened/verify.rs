@@ -21,7 +21,7 @@ impl Hardened {
     pub(super) fn verify_used(&self, place: NonNull<u8>) -> Result<Used<TaggedBlock>, BadFree> {
         let address = place.addr().get().wrapping_sub(GEOMETRY.header);
         let Some((block, region)) = self.block_at(address) else {
-            return Err(BadFree::Foreign);
+            return Err(self.no_block());
         };
         let Some(body) = self.read(block) else {
             return Err(self.diagnose(block, region));
@@ -29,7 +29,10 @@ impl Hardened {
         if body & NOT_IN_USE != 0 {
             return Err(BadFree::NotInUse);
         }
-        let overwritten = |what| Err(BadFree::Overwritten(what));
+        let overwritten = |what| {
+            self.doubt();
+            Err(BadFree::Overwritten(what))
+        };
         let size = Self::size_of(body);
         if !Self::fits(block, size, region) {
             return overwritten(Overwritten::Header);
@@ -78,6 +81,10 @@ impl Hardened {
     /// Whether the sentinel of a region, and the free block in front of it if it says that
     /// there is one, are sound.
     pub(super) fn verify_end(&self, region: &Region) -> bool {
+        if self.closed() {
+            self.note(Overwritten::Header);
+            return false;
+        }
         let end = TaggedBlock(region.sentinel);
         let Some(body) = self.read(end) else {
             self.note(Overwritten::Header);
@@ -90,9 +97,19 @@ impl Hardened {
         sound
     }
 
+    /// Why a place that lies in no region is none: of a closed store nothing is believed.
+    #[cold]
+    fn no_block(&self) -> BadFree {
+        match self.closed() {
+            true => BadFree::Overwritten(Overwritten::Header),
+            false => BadFree::Foreign,
+        }
+    }
+
     /// Why a place whose header does not pass its check is no block in use.
     #[cold]
     fn diagnose(&self, block: TaggedBlock, region: &Region) -> BadFree {
+        self.doubt();
         let mut at = TaggedBlock(region.first);
         let mut body = 0;
         while at.address() < block.address() {
