@@ -68,11 +68,22 @@ pub(crate) fn read(path: &CStr) -> Result<Vec<u8>, i32> {
     result
 }
 
-/// Appends to a file, which is made if there is none; the error is errno.
+/// Appends to a file, which is made if there is none; the error is errno. A link is not followed to a file,
+/// which might be anybody's, but to what this process has open already and to what is no file
+/// (`/dev/stderr`, a terminal, a pipe).
 pub(crate) fn append(path: &CStr, bytes: &[u8]) -> Result<(), i32> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC;
     // SAFETY: a string that ends with a zero byte.
-    let file = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
+    let open = |more| unsafe { libc::open(path.as_ptr(), flags | more, 0o666) };
+    let mut file = open(libc::O_CREAT | libc::O_NOFOLLOW);
+    if file < 0 && errno() == libc::ELOOP {
+        file = open(0);
+        if file >= 0 && is_file_of_others(file) {
+            // SAFETY: the descriptor opened above.
+            unsafe { libc::close(file) };
+            return Err(libc::ELOOP);
+        }
+    }
     if file < 0 {
         return Err(errno());
     }
@@ -80,6 +91,23 @@ pub(crate) fn append(path: &CStr, bytes: &[u8]) -> Result<(), i32> {
     // SAFETY: the descriptor opened above.
     unsafe { libc::close(file) };
     written
+}
+
+/// Whether a descriptor is of a regular file that is neither standard output nor standard error.
+fn is_file_of_others(file: i32) -> bool {
+    let Some(own) = status(file) else { return true };
+    let same = |open| {
+        status(open).is_some_and(|open| (open.st_dev, open.st_ino) == (own.st_dev, own.st_ino))
+    };
+    own.st_mode & libc::S_IFMT == libc::S_IFREG && !same(1) && !same(2)
+}
+
+fn status(file: i32) -> Option<libc::stat> {
+    let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: room for what the system writes.
+    let known = unsafe { libc::fstat(file, status.as_mut_ptr()) } == 0;
+    // SAFETY: written, as the call succeeded.
+    known.then(|| unsafe { status.assume_init() })
 }
 
 fn write(file: i32, mut bytes: &[u8]) -> Result<(), i32> {
@@ -139,6 +167,7 @@ pub(crate) fn reason(errno: i32) -> String {
     let words = match errno {
         libc::ENOENT => "no such file or directory",
         libc::EACCES | libc::EPERM => "permission denied",
+        libc::ELOOP => "it is a link, which is not followed",
         libc::EISDIR => "it is a directory",
         libc::ENOTDIR => "part of the path is not a directory",
         libc::ENOSPC => "no space is left",

@@ -197,6 +197,29 @@ fn going_on_ends_where_checks_could_be_guessed() {
 }
 
 #[test]
+fn a_report_is_not_written_through_a_link_to_a_file() {
+    let directory = directory("linked");
+    let (victim, link) = (directory.join("victim"), directory.join("report"));
+    std::fs::write(&victim, "mine\n").unwrap();
+    std::os::unix::fs::symlink(&victim, &link).unwrap();
+    let mut command = Command::new("true");
+    let done = run(preload(&mut command, "tlsf").env("METES_REPORT", &link));
+    assert!(done.status.success(), "{}", done.status);
+    assert_eq!(
+        text(&done.stderr),
+        "metes: METES_REPORT: cannot write: it is a link, which is not followed\n"
+    );
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine\n");
+    // A link of the system to what the process has open is meant.
+    let done = run(preload(&mut command, "tlsf").env("METES_REPORT", "/dev/stderr"));
+    assert!(
+        text(&done.stderr).starts_with("{\"pid\":"),
+        "{}",
+        text(&done.stderr)
+    );
+}
+
+#[test]
 fn what_must_not_be_freed_ends_the_program() {
     let program = compile("misuse.c", &[]);
     for (kind, what) in [
