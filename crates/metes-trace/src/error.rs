@@ -122,6 +122,19 @@ pub enum TraceError {
         /// Those that are read.
         most: u64,
     },
+    /// A page that would become very long.
+    #[error(
+        "{} has a page of {bytes} bytes when decompressed, and pages of at most {most} are read: write the file \
+         with pages of a megabyte, as most writers do unless told otherwise", .path.display()
+    )]
+    LongPage {
+        /// The file.
+        path: PathBuf,
+        /// What the page claims.
+        bytes: u64,
+        /// What is decompressed.
+        most: u64,
+    },
     /// A Parquet file of another schema.
     #[error(
         "{} is Parquet but no trace: {reason}; a trace has the columns seq, time_ns, thread, op, \

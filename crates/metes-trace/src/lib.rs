@@ -40,7 +40,10 @@ pub use event::{Event, Op};
 pub use import::{Format, import_file};
 pub use numbers::Numbers;
 #[cfg(feature = "files")]
-pub use parquet::{MOST_EVENTS, MOST_EVENTS_VARIABLE, SCHEMA_VERSION, read_parquet, write_parquet};
+pub use parquet::{
+    MOST_EVENTS, MOST_EVENTS_VARIABLE, MOST_PAGE, SCHEMA_VERSION, page_beyond, read_parquet,
+    write_parquet,
+};
 pub use profile::{Profile, profile};
 pub use pytorch::{PickleError, SnapshotError, import_pytorch, import_pytorch_file};
 #[cfg(feature = "files")]

@@ -4,9 +4,11 @@
 //! Invariant: what is written is read back the same, and a file that is not
 //! such a trace gives an error that says why, whatever its bytes are.
 
+mod pages;
 mod read;
 mod write;
 
+pub use pages::{MOST_PAGE, page_beyond};
 pub use read::{MOST_EVENTS, MOST_EVENTS_VARIABLE, read_parquet};
 pub use write::write_parquet;
 

@@ -5,7 +5,12 @@
 use std::path::Path;
 
 use metes_peak::{Counting, peak};
-use metes_trace::{SnapshotError, TraceError, import_pytorch};
+use metes_trace::{SnapshotError, TraceError, import_pytorch, read_parquet};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 #[global_allocator]
 static COUNTED: Counting = Counting;
@@ -116,4 +121,57 @@ fn values_of_one_byte_take_no_more_than_is_documented() {
         error.contains("1000 in all") && error.len() < 300,
         "{error}"
     );
+}
+
+/// A trace of one event whose `op` is so many spaces.
+fn spaces(path: &Path, count: usize) {
+    let mut schema = "message m { REQUIRED BYTE_ARRAY op (STRING);".to_owned();
+    let numbers = [
+        "seq", "time_ns", "thread", "block", "size", "align", "reads", "writes", "site",
+    ];
+    for name in numbers {
+        schema += &format!(" REQUIRED INT64 {name};");
+    }
+    let schema = parse_message_type(&(schema + " }")).unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
+        .build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema.into(), properties.into()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let name = ByteArray::from(vec![b' '; count]);
+    let written = column
+        .typed::<ByteArrayType>()
+        .write_batch(&[name], None, None);
+    assert_eq!(written.unwrap(), 1);
+    column.close().unwrap();
+    for _ in numbers {
+        let mut column = group.next_column().unwrap().unwrap();
+        let written = column.typed::<Int64Type>().write_batch(&[1], None, None);
+        assert_eq!(written.unwrap(), 1);
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn pages_that_would_become_long_are_not_decompressed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
+    spaces(&path, 40 << 20);
+    assert!(std::fs::metadata(&path).unwrap().len() < 1 << 16);
+    let (read, bytes) = peak(|| read_parquet(&path));
+    assert!(
+        matches!(read, Err(TraceError::LongPage { bytes, .. }) if bytes > 40 << 20),
+        "{read:?}"
+    );
+    assert!(bytes < 1 << 20, "{bytes}");
+    // A page of a usual length is decompressed, and told for what it holds.
+    spaces(&path, 40 << 10);
+    let read = read_parquet(&path);
+    assert!(matches!(read, Err(TraceError::Row { .. })), "{read:?}");
 }

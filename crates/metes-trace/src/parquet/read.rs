@@ -2,10 +2,12 @@
 //!
 //! Invariant: nothing in the file is believed. Columns are checked by name and
 //! type, every event by [`TraceBuilder`], and room is taken for what was
-//! decoded, not for what the file claims to hold. A small file holds no more events
+//! decoded, not for what the file claims to hold: pages that claim more than
+//! [`MOST_PAGE`] are not decompressed. A small file holds no more events
 //! than [`MOST_EVENTS`], unless that is asked for.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use parquet::basic::{Compression, Type as Physical};
@@ -15,6 +17,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 
+use super::pages::{MOST_PAGE, page_beyond};
 use super::{PROVENANCE_KEY, SCHEMA_VERSION, VERSION_KEY};
 use crate::caught::caught;
 use crate::error::{RowError, TraceError};
@@ -91,10 +94,12 @@ fn read(file: File, path: &Path) -> Result<Trace, TraceError> {
             path: path.to_owned(),
         });
     }
+    let own = file.try_clone();
     let reader = SerializedFileReader::new(file).map_err(|error| damaged(path, error))?;
     let columns = columns(&reader, path)?;
     readable(&reader, &columns, path)?;
     plausible(&reader, bytes, path)?;
+    small_pages(own, &reader, &columns, path)?;
     let provenance = provenance(&reader, path)?;
     let mut builder = TraceBuilder::new();
     for group in 0..reader.num_row_groups() {
@@ -130,6 +135,29 @@ fn plausible(
             most,
         }),
         false => Ok(()),
+    }
+}
+
+/// That no page of the columns is longer than what is decompressed.
+fn small_pages(
+    file: io::Result<File>,
+    reader: &SerializedFileReader<File>,
+    columns: &Columns,
+    path: &Path,
+) -> Result<(), TraceError> {
+    let places = columns.numbers.iter().flatten().chain([&columns.op]);
+    let chunks = places.flat_map(|place| {
+        let groups = reader.metadata().row_groups().iter();
+        groups.filter_map(|group| Some(group.columns().get(*place)?.byte_range()))
+    });
+    match file.and_then(|file| page_beyond(&file, chunks)) {
+        Ok(None) => Ok(()),
+        Ok(Some(bytes)) => Err(TraceError::LongPage {
+            path: path.to_owned(),
+            bytes,
+            most: MOST_PAGE,
+        }),
+        Err(error) => Err(damaged(path, error)),
     }
 }
 

@@ -1,0 +1,165 @@
+//! What the pages of a Parquet file claim to hold, before anything is decompressed.
+//!
+//! A page says in its header how long it is when decompressed, and the decoder takes that much memory. Headers
+//! are Thrift structures in the compact protocol; two of their fields count here.
+//!
+//! *Invariant:* memory is taken for a buffer of one size, whatever the file says.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+/// Most bytes of a page, decompressed: pages are a megabyte as a rule, and one page a column is decoded at a
+/// time.
+pub const MOST_PAGE: u64 = 32 << 20;
+
+/// Structures within structures that a header may have; it has two.
+const DEEPEST: u32 = 8;
+/// Numbers of the fields of a page header that hold its lengths, decompressed and as it stands in the file.
+const DECOMPRESSED: i64 = 2;
+const STANDING: i64 = 3;
+
+/// The length that the largest page of some column chunks claims, decompressed, where that is more than
+/// [`MOST_PAGE`]. A chunk is its first byte and its bytes. O(pages).
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::InvalidData`] and [`io::ErrorKind::UnexpectedEof`] for what are no
+/// pages.
+pub fn page_beyond(
+    file: &File,
+    chunks: impl Iterator<Item = (u64, u64)>,
+) -> io::Result<Option<u64>> {
+    let mut bytes = BufReader::new(file);
+    for (first, length) in chunks {
+        bytes.seek(SeekFrom::Start(first))?;
+        let end = first.saturating_add(length);
+        while bytes.stream_position()? < end {
+            let [decompressed, standing] = lengths(&mut bytes)?;
+            if decompressed > MOST_PAGE {
+                return Ok(Some(decompressed));
+            }
+            skip(&mut bytes, standing)?;
+        }
+    }
+    Ok(None)
+}
+
+fn wrong() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a page has no header")
+}
+
+/// The two lengths of the header that begins here.
+fn lengths(bytes: &mut impl Bytes) -> io::Result<[u64; 2]> {
+    let mut found = [None; 2];
+    let mut field = 0;
+    while let Some(kind) = next_field(bytes, &mut field)? {
+        let place = match field {
+            DECOMPRESSED => 0,
+            STANDING => 1,
+            _ => {
+                skip_value(bytes, kind, 0)?;
+                continue;
+            }
+        };
+        let length = u64::try_from(zigzag(bytes)?).map_err(|_| wrong())?;
+        found[place] = Some(length);
+    }
+    match found {
+        [Some(decompressed), Some(standing)] => Ok([decompressed, standing]),
+        _ => Err(wrong()),
+    }
+}
+
+/// The kind of the next field, whose number is put into `field`; `None` at the end of a structure.
+fn next_field(bytes: &mut impl Bytes, field: &mut i64) -> io::Result<Option<u8>> {
+    let byte = byte(bytes)?;
+    if byte == 0 {
+        return Ok(None);
+    }
+    *field = match byte >> 4 {
+        0 => zigzag(bytes)?,
+        more => field.saturating_add(i64::from(more)),
+    };
+    Ok(Some(byte & 15))
+}
+
+/// Passes over a value of a kind.
+fn skip_value(bytes: &mut impl Bytes, kind: u8, deep: u32) -> io::Result<()> {
+    if deep > DEEPEST {
+        return Err(wrong());
+    }
+    match kind {
+        // True and false are their kinds.
+        1 | 2 => Ok(()),
+        3 => skip(bytes, 1),
+        4..=6 => varint(bytes).map(drop),
+        7 => skip(bytes, 8),
+        8 => {
+            let length = varint(bytes)?;
+            skip(bytes, length)
+        }
+        9 | 10 => {
+            let head = byte(bytes)?;
+            let count = match head >> 4 {
+                15 => varint(bytes)?,
+                few => u64::from(few),
+            };
+            for _ in 0..count {
+                match head & 15 {
+                    // In a list a flag takes a byte.
+                    1 | 2 => skip(bytes, 1)?,
+                    kind => skip_value(bytes, kind, deep + 1)?,
+                }
+            }
+            Ok(())
+        }
+        12 => {
+            let mut field = 0;
+            while let Some(kind) = next_field(bytes, &mut field)? {
+                skip_value(bytes, kind, deep + 1)?;
+            }
+            Ok(())
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Bytes that can be passed over.
+trait Bytes: Read {
+    fn pass(&mut self, count: i64) -> io::Result<()>;
+}
+
+impl Bytes for BufReader<&File> {
+    fn pass(&mut self, count: i64) -> io::Result<()> {
+        self.seek_relative(count)
+    }
+}
+
+/// Passes over bytes; beyond the end the next read fails.
+fn skip(bytes: &mut impl Bytes, count: u64) -> io::Result<()> {
+    bytes.pass(i64::try_from(count).map_err(|_| wrong())?)
+}
+
+fn byte(bytes: &mut impl Bytes) -> io::Result<u8> {
+    let mut one = [0];
+    bytes.read_exact(&mut one)?;
+    Ok(one[0])
+}
+
+/// An unsigned number, seven bits a byte.
+fn varint(bytes: &mut impl Bytes) -> io::Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = byte(bytes)?;
+        number |= u64::from(byte & 127) << shift;
+        if byte < 128 {
+            return Ok(number);
+        }
+    }
+    Err(wrong())
+}
+
+/// A signed one.
+fn zigzag(bytes: &mut impl Bytes) -> io::Result<i64> {
+    let number = varint(bytes)?;
+    Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+}
