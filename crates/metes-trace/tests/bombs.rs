@@ -175,3 +175,21 @@ fn pages_that_would_become_long_are_not_decompressed() {
     let read = read_parquet(&path);
     assert!(matches!(read, Err(TraceError::Row { .. })), "{read:?}");
 }
+
+#[test]
+fn dictionaries_that_claim_very_many_values_are_not_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
+    let trace = metes_trace::import_csv(&b"a,1,64\na,2,64\nf,1\nf,2\n"[..], Path::new("x.csv"));
+    metes_trace::write_parquet(&trace.unwrap(), &path).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    // In the header of a dictionary 4c is its structure, 15 a number of 32 bits, here how many values there are.
+    // The last one, as offsets in the file are from its beginning.
+    let is_count = |at: &usize| bytes[*at..].starts_with(&[0x4c, 0x15]) && bytes[at + 2] <= 8;
+    let at = (0..bytes.len() - 8).rfind(is_count).expect("a dictionary");
+    bytes.splice(at + 2..at + 3, [0xf0, 0xff, 0xff, 0xff, 0x03]);
+    std::fs::write(&path, &bytes).unwrap();
+    let (read, taken) = peak(|| read_parquet(&path));
+    assert!(read.is_err());
+    assert!(taken < 1 << 20, "{taken}");
+}

@@ -1,7 +1,8 @@
 //! What the pages of a Parquet file claim to hold, before anything is decompressed.
 //!
-//! A page says in its header how long it is when decompressed, and the decoder takes that much memory. Headers
-//! are Thrift structures in the compact protocol; two of their fields count here.
+//! A page says in its header how long it is when decompressed, and the values in it where it is a dictionary, and
+//! the decoder takes that much memory. Headers are Thrift structures in the compact protocol; three of their
+//! fields count here.
 //!
 //! *Invariant:* memory is taken for a buffer of one size, whatever the file says.
 
@@ -12,11 +13,26 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 /// time.
 pub const MOST_PAGE: u64 = 32 << 20;
 
+/// Kinds of values: whole numbers of 32 bits, and structures.
+const NUMBER: u8 = 5;
+const STRUCTURE: u8 = 12;
 /// Structures within structures that a header may have; it has two.
 const DEEPEST: u32 = 8;
 /// Numbers of the fields of a page header that hold its lengths, decompressed and as it stands in the file.
 const DECOMPRESSED: i64 = 2;
 const STANDING: i64 = 3;
+/// Number of the structure that a dictionary has, and in it of the field that counts its values.
+const DICTIONARY: i64 = 7;
+const VALUES: i64 = 1;
+
+/// What the header of a page says.
+#[derive(Default)]
+struct Claims {
+    decompressed: Option<i64>,
+    standing: Option<i64>,
+    /// Values of a dictionary.
+    values: i64,
+}
 
 /// The length that the largest page of some column chunks claims, decompressed, where that is more than
 /// [`MOST_PAGE`]. A chunk is its first byte and its bytes. O(pages).
@@ -33,9 +49,23 @@ pub fn page_beyond(
         bytes.seek(SeekFrom::Start(first))?;
         let end = first.saturating_add(length);
         while bytes.stream_position()? < end {
-            let [decompressed, standing] = lengths(&mut bytes)?;
+            let Claims {
+                decompressed: Some(decompressed),
+                standing: Some(standing),
+                values,
+            } = claims(&mut bytes)?
+            else {
+                return Err(wrong());
+            };
+            let length = |length| u64::try_from(length).map_err(|_| wrong());
+            let (decompressed, standing) = (length(decompressed)?, length(standing)?);
             if decompressed > MOST_PAGE {
                 return Ok(Some(decompressed));
+            }
+            // A value that is no flag takes a byte at least, and no dictionary is of flags.
+            if length(values)? > decompressed {
+                let why = format!("a dictionary claims {values} values in {decompressed} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
             skip(&mut bytes, standing)?;
         }
@@ -47,26 +77,27 @@ fn wrong() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a page has no header")
 }
 
-/// The two lengths of the header that begins here.
-fn lengths(bytes: &mut impl Bytes) -> io::Result<[u64; 2]> {
-    let mut found = [None; 2];
+/// What the header that begins here says.
+fn claims(bytes: &mut impl Bytes) -> io::Result<Claims> {
+    let mut claims = Claims::default();
     let mut field = 0;
     while let Some(kind) = next_field(bytes, &mut field)? {
-        let place = match field {
-            DECOMPRESSED => 0,
-            STANDING => 1,
-            _ => {
-                skip_value(bytes, kind, 0)?;
-                continue;
+        match (field, kind) {
+            (DECOMPRESSED, NUMBER) => claims.decompressed = Some(zigzag(bytes)?),
+            (STANDING, NUMBER) => claims.standing = Some(zigzag(bytes)?),
+            (DICTIONARY, STRUCTURE) => {
+                let mut field = 0;
+                while let Some(kind) = next_field(bytes, &mut field)? {
+                    match (field, kind) {
+                        (VALUES, NUMBER) => claims.values = zigzag(bytes)?,
+                        _ => skip_value(bytes, kind, 1)?,
+                    }
+                }
             }
-        };
-        let length = u64::try_from(zigzag(bytes)?).map_err(|_| wrong())?;
-        found[place] = Some(length);
+            _ => skip_value(bytes, kind, 0)?,
+        }
     }
-    match found {
-        [Some(decompressed), Some(standing)] => Ok([decompressed, standing]),
-        _ => Err(wrong()),
-    }
+    Ok(claims)
 }
 
 /// The kind of the next field, whose number is put into `field`; `None` at the end of a structure.
@@ -112,7 +143,7 @@ fn skip_value(bytes: &mut impl Bytes, kind: u8, deep: u32) -> io::Result<()> {
             }
             Ok(())
         }
-        12 => {
+        STRUCTURE => {
             let mut field = 0;
             while let Some(kind) = next_field(bytes, &mut field)? {
                 skip_value(bytes, kind, deep + 1)?;
