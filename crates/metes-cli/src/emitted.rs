@@ -32,19 +32,20 @@ pub(crate) fn emit(config: &Config) -> Result<Vec<EmittedFile>, Failure> {
              pool; `metes run` follows it",
         );
     }
-    if config.arena.mapped.is_some() {
-        output::note(
-            "`mapped` is not emitted: the emitted library serves blocks of every size from its \
-             pools; `metes run` follows it",
-        );
-    }
     let options = Options {
         heap_toml: config.to_toml(),
         levels: config.level_sizes(),
         increment: config.arena.increment,
         hardened,
+        mapped: config.arena.mapped,
     };
     if hardened {
+        if config.arena.mapped.is_some() {
+            output::note(
+                "`mapped` is not emitted: the emitted Rust has its memory from its caller and maps \
+                 nothing; `metes run` follows it",
+            );
+        }
         output::note(
             "only Rust is emitted: the verification of records is in `metes-heap` alone; C programs \
              get it by `metes run` or the C interface",

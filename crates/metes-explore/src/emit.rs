@@ -32,6 +32,10 @@ pub struct Options {
     pub increment: usize,
     /// Whether records are verified. Then only Rust is emitted: C has no verification.
     pub hardened: bool,
+    /// From what size on the emitted library maps blocks, by the rule of [`metes_heap::mapped`].
+    /// Allocators that are emitted to be called, in C and Rust, have their memory from their
+    /// caller and map nothing.
+    pub mapped: Option<usize>,
 }
 
 impl Options {
@@ -51,6 +55,7 @@ impl Default for Options {
             levels: [None; LEVELS],
             increment: 4096,
             hardened: false,
+            mapped: None,
         }
     }
 }
@@ -79,7 +84,7 @@ pub enum EmitError {
 }
 
 /// The templates by the names under which they include one another.
-const TEMPLATES: [(&str, &str); 17] = [
+const TEMPLATES: [(&str, &str); 18] = [
     ("heap.h.j2", include_str!("emit/templates/heap.h.j2")),
     ("heap.c.j2", include_str!("emit/templates/heap.c.j2")),
     ("blocks.c.j2", include_str!("emit/templates/blocks.c.j2")),
@@ -117,6 +122,7 @@ const TEMPLATES: [(&str, &str); 17] = [
         "composite.c.j2",
         include_str!("emit/templates/composite.c.j2"),
     ),
+    ("mapped.c.j2", include_str!("emit/templates/mapped.c.j2")),
     ("preload.c.j2", include_str!("emit/templates/preload.c.j2")),
     ("lib.rs.j2", include_str!("emit/templates/lib.rs.j2")),
     ("global.rs.j2", include_str!("emit/templates/global.rs.j2")),

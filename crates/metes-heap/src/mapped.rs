@@ -42,7 +42,7 @@ const LARGEST: usize = if usize::BITS < 64 {
     ((1_u64 << 36) - PAGE as u64) as usize
 };
 /// The spare may take the heap one part in so many above what it has needed.
-const SPARE_SHARE: usize = 32;
+pub const SPARE_SHARE: usize = 32;
 
 /// Bytes of the whole pages that `size` bytes need.
 #[inline(always)]

@@ -19,6 +19,8 @@ use crate::process::{errno, set_errno};
 /// Distance of the first mapping from the arena, and addresses used before they are used again.
 const FAR: usize = 1 << 43;
 const RANGE: usize = 1 << 43;
+/// Wishes beyond it would get addresses of more bits than programs expect, where there are some.
+const LAST: usize = 1 << 47;
 /// Mappings of at least so many bytes begin at a multiple of it: whole page tables move.
 const TABLE_ALIGN: usize = 2 << 20;
 /// Addresses freed last that are remembered, to tell a second free from a stray pointer.
@@ -228,7 +230,8 @@ impl Mappings {
         place
     }
 
-    /// Where a mapping of so many bytes is asked for: as much again is left free behind it.
+    /// Where a mapping of so many bytes is asked for: as much again is left free behind it; 0 for
+    /// anywhere.
     fn wish(&mut self, length: usize) -> usize {
         let step = (2 * length).next_power_of_two().max(TABLE_ALIGN / 8);
         if length >= TABLE_ALIGN {
@@ -236,6 +239,9 @@ impl Mappings {
         }
         if self.next - self.first + step > RANGE {
             self.next = self.first;
+        }
+        if self.next.saturating_add(step) > LAST {
+            return 0;
         }
         let wish = self.next;
         self.next += step;

@@ -82,6 +82,17 @@ int main(void)
 }
 "#;
 
+/// What is predicted and measured.
+const FIGURES: [&str; 7] = [
+    "requests",
+    "placements",
+    "footprint",
+    "peak_live",
+    "allocations",
+    "frees",
+    "resizes",
+];
+
 #[test]
 fn what_mapped_blocks_take_is_predicted_to_the_byte() {
     let place = Place::new();
@@ -103,18 +114,39 @@ fn what_mapped_blocks_take_is_predicted_to_the_byte() {
         let (code, measured) = crate::support::parsed(&ran);
         assert_eq!(code, 0, "{heap}: {}", stderr(&ran));
         let process = &measured["processes"][0];
-        for figure in [
-            "requests",
-            "placements",
-            "footprint",
-            "peak_live",
-            "allocations",
-            "frees",
-            "resizes",
-        ] {
+        for figure in FIGURES {
             assert_eq!(process[figure], predicted[figure], "{figure} on {heap}");
         }
+        // Verified records are not emitted as C.
+        if heap.contains("hardened") {
+            continue;
+        }
+        let measured = emitted(&place, heap, "./large");
+        for figure in FIGURES {
+            assert_eq!(
+                measured[figure], predicted[figure],
+                "{figure} on {heap}, emitted"
+            );
+        }
     }
+}
+
+/// What the emitted library of a heap reports of a program.
+fn emitted(place: &Place, heap: &str, program: &str) -> serde_json::Value {
+    let made = place.metes(&["emit", "--heap", heap, "--build", "-o", "emitted"]);
+    assert_eq!(status(&made), 0, "{}", stderr(&made));
+    let _ = std::fs::remove_file(place.path("report.json"));
+    let ran = std::process::Command::new(place.path(program))
+        .env("LD_PRELOAD", place.path("emitted/c/libheap.so"))
+        .env("METES_REPORT", place.path("report.json"))
+        .output()
+        .expect("the program runs");
+    assert_eq!(
+        (status(&ran), stdout(&ran)),
+        (0, "sound\n".to_owned()),
+        "{heap}"
+    );
+    serde_json::from_str(&place.read("report.json")).expect("a report")
 }
 
 #[test]

@@ -8,7 +8,7 @@ use metes_heap::description::{DedicatedPool, General, IndexKind};
 use metes_heap::index::list::{Fit, Order};
 use metes_heap::objects::GRANULE;
 use metes_heap::store::Geometry;
-use metes_heap::{Description, Levels, Links, Slabs};
+use metes_heap::{Description, Levels, Links, Slabs, mapped};
 use minijinja::{Value, context};
 
 use super::Options;
@@ -84,11 +84,24 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         limited => limited,
         increment => options.increment,
         hardened => options.hardened,
+        mapped => options.mapped.map(mapped_context),
         largest_object => slabs.largest(),
         classes => classes,
         needs => needs,
         kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
+    }
+}
+
+/// The rule of mapped blocks, in numbers.
+fn mapped_context(from: usize) -> Value {
+    context! {
+        from => from,
+        transient => mapped::TRANSIENT,
+        blocks => mapped::MOST_BLOCKS,
+        spare_share => mapped::SPARE_SHARE,
+        entry => mapped::ENTRY,
+        fewest_entries => mapped::FEWEST_ENTRIES,
     }
 }
 

@@ -1,4 +1,5 @@
-/* asker.c: asks malloc for what a file says, and for nothing else.
+/* asker.c: asks malloc for what a file says, and for nothing else. What is in the
+ * blocks is verified.
  *
  * Argument: a file of four 64-bit words an operation (1 allocate, 2 free, 3
  * resize, 4 calloc; block; size; align, 0 for malloc).
@@ -8,12 +9,31 @@
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MOST 100000
 
 static void *places[MOST];
+static size_t sizes[MOST];
+
+/* Every 64th byte of a block is what it is to be. */
+static void verify(size_t block, size_t size, unsigned char what)
+{
+    const unsigned char *const bytes = places[block];
+    for (size_t at = 0; at < size; at += 64) {
+        if (bytes[at] != what) {
+            _exit(4);
+        }
+    }
+}
+
+static unsigned char mark(size_t block)
+{
+    return (unsigned char)(block % 255 + 1);
+}
 
 int main(int count, char **arguments)
 {
@@ -28,31 +48,43 @@ int main(int count, char **arguments)
         return 2;
     }
     for (size_t at = 0; at + 4 <= bytes / 8; at += 4) {
-        void **const place = &places[words[at + 1] % MOST];
+        const size_t block = words[at + 1] % MOST;
         const size_t size = words[at + 2];
-        void *moved = NULL;
+        const size_t align = words[at + 3];
+        const size_t before = sizes[block];
+        void *place = NULL;
+        if (words[at] == 2 || words[at] == 3) {
+            verify(block, before, mark(block));
+            /* Its last byte, too. */
+            if (((unsigned char *)places[block])[before - 1] != mark(block)) {
+                _exit(5);
+            }
+        }
         switch (words[at]) {
         case 1:
-            *place = words[at + 3] == 0 ? malloc(size) : memalign(words[at + 3], size);
+            place = align == 0 ? malloc(size) : memalign(align, size);
             break;
         case 2:
-            free(*place);
-            *place = NULL;
-            break;
+            free(places[block]);
+            continue;
         case 3:
-            moved = realloc(*place, size);
-            if (moved == NULL) {
-                return 3;
-            }
-            *place = moved;
+            place = realloc(places[block], size);
             break;
         default:
-            *place = calloc(1, size);
+            place = calloc(1, size);
             break;
         }
-        if (*place == NULL && words[at] != 2) {
+        if (place == NULL || (align != 0 && (uintptr_t)place % align != 0)) {
             return 3;
         }
+        places[block] = place;
+        sizes[block] = size;
+        if (words[at] == 3) {
+            verify(block, before < size ? before : size, mark(block));
+        } else if (words[at] == 4) {
+            verify(block, size, 0);
+        }
+        memset(place, mark(block), size);
     }
     return 0;
 }

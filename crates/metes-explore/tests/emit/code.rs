@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::sample;
-use crate::support::{STRICT, emitted, succeed};
+use crate::support::{STRICT, emitted, emitted_mapped, succeed};
 
 fn compile(compiler: &str, directory: &Path, flags: &[&str]) {
     succeed(
@@ -54,6 +54,23 @@ fn no_compiler_warns_at_any_width() {
             continue;
         }
         compile("clang", directory.path(), &["-ffreestanding", "-m32"]);
+        for compiler in ["gcc", "clang"] {
+            succeed(
+                Command::new(compiler)
+                    .args(STRICT)
+                    .args(["-O2", "-fPIC", "-c", "-o"])
+                    .arg(directory.path().join("preload.o"))
+                    .arg(directory.path().join("c/preload.c")),
+            );
+        }
+    }
+}
+
+/// The library that maps blocks, with slabs and without.
+#[test]
+fn no_compiler_warns_of_mapped_blocks() {
+    for (_, description) in sample::some(&["tlsf", "everything"]) {
+        let directory = emitted_mapped(&description, 128 << 10);
         for compiler in ["gcc", "clang"] {
             succeed(
                 Command::new(compiler)

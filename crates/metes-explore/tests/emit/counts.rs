@@ -6,13 +6,13 @@
 use std::process::Command;
 
 use metes_explore::emit::build_preload_with;
-use metes_explore::{Arena, EventsBuilder, Options, Replay, Replayer};
+use metes_explore::{Arena, Replay};
 
 use crate::decisions::drawn;
 use crate::prediction::{build_asker, operations, words};
 use crate::reference::{self, Placed};
 use crate::sample::{self, Operation};
-use crate::support::{build_driver, drive, emitted_in, succeed};
+use crate::support::{build_driver, drive, emitted_in, replayed, succeed};
 
 /// Where random heaps in levels begin to be drawn.
 const SEED: u64 = 1_000;
@@ -47,28 +47,12 @@ fn all() -> Vec<sample::Level> {
 
 /// What a replay predicts for operations none of which fails.
 fn predict(level: &sample::Level, operations: &[Operation]) -> Replay {
-    use metes_explore::Operation as Does;
-    let mut builder = EventsBuilder::new();
-    for &operation in operations {
-        let (does, id, size, align) = match operation {
-            Operation::Allocate { id, size, align } => (Does::Allocate, id, size, align),
-            Operation::Free { id } => (Does::Free, id, 0, 1),
-            Operation::Resize { id, size, align } => (Does::Resize, id, size, align),
-        };
-        builder
-            .push(does, id as u64, size as u64, align as u64)
-            .unwrap();
-    }
-    let options = Options {
-        arena: Arena {
-            increment: level.increment,
-            levels: level.sizes,
-            ..Arena::HOST
-        },
-        ..Options::default()
+    let arena = Arena {
+        increment: level.increment,
+        levels: level.sizes,
+        ..Arena::HOST
     };
-    let events = builder.finish();
-    let (replay, _) = Replayer::new().replay("heap", &level.description, &events, &options);
+    let replay = replayed(&level.description, operations, arena);
     assert_eq!(replay.failed, 0, "{}", level.name);
     replay
 }

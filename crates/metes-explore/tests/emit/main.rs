@@ -9,6 +9,7 @@ mod crates;
 mod damaged;
 mod decisions;
 mod guarded;
+mod mapped;
 mod narrow;
 mod prediction;
 mod programs;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use metes_explore::emit::{self, Options};
+use metes_explore::{Arena, EventsBuilder, Replay, Replayer};
 use metes_heap::description::Description;
 use tempfile::TempDir;
 
@@ -31,9 +32,44 @@ pub(crate) fn emitted_in(place: Placed<'_>) -> TempDir {
         heap_toml: "# The description as the caller gave it.\n".to_string(),
         levels: place.sizes,
         increment: place.increment,
-        hardened: false,
+        ..Options::default()
     };
     emit_in(place.description, &options, directory)
+}
+
+/// The emission of a heap that maps blocks from `threshold` bytes on.
+pub(crate) fn emitted_mapped(description: &Description, threshold: usize) -> TempDir {
+    let options = Options {
+        mapped: Some(threshold),
+        ..Options::default()
+    };
+    emit_in(description, &options, tempfile::tempdir().unwrap())
+}
+
+/// What a replay says of operations.
+pub(crate) fn replayed(
+    description: &Description,
+    operations: &[Operation],
+    arena: Arena,
+) -> Replay {
+    use metes_explore::Operation as Does;
+    let mut builder = EventsBuilder::new();
+    for &operation in operations {
+        let (does, id, size, align) = match operation {
+            Operation::Allocate { id, size, align } => (Does::Allocate, id, size, align),
+            Operation::Free { id } => (Does::Free, id, 0, 1),
+            Operation::Resize { id, size, align } => (Does::Resize, id, size, align),
+        };
+        builder
+            .push(does, id as u64, size as u64, align as u64)
+            .unwrap();
+    }
+    let options = metes_explore::Options {
+        arena,
+        ..metes_explore::Options::default()
+    };
+    let (replay, _) = Replayer::new().replay("heap", description, &builder.finish(), &options);
+    replay
 }
 
 /// The emission of a hardened heap.
