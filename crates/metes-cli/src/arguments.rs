@@ -17,7 +17,7 @@ pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 pub(crate) use worst::{Target, Worst};
 
-use crate::quantity::{objectives, positive_size, seconds, shard};
+use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard};
 
 /// Dynamic memory with temporal and spatial guarantees: finds the heap that
 /// suits a program, gives it as code, and shows that it does what was said.
@@ -83,6 +83,10 @@ pub(crate) struct Tune {
     /// Most bytes that the heap may take from the system: heaps above are not chosen
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub(crate) heap_limit: Option<u64>,
+    /// Blocks of at least so many bytes have pages of their own, in every heap that is
+    /// compared and in the one that is emitted; `no`: none has
+    #[arg(long, value_name = "SIZE|no", default_value = "128KiB", value_parser = mapped)]
+    pub(crate) mapped: MappedFrom,
     /// What matters most
     #[arg(long, value_name = "WHAT", default_value = "balanced")]
     pub(crate) prefer: Prefer,
@@ -225,6 +229,10 @@ pub(crate) struct Explore {
     /// Directory for the results
     #[arg(short, long, value_name = "DIR", default_value = "metes-out")]
     pub(crate) output: PathBuf,
+    /// Blocks of at least so many bytes have pages of their own, as on a host; `no`: none has,
+    /// as where there is no system that maps. Described spaces have none [default: 128KiB]
+    #[arg(long, value_name = "SIZE|no", value_parser = mapped)]
+    pub(crate) mapped: Option<MappedFrom>,
     /// What a described space is searched for: footprint, accesses, energy,
     /// time, cycles, worst [default: footprint,accesses, with --levels also
     /// energy and time]

@@ -53,6 +53,31 @@ pub(crate) fn positive_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// From what size on blocks are mapped; `None`: none is. The default is that of a host.
+#[derive(Clone, Copy)]
+pub(crate) struct MappedFrom(pub(crate) Option<usize>);
+
+impl Default for MappedFrom {
+    fn default() -> Self {
+        MappedFrom(Some(metes_heap::mapped::THRESHOLD))
+    }
+}
+
+/// Reads from what size on blocks are mapped: `128KiB`, or `no`.
+pub(crate) fn mapped(text: &str) -> Result<MappedFrom, String> {
+    if text == "no" {
+        return Ok(MappedFrom(None));
+    }
+    let size = size(text).map_err(|error| error + ", or `no`")?;
+    match usize::try_from(size)
+        .ok()
+        .filter(|size| metes_config::MAPPED.contains(size))
+    {
+        Some(size) => Ok(MappedFrom(Some(size))),
+        None => Err("give a size from 4 KiB to 1 GiB, or `no`".to_owned()),
+    }
+}
+
 /// Reads a time in seconds, above zero and finite.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('s');

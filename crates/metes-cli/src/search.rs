@@ -9,7 +9,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use metes_config::Config;
 use metes_explore::{
     Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, SystemClock, Timer,
     compare, explore, write_down,
@@ -72,12 +71,14 @@ impl Searched {
     }
 }
 
-/// Searches for `seconds`; Ctrl-C ends it earlier. All outcomes go to
-/// `results.jsonl` and the unbeaten ones to `pareto.json` in `directory`.
+/// Searches for `seconds`; Ctrl-C ends it earlier. Blocks of `mapped` bytes and more are mapped
+/// in all heaps. All outcomes go to `results.jsonl` and the unbeaten ones to `pareto.json` in
+/// `directory`.
 pub(crate) fn run(
     events: &Events,
     seconds: f64,
     configurations: Option<u64>,
+    mapped: Option<usize>,
     directory: &Path,
 ) -> Result<Searched, Failure> {
     let stop = interrupt::flag()?;
@@ -92,7 +93,9 @@ pub(crate) fn run(
         seconds,
         results: metes_explore::Results::create(directory)?,
     };
-    let options = Options::default();
+    let mut options = Options::default();
+    options.arena.mapped = mapped;
+    let write_down = |heap: &Description| write_down(heap, &options.arena);
     let clock = SystemClock::start();
     let timer = Timer::begin(&clock, budget.time, &stop);
     let found = explore(events, &options, &budget, &write_down, &timer, &mut watch);
@@ -108,13 +111,18 @@ pub(crate) fn run(
 }
 
 /// The outcomes as JSON, each with the `heap.toml` that names it on disk.
-pub(crate) fn outcomes(front: &[Outcome], results: &Results) -> Result<Vec<Value>, Failure> {
+pub(crate) fn outcomes(
+    front: &[Outcome],
+    options: &Options,
+    results: &Results,
+) -> Result<Vec<Value>, Failure> {
     let place = results.gathered().join("pareto");
     output::directory(&place)?;
     let mut values = Vec::with_capacity(front.len());
     for (index, outcome) in front.iter().enumerate() {
         let path = file(&place, index);
-        output::write_file(&path, Config::of(outcome.description).to_toml().as_bytes())?;
+        let config = options.arena.config(outcome.description);
+        output::write_file(&path, config.to_toml().as_bytes())?;
         let mut value = serde_json::to_value(outcome)
             .map_err(|error| Failure::input(format!("an outcome is no JSON: {error}")))?;
         if let Value::Object(fields) = &mut value {

@@ -2,6 +2,8 @@
 
 use metes_heap::Description;
 
+use crate::pools::Arena;
+
 /// A heap under its usual name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
@@ -28,8 +30,8 @@ pub fn catalogue() -> Vec<Named> {
     heaps
 }
 
-/// How a heap is written down in results: its spec where it has one, else a
-/// name that says its pools.
-pub fn write_down(description: &Description) -> String {
-    metes_config::Config::of(*description).name()
+/// How a heap is written down in results, on an arena: its spec where it has one,
+/// else a name that says its pools.
+pub fn write_down(description: &Description, arena: &Arena) -> String {
+    arena.config(*description).name()
 }

@@ -3,7 +3,8 @@
 //! Invariant: no heap of this library does an operation with fewer accesses;
 //! `tests/search.rs` holds every index to it.
 
-use crate::events::{Events, Operation};
+use crate::events::{Event, Events, Operation};
+use crate::mappings::foresee;
 use crate::replay::Options;
 use crate::run::CHECK_EVERY;
 
@@ -37,23 +38,24 @@ pub(crate) fn least_rest_and_all(
             .as_slice()
             .iter()
             .all(|event| event.size() < MAY_FAIL && event.align() <= 16);
-    // A mapped block has no record in a pool, and which blocks are mapped is not looked up here.
-    let mapped = options.arena.mapped();
-    let all_succeed = all_succeed
-        && mapped.is_none_or(|from| events.as_slice().iter().all(|event| event.size() < from));
-    let words = |operation| match operation {
-        Operation::Allocate if all_succeed => LEAST_ALLOCATE,
-        Operation::Free if all_succeed => LEAST_FREE,
+    // A mapped block has no record in a pool.
+    let is_mapped = foresee(events, options.arena.mapped()).is_mapped;
+    let words = |event: &Event, is_mapped: bool| match event.operation() {
+        Operation::Allocate if all_succeed && !is_mapped => LEAST_ALLOCATE,
+        Operation::Free if all_succeed && !is_mapped => LEAST_FREE,
         _ => (0, 0),
     };
-    let chunks = events.as_slice()[events.counted()..].chunks(CHECK_EVERY);
+    let counted = events.as_slice()[events.counted()..].chunks(CHECK_EVERY);
+    let is_mapped = is_mapped[events.counted()..].chunks(CHECK_EVERY);
     let mut rest = 0;
-    let mut least: Vec<u64> = chunks
+    let mut least: Vec<u64> = counted
+        .zip(is_mapped)
         .rev()
-        .map(|chunk| {
+        .map(|(chunk, is_mapped)| {
             let after = rest;
-            let operations = chunk.iter().map(|event| event.operation());
-            rest += operations.map(|op| cost(op, words(op))).sum::<u64>();
+            let least = chunk.iter().zip(is_mapped);
+            let least = least.map(|(event, &is)| cost(event.operation(), words(event, is)));
+            rest += least.sum::<u64>();
             after
         })
         .collect();

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use metes_heap::mapped::pages;
 use metes_heap::{Mapped, MappedBlock};
 
+use crate::events::{Events, Operation};
 use crate::placement::MAPPED_BIT;
 
 /// Modelled cycles of a system call that changes a mapping, and of the first use of a page: a
@@ -73,8 +74,60 @@ impl Mappings {
     #[cold]
     pub(crate) fn free(&mut self, slot: u32, beside: usize) -> Option<Done> {
         let block = self.blocks.remove(&slot)?;
+        let _ = self.rule.gives_back(|| beside);
         let kept = self.rule.free(&block, beside);
         Some(done(&block, if kept { 0 } else { CALL }))
+    }
+}
+
+/// What mapped blocks of a trace are known to be before any heap is asked, where no request fails:
+/// which blocks are mapped depends on the requests alone.
+pub(crate) struct Foreseen {
+    /// Of each event, whether its block is mapped when it is done; of a free, before it.
+    pub(crate) is_mapped: Vec<bool>,
+    /// Bytes of the table at the end, when it is longest.
+    pub(crate) record_bytes: usize,
+}
+
+/// Looks which events are of mapped blocks. O(events).
+pub(crate) fn foresee(events: &Events, threshold: Option<usize>) -> Foreseen {
+    // What pools take decides about the spare alone.
+    const BESIDE: usize = 0;
+    let mut rule = Mapped::new(threshold);
+    let mut is_mapped = vec![false; events.len()];
+    let mut slots: Vec<(usize, Option<MappedBlock>)> = match threshold {
+        Some(_) => vec![(0, None); events.slots()],
+        None => Vec::new(),
+    };
+    for (event, is) in events.as_slice().iter().zip(&mut is_mapped) {
+        let Some((held, block)) = slots.get_mut(event.slot() as usize) else {
+            break;
+        };
+        let size = event.size();
+        *is = block.is_some();
+        match (event.operation(), block.as_mut()) {
+            (Operation::Allocate, _) if rule.serves(size, event.align()) => {
+                *block = Some(rule.allocate(size));
+            }
+            (Operation::Resize, Some(own)) if rule.keeps(size) => rule.resize(own, size, BESIDE),
+            (Operation::Resize, None) if rule.serves_growth(*held, size) => {
+                *block = Some(rule.take_over(size));
+            }
+            (Operation::Free | Operation::Resize, Some(own)) => {
+                // Whether its pages are kept is no matter here.
+                let _ = rule.free(own, BESIDE);
+                *block = None;
+            }
+            _ => {}
+        }
+        if event.operation() != Operation::Free {
+            *is = block.is_some();
+            *held = size;
+        }
+    }
+    Foreseen {
+        is_mapped,
+        record_bytes: rule.record_bytes(),
     }
 }
 

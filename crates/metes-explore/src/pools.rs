@@ -10,6 +10,7 @@
 use crate::detail::SLABS;
 use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
+use metes_config::Config;
 use metes_heap::description::{Description, GENERAL, LEVELS};
 use metes_heap::index::Index;
 use metes_heap::store::ledger::{Handle, Lookup};
@@ -80,7 +81,7 @@ pub struct Arena {
 
 impl Arena {
     /// Arenas as the preload libraries have them on a host: 4 KiB at a time,
-    /// up to 2³⁶ bytes, without mapped blocks.
+    /// up to 2³⁶ bytes, without [mapped](Self::mapped) blocks.
     pub const HOST: Arena = Arena {
         increment: 4096,
         span: 1 << 36,
@@ -94,6 +95,16 @@ impl Arena {
     pub fn mapped(&self) -> Option<usize> {
         let grows = self.fixed == [None; GENERAL] && self.levels == [None; LEVELS];
         self.mapped.filter(|_| grows)
+    }
+
+    /// A heap as it is written down for programs that are to run as replays here do.
+    pub fn config(&self, heap: Description) -> Config {
+        let mut config = Config::of(heap);
+        config.arena.increment = self.increment;
+        if config.can_map().is_ok() {
+            config.arena.mapped = self.mapped();
+        }
+        config
     }
 }
 

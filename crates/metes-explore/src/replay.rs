@@ -26,6 +26,7 @@ use crate::cost::CostModel;
 use crate::detail::{self, Detail};
 use crate::events::Events;
 use crate::hierarchy::Counts;
+use crate::mappings::foresee;
 use crate::pools::{Arena, Counting, Many, Pools, RecordsAt, Single, store};
 use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
@@ -101,7 +102,7 @@ pub struct Replay {
     /// Most record words touched by one operation.
     pub most_accesses: Most,
     /// Bytes of records when most blocks were live: control structures, a
-    /// header a live block of the general pools, the table of slabs.
+    /// header a live block of the general pools, the table of slabs, that of mapped blocks.
     pub record_bytes: u64,
     /// Those of the control structures and of the table of slabs alone.
     pub control_bytes: u64,
@@ -231,10 +232,14 @@ impl Replayer {
         let Totals { events: count, .. } = measured.totals;
         let totals = measured.totals;
         let header = Geometry::tagged(8).header as u64;
-        let in_general = if description.slabs().is_empty() || !measured.complete {
-            totals.peak_blocks
+        let mapped = options.arena.mapped();
+        let all_in_general = description.slabs().is_empty() && mapped.is_none();
+        let (in_general, of_mapped) = if all_in_general || !measured.complete {
+            (totals.peak_blocks, 0)
         } else {
-            general_peak(description, events)
+            let mapped = foresee(events, mapped);
+            let in_general = general_peak(description, events, &mapped.is_mapped);
+            (in_general, mapped.record_bytes as u64)
         };
         let most_cycles = Most::from(totals.most_cycles);
         let replay = Replay {
@@ -251,7 +256,7 @@ impl Replayer {
             record_reads: totals.reads,
             record_writes: totals.writes,
             most_accesses: totals.most_accesses.into(),
-            record_bytes: measured.control + measured.table + header * in_general,
+            record_bytes: measured.control + measured.table + header * in_general + of_mapped,
             control_bytes: measured.control + measured.table,
             copied: totals.copied,
             levels: totals.levels,
@@ -363,14 +368,15 @@ fn grow<T: Clone>(array: &mut Vec<T>, length: usize, fill: T) {
 }
 
 /// Most blocks that lie in general pools at once.
-fn general_peak(description: &Description, events: &Events) -> u64 {
+fn general_peak(description: &Description, events: &Events, is_mapped: &[bool]) -> u64 {
     use crate::events::Operation;
     let largest = description.slabs().largest();
     let mut general = vec![false; events.slots()];
     let (mut blocks, mut peak) = (0_u64, 0);
-    for event in events.as_slice() {
+    for (event, is_mapped) in events.as_slice().iter().zip(is_mapped) {
         let entry = &mut general[event.slot() as usize];
         let is = match event.operation() {
+            _ if *is_mapped => false,
             Operation::Allocate => event.size() > largest || event.align() > 16,
             // A block of a general pool stays in general pools.
             Operation::Resize => *entry || event.size() > largest,

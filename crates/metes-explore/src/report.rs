@@ -373,7 +373,7 @@ impl Material<'_> {
                 let found = &self.exploration.pareto;
                 HeapFigures {
                     name: replay.heap.clone(),
-                    spec: replay.heap.clone(),
+                    spec: self.options.arena.config(*description).name(),
                     kind: match named.iter().any(|own| own.description == *description) {
                         true => "named",
                         false => "explored",
@@ -408,18 +408,31 @@ impl Material<'_> {
                 free: bound.time.free.to_string(),
                 resize: bound.time.resize.to_string(),
             },
-            heap_bytes: bound.heap_bytes.and_then(|bytes| u64::try_from(bytes).ok()),
+            heap_bytes: bound
+                .heap_bytes
+                .map(|pools| self.with_mapped(pools))
+                .and_then(|bytes| u64::try_from(bytes).ok()),
             formula: Some(bound.formula().as_str().to_owned()).filter(|text| !text.is_empty()),
             citation: Some(bound.citation().to_owned()),
         })
+    }
+
+    /// The bound on all that a heap takes, from that on its pools.
+    fn with_mapped(&self, pools: u128) -> u128 {
+        match self.options.arena.mapped() {
+            Some(from) if self.profile.largest >= from as u64 => {
+                metes_heap::mapped::most(from, pools, self.profile.peak_live)
+            }
+            _ => pools,
+        }
     }
 
     fn chosen(&self) -> Option<Chosen> {
         let choice = self.choice?;
         let heap = self.compared.iter().find(|heap| self.is_chosen(heap))?;
         Some(Chosen {
-            spec: heap.replay.heap.clone(),
-            toml: metes_config::Config::of(heap.description).to_toml(),
+            spec: self.options.arena.config(heap.description).name(),
+            toml: self.options.arena.config(heap.description).to_toml(),
             why: choice.why.clone(),
             curve: thin(&heap.curve),
             predicted: Usage {
@@ -454,6 +467,14 @@ impl Material<'_> {
                  slabs and their table are counted.",
                 arena.increment
             ),
+            match arena.mapped() {
+                Some(from) => format!(
+                    "Blocks of {from} bytes and more are mappings of their own: footprint counts \
+                     their pages and the table of them, cycles the system calls and the first use of \
+                     pages. The smallest arena has none."
+                ),
+                None => "No block is a mapping of its own.".to_owned(),
+            },
             "Requests of size 0 are served as size 1; payloads are aligned to 16 bytes or more."
                 .to_owned(),
             "The smallest arena is the smallest found by bisection, each pool alone; it was \
@@ -482,6 +503,16 @@ impl Material<'_> {
              none is known.",
             bounded(&self.exploration.pareto, self.profile),
         ));
+        if arena
+            .mapped()
+            .is_some_and(|from| self.profile.largest >= from as u64)
+        {
+            list.push(
+                "Proven bounds on memory count the pages of mapped blocks beside those of the pools, \
+                 which a formula is of; no bound on time holds for calls that map, move or unmap pages."
+                    .to_owned(),
+            );
+        }
         if let Some(sampled) = self.exploration.sampled {
             list.push(format!(
                 "The trace was too long to replay every heap whole in the budget: {} configurations \

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use metes_explore::report::{Document, Material};
 use metes_explore::{
-    Budget, Events, Exploration, Observer, Options, Preference, Results, SystemClock, Timer,
+    Arena, Budget, Events, Exploration, Observer, Options, Preference, Results, SystemClock, Timer,
     catalogue, choose, compare, explore, write_down, write_whole,
 };
 use metes_trace::{Provenance, Trace, TraceBuilder, profile};
@@ -51,7 +51,7 @@ fn search(observer: &mut dyn Observer) -> Exploration {
         &events,
         &Options::default(),
         &budget(),
-        &write_down,
+        &|heap| write_down(heap, &Arena::HOST),
         &Timer::begin(&clock, None, &stop),
         observer,
     )

@@ -51,10 +51,21 @@ fn write_down(description: &Description) -> String {
 }
 
 fn search(budget: &Budget) -> Exploration {
+    search_with(&Options::default(), budget)
+}
+
+/// Blocks of 1500 bytes and more, of which the program has many, are mapped.
+fn mapping() -> Options {
+    let mut options = Options::default();
+    options.arena.mapped = Some(1500);
+    options
+}
+
+fn search_with(options: &Options, budget: &Budget) -> Exploration {
     let (clock, stop) = (SystemClock::start(), AtomicBool::new(false));
     explore(
         &program(),
-        &Options::default(),
+        options,
         budget,
         &write_down,
         &Timer::begin(&clock, budget.time, &stop),
@@ -95,15 +106,24 @@ fn any_number_of_workers_finds_the_same() {
 
 #[test]
 fn ending_replays_early_loses_no_point_of_the_front() {
+    for options in [Options::default(), mapping()] {
+        ends_early_without_loss(&options);
+    }
+}
+
+fn ends_early_without_loss(options: &Options) {
     let patient = Budget {
         patience: u64::MAX,
         ..fixed(250, 2)
     };
-    let early = search(&patient);
-    let full = search(&Budget {
-        end_early: false,
-        ..patient
-    });
+    let early = search_with(options, &patient);
+    let full = search_with(
+        options,
+        &Budget {
+            end_early: false,
+            ..patient
+        },
+    );
     assert!(early.beaten > 0, "the test would show nothing");
     assert_eq!((full.beaten, full.slow), (0, 0));
     let heaps = |front: &[Outcome]| -> Vec<_> {
@@ -115,6 +135,46 @@ fn ending_replays_early_loses_no_point_of_the_front() {
     assert_eq!(heaps(&early.pareto), heaps(&full.pareto));
     assert_eq!(heaps(&early.constant_time), heaps(&full.constant_time));
     assert_eq!(full.outcomes.len() as u64, full.configurations);
+}
+
+/// What ending early rests on where blocks are mapped: a heap with none of its own cost is no
+/// cheaper than what is said of the rest at least.
+#[test]
+fn mapped_blocks_are_searched_as_they_are_replayed() {
+    let options = mapping();
+    let found = search_with(&options, &fixed(40, 2));
+    let without = search(&fixed(40, 2));
+    let mut differ = 0;
+    for (outcome, without) in found.named.iter().zip(&without.named) {
+        let (replay, _) = Replayer::new().replay("", &outcome.description, &program(), &options);
+        assert_eq!(outcome.footprint, replay.footprint, "{}", outcome.heap);
+        assert_eq!(outcome.cycles, replay.cycles, "{}", outcome.heap);
+        differ += u32::from(outcome.footprint != without.footprint);
+    }
+    assert!(differ > 0, "the test would show nothing");
+}
+
+/// Mapped blocks have an entry in a table, and no header in a pool.
+#[test]
+fn records_of_mapped_blocks_are_counted() {
+    let mut builder = EventsBuilder::new();
+    for (block, size) in [100, 2000, 300, 9000, 200].into_iter().enumerate() {
+        builder
+            .push(Operation::Allocate, block as u64, size, 0)
+            .unwrap();
+    }
+    // One grows into a mapping, and one becomes small enough for a pool.
+    builder.push(Operation::Resize, 2, 5000, 0).unwrap();
+    builder.push(Operation::Resize, 3, 100, 0).unwrap();
+    let events = builder.finish();
+    for named in metes_explore::catalogue() {
+        let mut replayer = Replayer::new();
+        let (replay, _) = replayer.replay("", &named.description, &events, &mapping());
+        let records = replay.record_bytes - replay.control_bytes;
+        assert_eq!(records, 3 * 8 + 4096, "{}", named.name);
+        let (without, _) = replayer.replay("", &named.description, &events, &Options::default());
+        assert_eq!(without.record_bytes - without.control_bytes, 5 * 8);
+    }
 }
 
 #[test]

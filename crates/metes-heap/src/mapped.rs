@@ -50,6 +50,23 @@ pub const fn pages(size: usize) -> usize {
     size.saturating_add(PAGE - 1) / PAGE * PAGE
 }
 
+/// Most bytes that a heap takes whose pools take at most `pools`, where at most `live` requested
+/// bytes live at once and blocks from `threshold` bytes on are mapped. O(1).
+///
+/// *Proof.* A mapped block has a quarter of the threshold at least, so there are at most
+/// k = ⌊live/⌊threshold/4⌋⌋ of them, and never more than [`MOST_BLOCKS`]; their pages are their bytes,
+/// at most `live`, and less than a page each beside them. The table has the least power of two
+/// of entries from 2k on, and [`FEWEST_ENTRIES`] at least. With the spare that is at most one part
+/// in [`SPARE_SHARE`] more, since the spare goes as soon as it would take the heap further. What
+/// pools take only grows while what lives in them may be mapped later, so both count whole. ∎
+pub fn most(threshold: usize, pools: u128, live: u64) -> u128 {
+    let live = u128::from(live);
+    let blocks = (live / (threshold as u128 / 4).max(1)).min(MOST_BLOCKS as u128);
+    let entries = (2 * blocks).next_power_of_two().max(FEWEST_ENTRIES as u128);
+    let needed = pools + live + blocks * (PAGE as u128 - 1) + entries * ENTRY as u128;
+    needed + needed / SPARE_SHARE as u128
+}
+
 /// A mapped block, as its owner keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedBlock {
@@ -226,8 +243,9 @@ impl Mapped {
         grew
     }
 
-    /// To be asked after every request, which may have made pools or mappings grow: whether the
-    /// spare is to be given back, which it is then.
+    /// To be asked after every request, which may have made pools or mappings grow, and before a
+    /// [`free`](Self::free), as a pool may just have grown for what was in the block: whether
+    /// the spare is to be given back, which it is then.
     #[inline(always)]
     #[must_use]
     pub fn gives_back(&mut self, beside: impl FnOnce() -> usize) -> bool {
@@ -293,9 +311,66 @@ impl Mapped {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
 
     const T: usize = THRESHOLD;
+
+    #[test]
+    fn no_requests_take_more_than_the_most() {
+        // Blocks of all sizes come, grow, shrink and go, with most of the bytes that may live.
+        const LIVE: usize = 64 << 20;
+        let mut state = 88_172_645_463_325_252_u64;
+        let mut draw = |most: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 20) as usize % most
+        };
+        for threshold in [PAGE, 20_000, T] {
+            let mut mapped = Mapped::new(Some(threshold));
+            let mut blocks: Vec<MappedBlock> = Vec::new();
+            let (mut live, mut pools) = (0, 0);
+            for _ in 0..20_000 {
+                let size = match draw(3) {
+                    0 => threshold / 4 + draw(threshold),
+                    1 => threshold + draw(100),
+                    _ => threshold + draw(LIVE / 4),
+                };
+                match draw(4) {
+                    0 if live + size <= LIVE && mapped.serves(size, 1) => {
+                        blocks.push(mapped.allocate(size));
+                        live += size;
+                    }
+                    1 if live + size <= LIVE && mapped.serves_growth(1, size) => {
+                        blocks.push(mapped.take_over(size));
+                        live += size;
+                    }
+                    2 if !blocks.is_empty() => {
+                        let at = draw(blocks.len());
+                        let block = &mut blocks[at];
+                        if live - block.size + size <= LIVE && mapped.keeps(size) {
+                            live = live - block.size + size;
+                            mapped.resize(block, size, pools);
+                        }
+                    }
+                    3 if !blocks.is_empty() => {
+                        let block = blocks.swap_remove(draw(blocks.len()));
+                        live -= block.size;
+                        let _ = mapped.free(&block, pools);
+                    }
+                    _ => pools += draw(2) * PAGE,
+                }
+                let _ = mapped.gives_back(|| pools);
+                let most = most(threshold, pools as u128, LIVE as u64);
+                assert!(mapped.footprint(pools) as u128 <= most);
+            }
+            // It is no idle bound: at least half of it was taken.
+            let most = most(threshold, pools as u128, LIVE as u64);
+            assert!(2 * mapped.footprint(pools) as u128 >= most, "{threshold}");
+        }
+    }
 
     #[test]
     fn nothing_is_mapped_without_a_threshold() {

@@ -175,6 +175,7 @@ impl Mappings {
     #[cold]
     pub(crate) fn free(&mut self, found: Found, beside: usize) {
         let Found { place, block } = found;
+        self.settle(|| beside);
         let behind = self.rule.spare_of(&block);
         let elsewhere = self.rule.spare() - behind;
         let held = block.pages() + behind;

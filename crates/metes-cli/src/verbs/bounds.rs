@@ -10,6 +10,7 @@ use metes_heap::bounds::{self, Bound, Candidate, Demand};
 use metes_heap::compact::complexity::Configuration;
 use metes_heap::compact::{MOVES, Options};
 use metes_heap::complexity::Predictability;
+use metes_heap::mapped;
 use serde_json::{Value, json};
 
 use crate::arguments::Bounds;
@@ -46,12 +47,66 @@ struct Guaranteed {
     bound: Bound,
     fragmentation: Predictability,
     compact: Option<Compact>,
+    mapped: Option<MappedPart>,
 }
+
+/// What blocks that are mappings of their own add to a bound, which has them then.
+struct MappedPart {
+    /// From so many bytes on.
+    from: usize,
+    /// The bound on the pools alone.
+    pools: Option<u128>,
+}
+
+impl MappedPart {
+    /// Of a heap that may have mapped blocks where requests are as large as the demand's largest;
+    /// adds them to the bound.
+    fn add(config: &Config, demand: &Demand, bound: &mut Bound) -> Option<Self> {
+        let from = config.arena.mapped?;
+        if demand.largest < from as u64 {
+            return None;
+        }
+        let pools = bound.heap_bytes;
+        bound.heap_bytes = pools.map(|pools| mapped::most(from, pools, demand.live));
+        Some(MappedPart { from, pools })
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "from": self.from,
+            "pools_bytes": self.pools.map(number),
+            "proof": MAPPED_PROOF,
+        })
+    }
+
+    fn show(&self) -> String {
+        let mut text = format!(
+            "\n  {:<11} blocks of {} and more have pages of their own, of which calls to the system \
+             have no bound on time\n",
+            "mapped",
+            bytes(self.from as u64)
+        );
+        if let Some(pools) = self.pools {
+            text += &format!(
+                "  {:<11} {} B of the pools, which the formula is of; the rest for mapped blocks\n",
+                "of it",
+                grouped(pools)
+            );
+            text += &format!("{DIM}  {:<11} {MAPPED_PROOF}{DIM:#}\n", "proof");
+        }
+        text
+    }
+}
+
+/// Why what mapped blocks add is enough.
+const MAPPED_PROOF: &str = "a mapped block has a quarter of the threshold at least, so at most k = M/(t/4) are mapped, and \
+     less than a page each is beside their bytes; with the pools, a table of 2k entries and 1/32 \
+     for pages that are kept";
 
 impl Guaranteed {
     fn of(heap: &str, demand: Demand) -> Result<Self, Failure> {
         let named = heap::named(heap)?;
-        let (name, bound) = match &named {
+        let (name, mut bound) = match &named {
             Named::Pointers(config) => (config.name(), of(config, &demand)?),
             Named::Handles(heap) => (heap.spec(), of_handles(heap, &demand)?),
         };
@@ -62,12 +117,17 @@ impl Guaranteed {
         let compact = options
             .map(|options| Compact::new(options, &demand))
             .transpose()?;
+        let mapped = match &named {
+            Named::Pointers(config) => MappedPart::add(config, &demand, &mut bound),
+            Named::Handles(_) => None,
+        };
         Ok(Guaranteed {
             name,
             demand,
             bound,
             fragmentation: declared.fragmentation,
             compact,
+            mapped,
         })
     }
 
@@ -76,6 +136,9 @@ impl Guaranteed {
         document["fragmentation"] = self.fragmentation.name().into();
         if let Some(compact) = &self.compact {
             document["compact_fit"] = compact.document();
+        }
+        if let Some(mapped) = &self.mapped {
+            document["mapped"] = mapped.document();
         }
         document
     }
@@ -87,11 +150,15 @@ impl Guaranteed {
             bound,
             fragmentation,
             compact,
+            mapped,
         } = self;
         let mut text = text(name, demand, bound, *fragmentation);
         text += &compact
             .as_ref()
             .map_or(String::new(), |compact| compact.show());
+        text += &mapped
+            .as_ref()
+            .map_or(String::new(), |mapped| mapped.show());
         text
     }
 

@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         &events,
         arguments.budget.unwrap_or(BUDGET),
         configurations,
+        arguments.mapped.unwrap_or_default().0,
         results.gathered(),
     )?;
     let found = &searched.found;
@@ -69,7 +70,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         Space::ConstantTime => &found.constant_time,
         _ => &found.pareto,
     };
-    let outcomes = search::outcomes(front, &results)?;
+    let outcomes = search::outcomes(front, &searched.options, &results)?;
     let wheel = progress::spinner("comparing heaps");
     let content = Content::new(&trace, &events, &searched, None);
     wheel.finish_and_clear();
@@ -80,6 +81,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "configurations": found.configurations,
             "distinct": found.distinct,
             "space": found.space,
+            "mapped": searched.options.arena.mapped(),
             "pareto": outcomes,
             "seconds": found.seconds,
             "interrupted": found.interrupted,

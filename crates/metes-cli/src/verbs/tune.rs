@@ -213,9 +213,10 @@ fn tune(arguments: &Tune, results: &Results, json: bool) -> Result<Found, Failur
         return Err(died(&arguments.command, signal, &kept(arguments, results)));
     }
     let events = tracefile::events(&recorded.trace)?;
-    let searched = search::run(&events, arguments.budget, None, directory)?;
+    let mapped = arguments.mapped.0;
+    let searched = search::run(&events, arguments.budget, None, mapped, directory)?;
     let found = &searched.found;
-    let pareto = search::outcomes(&found.pareto, results)?;
+    let pareto = search::outcomes(&found.pareto, &searched.options, results)?;
     let choice = choose(
         &within(found, arguments.heap_limit),
         arguments.prefer.into(),
@@ -309,7 +310,7 @@ fn no_choice(found: &Exploration, limit: Option<u64>) -> String {
 /// was replayed for the report, which knows no arenas but those of a host.
 fn predict(choice: Choice, events: &Events, content: &Content<'_>) -> Chosen {
     let Choice { outcome, why } = choice;
-    let config = Config::of(outcome.description);
+    let config = content.options().arena.config(outcome.description);
     let options = options_of(&config);
     let mut compared = content.compared.iter();
     let known = compared.find(|one| one.description == config.heap);
@@ -376,6 +377,7 @@ fn print_json(
     let measured = checked.and_then(|checked| checked.measured.as_ref());
     output::json(&json!({
         "heap": chosen.config.name(),
+        "mapped": chosen.config.arena.mapped,
         "why": chosen.why,
         "predicted": { "peak_live": predicted.peak_live, "footprint": predicted.footprint },
         "measured": measured.map(|measured| json!({

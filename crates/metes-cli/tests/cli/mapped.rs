@@ -187,3 +187,110 @@ fn heaps_that_cannot_map_say_why() {
         assert_eq!(stdout(&output), "");
     }
 }
+
+/// What `tune` chooses for a program that grows maps its large blocks, and takes what the program
+/// holds; `explore` compares heaps that do.
+#[test]
+fn tuned_programs_grow_by_pages() {
+    let place = Place::new();
+    let source = include_str!("../../../../examples/programs/grow.c");
+    place.compile("grow", source, &["-O1"]);
+    let words = ["./grow", "steps", "8000000", "4096", "4080"];
+    let tune = |more: &[&str]| {
+        let options = [&["tune", "--budget", "1", "-o", "out"], more, &["--"]].concat();
+        let (code, document) = place.json(&[&options[..], &words].concat());
+        assert_eq!(code, 0, "{document}");
+        document
+    };
+    let document = tune(&[]);
+    assert_eq!(document["mapped"], 128 << 10, "{document}");
+    assert_eq!(document["equal"], true, "{document}");
+    assert_eq!(document["placements_equal"], true, "{document}");
+    assert_eq!(document["predicted"], document["measured"], "{document}");
+    let [live, footprint] = ["peak_live", "footprint"].map(|key| {
+        let value = document["measured"][key].as_f64();
+        value.expect("a number")
+    });
+    assert!(footprint <= 1.1 * live, "{document}");
+    // Who reads the heap sees it, and so does who replays it.
+    assert!(place.read("out/heap.toml").contains("mapped = \"128 KiB\""));
+    let report: serde_json::Value =
+        serde_json::from_str(&place.read("out/report.json")).expect("JSON");
+    let spec = report["chosen"]["spec"].as_str().expect("a heap");
+    assert!(spec.contains("mapped=128KiB"), "{spec}");
+    let said = |fragment: &str| report["assumptions"].to_string().contains(fragment);
+    assert!(said("Blocks of 131072 bytes and more"), "{report}");
+    let trace = "out/program.trace.parquet";
+    let (code, replayed) = place.json(&["replay", trace, "--heap", "out/heap.toml"]);
+    assert_eq!(code, 0);
+    assert_eq!(replayed["footprint"], document["predicted"]["footprint"]);
+    // Without.
+    let without = tune(&["--mapped", "no"]);
+    assert!(without["mapped"].is_null(), "{without}");
+    assert!(!place.read("out/heap.toml").contains("mapped"));
+    // The search alone does the same.
+    let explore = |more: &[&str]| {
+        let options = ["explore", trace, "--configurations", "20", "-o", "found"];
+        let (code, document) = place.json(&[&options[..], more].concat());
+        assert_eq!(code, 0, "{document}");
+        document
+    };
+    let found = explore(&[]);
+    assert_eq!(found["mapped"], 128 << 10);
+    let best = &found["pareto"][0];
+    let heap = best["heap"].as_str().expect("a heap");
+    assert!(heap.contains("mapped=128KiB"), "{heap}");
+    let toml = best["toml"].as_str().expect("a path");
+    let (_, replayed) = place.json(&["replay", trace, "--heap", toml]);
+    assert_eq!(replayed["footprint"], best["footprint"]);
+    assert_eq!(explore(&["--mapped", "1MiB"])["mapped"], 1 << 20);
+    assert!(explore(&["--mapped", "no"])["mapped"].is_null());
+    for (options, words) in [
+        (["--mapped", "1KiB"], "from 4 KiB to 1 GiB"),
+        (["--space", "paper"], "described space map nothing"),
+    ] {
+        let all = ["explore", trace, "-o", "other", "--mapped", "1MiB"];
+        let all = match options[0] {
+            "--mapped" => [&all[..4], &options[..]].concat(),
+            _ => [&all[..], &options[..]].concat(),
+        };
+        crate::support::refused(&place.metes(&all), &[words]);
+    }
+}
+
+/// A bound counts what mapped blocks may take, and says what it is of.
+#[test]
+fn bounds_count_mapped_blocks() {
+    let place = Place::new();
+    let bound = |heap: &str, largest: &str| {
+        let options = ["bounds", "--heap", heap, "--live", "10MiB", "--max-block"];
+        place.json(&[&options[..], &[largest]].concat())
+    };
+    let bytes = |document: &serde_json::Value| document["heap_bytes"].as_u64().expect("a bound");
+    let (_, plain) = bound("tlsf", "1MiB");
+    let (code, with) = bound("tlsf:mapped=128KiB", "1MiB");
+    assert_eq!(code, 0);
+    assert!(plain["mapped"].is_null());
+    assert_eq!(with["mapped"]["pools_bytes"], plain["heap_bytes"]);
+    assert_eq!(with["mapped"]["from"], 128 << 10);
+    // Pools and 10 MiB; 320 blocks with a page less a byte each, 1024 entries; 1/32 more.
+    let needed = bytes(&plain) + (10 << 20) + 320 * 4095 + 1024 * 32;
+    assert_eq!(bytes(&with), needed + needed / 32);
+    // No request reaches the threshold.
+    let (_, small) = bound("tlsf:mapped=128KiB", "64KiB");
+    assert_eq!(bytes(&small), bytes(&bound("tlsf", "64KiB").1));
+    let text = place.metes(&[
+        "bounds",
+        "--heap",
+        "tlsf:mapped=128KiB",
+        "--live",
+        "10MiB",
+        "--max-block",
+        "1MiB",
+    ]);
+    assert!(
+        stdout(&text).contains("blocks of 128 KiB and more"),
+        "{}",
+        stdout(&text)
+    );
+}

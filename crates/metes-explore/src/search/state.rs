@@ -137,10 +137,7 @@ impl State {
             Verdict::Complete(mut outcome) => {
                 outcome.number = self.outcomes.len() as u64;
                 outcome.named = candidate.named;
-                outcome.heap = match candidate.named {
-                    Some(name) => name.to_owned(),
-                    None => write_down(&candidate.description),
-                };
+                outcome.heap = write_down(&candidate.description);
                 self.keep(&outcome, candidate.point);
                 self.outcomes.push(*outcome);
                 self.took.push(ended.took);

@@ -62,6 +62,12 @@ impl Progress for Bar {
 
 pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let start = Instant::now();
+    if arguments.mapped.is_some() {
+        return Err(Failure::input(
+            "--mapped is for the heaps that a trace suggests, and the heaps of a described space map \
+             nothing: leave it out, or the --space",
+        ));
+    }
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
     let text = space::find(&arguments.space)?;

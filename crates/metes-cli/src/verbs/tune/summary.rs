@@ -38,6 +38,13 @@ pub(super) fn text(
         );
     }
     text += &format!("  {:<9} {}\n", "explored", explored(found));
+    if let Some(from) = chosen.config.arena.mapped {
+        text += &format!(
+            "  {:<9} blocks of {} and more have pages of their own (--mapped no: none)\n",
+            "mapped",
+            bytes(from as u64)
+        );
+    }
     text += &bounds(document);
     text += "\n";
     text += &comparison(found, chosen, events.peak_live()).to_string();
