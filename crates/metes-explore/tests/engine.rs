@@ -412,6 +412,49 @@ fn what_an_exploration_is_of_is_json_and_an_older_form_is_told() {
     );
 }
 
+#[test]
+fn to_begin_anew_removes_units_and_nothing_else() {
+    let events = packets(300);
+    let space = space(&events);
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join("units").join(name);
+    let explorer = Explorer::new(&space, &events, plan("footprint,accesses", true), 1);
+    explore(&explorer, place.path());
+    for name in ["notes", "seed.txt", "000000.bak", "12", "000000.part-x"] {
+        fs::write(at(name), "mine").unwrap();
+    }
+    fs::write(at("000001.part-metes-0"), "half").unwrap();
+    fs::create_dir(at("000009")).unwrap();
+    let other = explorer.manifest(Method::Exhaustive, 7, 0);
+    let other = Manifest {
+        trace: "another".to_owned(),
+        ..other
+    };
+    let folder = Folder::open(place.path(), &other, true).unwrap();
+    let entries = fs::read_dir(at("")).unwrap();
+    let mut left: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    let mine = [
+        "000000.bak",
+        "000000.part-x",
+        "000009",
+        "12",
+        "manifest.json",
+        "notes",
+        "seed.txt",
+    ];
+    assert_eq!(left, mine);
+    // With nothing else in it, the directory goes, too.
+    for name in mine.iter().filter(|name| **name != "manifest.json") {
+        let _ = fs::remove_file(at(name));
+    }
+    fs::remove_dir(at("000009")).unwrap();
+    folder.remove().unwrap();
+    assert!(!at("").exists());
+}
+
 /// Two pools in two levels, of which the near one is too small for some heaps.
 const TIGHT: &str = r#"
 [general]

@@ -344,20 +344,41 @@ impl Folder {
         sound.then_some(rows)
     }
 
-    /// Removes the units; the results that were made of them stay.
+    /// Removes the units; the results that were made of them stay, and so does what is none of Metes.
     ///
     /// # Errors
     /// [`OutputError`] when the system does not let it.
     pub fn remove(&self) -> Result<(), OutputError> {
         let units = self.units();
-        match fs::remove_dir_all(&units) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(OutputError {
-                path: units,
-                source,
-            }),
-            _ => Ok(()),
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| OutputError { path, source }
+        };
+        let entries = match fs::read_dir(&units) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(failed(&units))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed(&units))?;
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if is_file && is_ours(&entry.file_name().to_string_lossy()) {
+                fs::remove_file(entry.path()).map_err(failed(&entry.path()))?;
+            }
         }
+        // Empty, or it stays.
+        let _ = fs::remove_dir(&units);
+        Ok(())
     }
+}
+
+/// Whether a file among the units is named as Metes names its own.
+fn is_ours(name: &str) -> bool {
+    // Half written by a Metes that was killed.
+    let name = name
+        .split_once(".part-metes-")
+        .map_or(name, |(name, _)| name);
+    let unit = name.len() >= 6 && name.bytes().all(|byte| byte.is_ascii_digit());
+    unit || ["manifest.json", "origin.json", "seed"].contains(&name)
 }
 
 /// The error for a directory with something else in it.
