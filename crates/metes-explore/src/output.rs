@@ -51,18 +51,12 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), OutputError> {
     written.map_err(OutputError::of(path))
 }
 
-fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".part-{}", std::process::id()));
-    path.with_file_name(name)
-}
-
 /// The directory that an exploration leaves its results in: `results.jsonl`, one
 /// outcome a line in the order of evaluation, and `pareto.json`, what was found.
 #[derive(Debug)]
 pub struct Results {
     directory: PathBuf,
-    part: PathBuf,
+    part: whole::Part,
     lines: BufWriter<File>,
     failed: Option<io::Error>,
 }
@@ -75,8 +69,9 @@ impl Results {
     /// before a search than after it.
     pub fn create(directory: &Path) -> Result<Self, OutputError> {
         fs::create_dir_all(directory).map_err(OutputError::of(directory))?;
-        let part = part_of(&directory.join("results.jsonl"));
-        let file = File::create(&part).map_err(OutputError::of(&part))?;
+        let path = directory.join("results.jsonl");
+        let part = whole::Part::begin(&path).map_err(OutputError::of(&path))?;
+        let file = File::create(part.path()).map_err(OutputError::of(&path))?;
         Ok(Results {
             directory: directory.to_owned(),
             part,
@@ -103,7 +98,7 @@ impl Results {
         let path = directory.join("results.jsonl");
         let done = closed
             .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&part, &path));
+            .and_then(|()| part.put());
         done.map_err(OutputError::of(&path))?;
         write_json(&directory.join("pareto.json"), exploration)
     }

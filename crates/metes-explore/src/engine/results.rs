@@ -5,7 +5,7 @@
 //! memory at a time.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +18,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
+
+use metes_trace::whole::Part;
 
 use super::UNIT;
 use super::folder::{EngineError, Folder, Manifest};
@@ -170,14 +172,14 @@ pub fn write_results(
         }
     }
     let summary = count.finish();
-    let part = path.with_extension(format!("part-{}", std::process::id()));
     let failed = |message: String| EngineError::Parquet {
         path: path.to_owned(),
         message,
     };
     let front: HashSet<u64> = summary.front.iter().map(|row| row.number).collect();
+    let part = Part::begin(path).map_err(|error| failed(error.to_string()))?;
     let written = (|| {
-        let file = File::create(&part).map_err(|error| failed(error.to_string()))?;
+        let file = File::create(part.path()).map_err(|error| failed(error.to_string()))?;
         let table = Table { space, front };
         let mut writer = writer(file, manifest).map_err(|error| failed(error.to_string()))?;
         for rows in groups() {
@@ -195,12 +197,8 @@ pub fn write_results(
             .into_inner()
             .map_err(|error| failed(error.to_string()))?;
         file.sync_all().map_err(|error| failed(error.to_string()))?;
-        fs::rename(&part, path).map_err(|error| failed(error.to_string()))
+        part.put().map_err(|error| failed(error.to_string()))
     })();
-    if written.is_err() {
-        // The error that counts is the first; what is left is of no use.
-        let _ = fs::remove_file(&part);
-    }
     written.map(|()| summary)
 }
 
