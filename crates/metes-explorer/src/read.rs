@@ -1,7 +1,7 @@
 //! Reading the columns of a results file.
 //!
 //! Invariant: nothing in the file is believed; room is taken for what was
-//! decoded, not for what the file claims to hold.
+//! decoded, not for what the file claims to hold. What claims very much is refused before.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,6 +14,8 @@ use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
+
+use metes_trace::{MOST_PAGE, page_beyond};
 
 use crate::columns::{Column, Columns, Values};
 use crate::error::Error;
@@ -38,8 +40,26 @@ fn general(text: &str) -> ParquetError {
     ParquetError::General(text.to_owned())
 }
 
+/// Rows that a file of any length may hold; a longer one holds no more than it has bytes.
+const MOST_ROWS: u64 = 1_000_000;
+
 fn decode(file: File) -> Result<Content, ParquetError> {
+    let own = file.try_clone()?;
+    let bytes = file.metadata()?.len();
     let reader = SerializedFileReader::new(file)?;
+    let groups = reader.metadata().row_groups().iter();
+    let rows = groups.clone().fold(0_u64, |sum, group| {
+        sum.saturating_add(u64::try_from(group.num_rows()).unwrap_or(u64::MAX))
+    });
+    if rows > bytes.max(MOST_ROWS) {
+        return Err(general(&format!("it claims {rows} rows in {bytes} bytes")));
+    }
+    let chunks = groups.flat_map(|group| group.columns());
+    if let Some(bytes) = page_beyond(&own, chunks.map(|chunk| chunk.byte_range()))? {
+        return Err(general(&format!(
+            "a page of it has {bytes} bytes when decompressed, at most {MOST_PAGE} are read"
+        )));
+    }
     let metadata = reader.metadata().file_metadata();
     let said = metadata
         .key_value_metadata()
