@@ -1,5 +1,5 @@
 //! A million mutated inputs over all parsers, their memory and time watched:
-//! `mutations [INPUTS [PARSER…]]`.
+//! `mutations [INPUTS [PARSER…]]`; `mutations planted` sees whether faults that are planted are found.
 //!
 //! Each parser runs in a process of its own that writes down which input it is at, so that what aborts,
 //! takes more than a gigabyte or does not end is known by its number, and the rest goes on. Exit status 1
@@ -22,6 +22,37 @@ static COUNTED: Counting = Counting;
 const MEMORY: usize = 1 << 30;
 /// A longer input is a failure.
 const LONGEST: Duration = Duration::from_secs(20);
+
+/// Faults, each by its name: that they are found is what the figures of a run are worth. They have one input.
+const PLANTED: [Parser; 5] = [
+    planted("panics", |_| panic!("planted")),
+    planted("aborts", |_| std::process::abort()),
+    planted("hangs", |_| {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }),
+    planted("takes", |_| {
+        std::hint::black_box(vec![1_u8; MEMORY + 1]).len() > 1
+    }),
+    planted("nests", |_| {
+        fn deeper(level: u64) -> u64 {
+            if level == u64::MAX {
+                return 0;
+            }
+            std::hint::black_box(deeper(level + 1)) ^ level
+        }
+        deeper(0) > 0
+    }),
+];
+
+const fn planted(name: &'static str, accepts: fn(&[u8]) -> bool) -> Parser {
+    Parser {
+        name,
+        accepts,
+        seeds: || vec![b"planted".to_vec()],
+    }
+}
 
 /// What came of the inputs of one process.
 #[derive(Clone, Copy, Default)]
@@ -64,11 +95,16 @@ fn main() -> ExitCode {
     if let ["--child", name, from, to, place] = words[..] {
         let number = |text: &str| text.parse().expect("a number");
         attack(
-            parser(name).expect("a parser"),
+            parser(name)
+                .or_else(|| PLANTED.into_iter().find(|parser| parser.name == name))
+                .expect("a parser"),
             number(from)..number(to),
             Path::new(place),
         );
         return ExitCode::SUCCESS;
+    }
+    if words == ["planted"] {
+        return see_planted();
     }
     let inputs: u64 = words
         .first()
@@ -87,7 +123,7 @@ fn main() -> ExitCode {
     );
     let mut failed = false;
     for parser in chosen {
-        let (sums, failures) = watched(parser, each);
+        let (sums, failures) = watched(parser, each, LONGEST);
         println!(
             "{:<12} {each:>9} {:>9} {:>9} {:>11.1} {:>11}  {}",
             parser.name,
@@ -107,6 +143,25 @@ fn main() -> ExitCode {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
+    }
+}
+
+/// Whether each planted fault is found, as what it is.
+fn see_planted() -> ExitCode {
+    let mut found = true;
+    for parser in PLANTED {
+        let (_, failures) = watched(parser, 1, Duration::from_secs(1));
+        println!("{:<12} {}", parser.name, failures.join(", "));
+        let wanted = match parser.name {
+            "panics" => "panic 0",
+            "hangs" => "hang at 0",
+            _ => "ended (signal: 6 (SIGABRT)) at 0",
+        };
+        found &= failures.len() == 1 && failures[0].replace(" (core dumped)", "") == wanted;
+    }
+    match found {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
 }
 
@@ -147,7 +202,7 @@ fn attack(parser: Parser, numbers: std::ops::Range<u64>, place: &Path) {
 }
 
 /// Runs so many inputs in processes that are watched; what failed, by number.
-fn watched(parser: Parser, inputs: u64) -> (Sums, Vec<String>) {
+fn watched(parser: Parser, inputs: u64, longest: Duration) -> (Sums, Vec<String>) {
     let mut sums = Sums::default();
     let mut failures = Vec::new();
     let mut from = 0;
@@ -177,7 +232,7 @@ fn watched(parser: Parser, inputs: u64) -> (Sums, Vec<String>) {
             }
             words
         };
-        let ended = wait(&mut child, || read()[0]);
+        let ended = wait(&mut child, longest, || read()[0]);
         let mut said = String::new();
         if let Some(mut output) = child.stdout.take() {
             let _ = std::io::Read::read_to_string(&mut output, &mut said);
@@ -195,7 +250,7 @@ fn watched(parser: Parser, inputs: u64) -> (Sums, Vec<String>) {
 }
 
 /// How a process ended; one that does not get on is ended.
-fn wait(child: &mut Child, at: impl Fn() -> u64) -> String {
+fn wait(child: &mut Child, longest: Duration, at: impl Fn() -> u64) -> String {
     let (mut last, mut since) = (at(), Instant::now());
     loop {
         if let Some(status) = child.try_wait().expect("our own process") {
@@ -205,7 +260,7 @@ fn wait(child: &mut Child, at: impl Fn() -> u64) -> String {
         let now = at();
         if now != last {
             (last, since) = (now, Instant::now());
-        } else if since.elapsed() > LONGEST {
+        } else if since.elapsed() > longest {
             let _ = child.kill();
             let _ = child.wait();
             return "hang at".to_owned();

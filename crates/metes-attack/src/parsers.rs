@@ -2,15 +2,22 @@
 //!
 //! *Invariant:* a call returns whether bytes were accepted, and panics only where that is a fault.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use metes_board::{About, Board, Writer, find};
 use metes_bounds::{Contract, Tandem};
 use metes_curve::script::{Found, Interpreter, Outcome, Script};
 use metes_curve::{Algebra, Curve};
-use metes_explore::engine::{Folder, decode_rows, encode_rows};
-use metes_explore::{Hierarchy, SpaceDescription};
+use metes_explore::engine::{
+    Dialogue, Evaluator, Explorer, Folder, Method, ObjectiveSet, Origin, Plan, Shard, Source,
+    decode_rows, encode_rows, finish,
+};
+use metes_explore::{
+    Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
+};
 use metes_trace::{
     export_csv, import_csv, import_pytorch, import_rmm, read_parquet, write_parquet,
 };
@@ -27,7 +34,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 15] = [
+pub const PARSERS: [Parser; 18] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -97,6 +104,21 @@ pub const PARSERS: [Parser; 15] = [
         name: "folder",
         accepts: folder,
         seeds: folder_seeds,
+    },
+    Parser {
+        name: "questions",
+        accepts: questions,
+        seeds: question_seeds,
+    },
+    Parser {
+        name: "report",
+        accepts: report,
+        seeds: report_seeds,
+    },
+    Parser {
+        name: "results",
+        accepts: results,
+        seeds: result_seeds,
     },
     Parser {
         name: "board",
@@ -399,25 +421,231 @@ fn folder(bytes: &[u8]) -> bool {
     FOLDER.with(|folder| {
         let units = folder.path().join("units");
         std::fs::create_dir_all(&units).expect("it is ours");
-        for name in ["manifest.json", "origin.json"] {
+        for name in ["manifest.json", "origin.json", "seed", "000000"] {
             std::fs::write(units.join(name), bytes).expect("room for a small file");
         }
-        match Folder::read(folder.path()) {
-            Ok((folder, manifest)) => {
-                let _ = (folder.origin(), manifest.fingerprint());
-                true
-            }
-            Err(_) => false,
-        }
+        let sound = |name: &str| {
+            let from = small().folder.path().join("units").join(name);
+            std::fs::copy(from, units.join(name)).expect("room for a small file");
+            Folder::read(folder.path())
+                .expect("its manifest is sound")
+                .0
+        };
+        let manifest = Folder::read(folder.path()).is_ok_and(|(_, manifest)| {
+            let _ = manifest.fingerprint();
+            true
+        });
+        let folder = sound("manifest.json");
+        let origin = folder.origin().is_ok();
+        let units = [None, Some(0)].map(|unit| folder.rows(unit).is_some());
+        manifest || origin || units.contains(&true)
     })
 }
 
 fn folder_seeds() -> Vec<Vec<u8>> {
+    let small = small();
+    let files = ["manifest.json", "origin.json", "seed", "000000"];
+    let read = |name: &&str| std::fs::read(small.folder.path().join("units").join(name));
+    files.iter().filter_map(|name| read(name).ok()).collect()
+}
+
+/// A small exploration, and the folder that it left.
+struct Small {
+    folder: tempfile::TempDir,
+    evaluator: Evaluator<'static>,
+}
+
+const SMALL_SPACE: &str = "[general]\ncount = [1]\n[list]\nfit = [\"first\", \"best\"]\n\
+                           order = [\"fifo\", \"address\"]\n[coalescing]\npools = [0, 1]\n";
+
+fn small_events() -> Events {
+    let mut builder = EventsBuilder::new();
+    for block in 0..24 {
+        let size = 16 + block * block * 37 % 900;
+        builder
+            .push(Operation::Allocate, block, size, 0)
+            .expect("a new block");
+        if block >= 6 {
+            builder
+                .push(Operation::Free, block - 6 + block % 2, 0, 0)
+                .unwrap_or(());
+        }
+    }
+    builder.finish()
+}
+
+/// The one small exploration of this thread, made when it is first asked for.
+fn small() -> &'static Small {
+    thread_local! {
+        static SMALL: &'static Small = Box::leak(Box::new(explored()));
+    }
+    SMALL.with(|small| *small)
+}
+
+fn explored() -> Small {
+    let description = SpaceDescription::parse(SMALL_SPACE, "small").expect("a space");
+    let events: &'static Events = Box::leak(Box::new(small_events()));
+    let space = Space::new(&description, events, SMALL_SPACE, "small").expect("a space");
+    let space: &'static Space = Box::leak(Box::new(space));
+    let explorer = Explorer::new(space, events, Plan::default(), 1);
+    let folder = tempfile::TempDir::new_in("/dev/shm").expect("room for a small folder");
+    let manifest = explorer.manifest(Method::Exhaustive, 0, 0);
+    let units = Folder::open(folder.path(), &manifest, false).expect("it is ours");
+    units
+        .note_origin(&Origin {
+            trace: "/x.parquet".into(),
+            space_name: "small".to_owned(),
+            space: SMALL_SPACE.to_owned(),
+            levels: None,
+        })
+        .expect("it is ours");
+    let never = AtomicBool::new(false);
+    explorer
+        .run(&units, Shard::WHOLE, &never, &())
+        .expect("room for a few units");
+    let source = Source::Units(&units);
+    finish(folder.path(), &manifest, explorer.evaluator(), source).expect("room for results");
+    let evaluator = Evaluator::new(space, events, &Options::default(), ObjectiveSet::DEFAULT);
+    Small { folder, evaluator }
+}
+
+/// Lines that ask for heaps, as `metes evaluate --lines` reads them.
+fn questions(bytes: &[u8]) -> bool {
+    thread_local! {
+        static DIALOGUE: RefCell<Dialogue<'static>> =
+            RefCell::new(Dialogue::new(small().evaluator.clone()));
+    }
+    DIALOGUE.with(|dialogue| {
+        let mut dialogue = dialogue.borrow_mut();
+        let mut answered = false;
+        for line in text(bytes).lines().take(64) {
+            match dialogue.answer(line) {
+                Ok(answer) => {
+                    serde_json::to_string(&answer).expect("an answer is a document");
+                    answered = true;
+                }
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+        answered
+    })
+}
+
+fn question_seeds() -> Vec<Vec<u8>> {
     seeds(&[
-        "{\"metes\": \"0.1.0\", \"format\": 1, \"trace\": \"ab\", \"space\": \"[list]\\n\", \"method\": \
-         \"exhaustive\", \"seed\": 1, \"evaluations\": 10}",
-        "{\"trace\": \"/x.parquet\", \"space_name\": \"paper\", \"space\": \"x\", \"levels\": null}",
+        "17\n{\"number\": 3}\n0\n",
+        "{\"values\": {\"list.fit\": \"best\", \"list.order\": \"address\"}}\n",
+        "{\"values\": {\"coalescing.pools\": 1, \"general.count\": 1}}\n{\"values\": {}}\n",
     ])
+}
+
+/// The document of a report, to be rendered again.
+fn report(bytes: &[u8]) -> bool {
+    let Ok(page) = metes_explore::report::page_again(&text(bytes)) else {
+        return false;
+    };
+    // Nothing in the document ends the element that it stands in.
+    let (_, rest) = page.split_once(DATA).expect("the page has its data");
+    let (data, _) = rest.split_once("</script>").expect("the element ends");
+    serde_json::from_str::<serde_json::Value>(data).expect("the document is there whole");
+    true
+}
+
+const DATA: &str = "<script id=\"data\" type=\"application/json\">";
+
+fn report_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "{\"version\": 1, \"program\": \"</script><b>\", \"profile\": {\"sizes\": []}, \"heaps\": [1.5]}",
+        "{\"version\":1}",
+    ])
+}
+
+/// What an exploration or a search left, each file in turn of these bytes and the others sound; the page
+/// and the tables of what is accepted are made.
+fn results(bytes: &[u8]) -> bool {
+    const EXPLORED: [&str; 3] = ["results.parquet", "exploration.json", "profile.json"];
+    const SEARCHED: [&str; 4] = [
+        "pareto.json",
+        "results.jsonl",
+        "report.json",
+        "pareto/001.toml",
+    ];
+    thread_local! {
+        static PLACES: [tempfile::TempDir; 2] = [
+            sound(&EXPLORED, |name| std::fs::read(small().folder.path().join(name)).ok()),
+            sound(&SEARCHED, |name| searched(name).map(Vec::from)),
+        ];
+    }
+    PLACES.with(|[explored, searched]| {
+        let explored = EXPLORED.iter().map(|name| (explored, name));
+        let searched = SEARCHED.iter().map(|name| (searched, name));
+        let mut accepted = 0;
+        for (place, name) in explored.chain(searched) {
+            let path = place.path().join(name);
+            let before = std::fs::read(&path).ok();
+            std::fs::write(&path, bytes).expect("room for a small file");
+            let read = metes_explorer::Folder::read(place.path());
+            match before {
+                Some(before) => std::fs::write(&path, before),
+                None => std::fs::remove_file(&path),
+            }
+            .expect("it is ours");
+            let Ok(folder) = read else { continue };
+            // A heap that is no heap is left out; the rest is as it was.
+            accepted += usize::from(*name != "pareto/001.toml");
+            let table = metes_explorer::export::csv(&folder.columns);
+            assert!(table.lines().count() > folder.columns.rows());
+            for row in 0..folder.columns.rows() {
+                let number = folder.columns.integer("number", row).unwrap_or(0);
+                let _ = folder.heap(number);
+            }
+        }
+        accepted > 0
+    })
+}
+
+/// A folder of files, those that there are.
+fn sound(names: &[&str], content: impl Fn(&str) -> Option<Vec<u8>>) -> tempfile::TempDir {
+    let place = tempfile::TempDir::new_in("/dev/shm").expect("room for a small folder");
+    std::fs::create_dir(place.path().join("pareto")).expect("it is ours");
+    for name in names {
+        if let Some(content) = content(name) {
+            std::fs::write(place.path().join(name), content).expect("room for a small file");
+        }
+    }
+    place
+}
+
+/// The files of a search among suggested heaps.
+fn searched(name: &str) -> Option<&'static str> {
+    match name {
+        "pareto.json" => Some(
+            "{\"space\": \"all\", \"configurations\": 2, \"distinct\": 2, \"beaten\": 0, \
+             \"interrupted\": false, \"pareto\": [{\"number\": 1}]}",
+        ),
+        "results.jsonl" => Some(
+            "{\"number\":0,\"named\":\"kingsley\",\"heap\":\"kingsley\",\"constant_time\":true,\
+             \"footprint\":65536,\"cycles\":900,\"cycles_max\":40,\"record_reads\":7,\
+             \"record_writes\":5,\"failed\":0}\n\
+             {\"number\":1,\"named\":null,\"heap\":\"objects 64/128 + tlsf\",\"constant_time\":true,\
+             \"footprint\":40960,\"cycles\":800,\"cycles_max\":50,\"record_reads\":8,\
+             \"record_writes\":6,\"failed\":0}\n",
+        ),
+        "report.json" => Some("{\"version\": 1, \"profile\": {\"sizes\": []}}"),
+        "pareto/001.toml" => Some("[heap]\nname = \"tlsf\"\n"),
+        _ => None,
+    }
+}
+
+fn result_seeds() -> Vec<Vec<u8>> {
+    let small = small();
+    let explored = ["results.parquet", "exploration.json"]
+        .map(|name| std::fs::read(small.folder.path().join(name)).expect("it was written"));
+    let searched = ["pareto.json", "results.jsonl"].map(|name| {
+        let content = searched(name).expect("one of them");
+        content.as_bytes().to_vec()
+    });
+    explored.into_iter().chain(searched).collect()
 }
 
 fn board(bytes: &[u8]) -> bool {
@@ -456,11 +684,8 @@ mod tests {
     #[test]
     fn each_parser_accepts_a_seed() {
         for parser in PARSERS {
-            // A manifest is made by an exploration alone.
-            if parser.name != "folder" {
-                let accepted = (parser.seeds)().iter().any(|seed| (parser.accepts)(seed));
-                assert!(accepted, "{}", parser.name);
-            }
+            let accepted = (parser.seeds)().iter().any(|seed| (parser.accepts)(seed));
+            assert!(accepted, "{}", parser.name);
         }
     }
 

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use metes_explore::report::{Document, Material};
 use metes_explore::{Choice, Compared, Events, Options, catalogue, write_json, write_whole};
 use metes_trace::{Profile, Trace};
-use serde_json::Value;
 
 use crate::error::Failure;
 use crate::results::{Kind, Results};
@@ -96,25 +95,19 @@ pub(crate) fn write(directory: &Path, document: &Document) -> Result<PathBuf, Fa
 pub(crate) fn render_again(directory: &Path) -> Result<PathBuf, Failure> {
     let path = directory.join(DOCUMENT);
     let text = std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, error))?;
-    let version = serde_json::from_str::<Value>(&text).map(|document| document["version"].clone());
-    let wrong = match version {
-        Ok(version) if version == 1 => None,
-        Ok(_) => Some("it is no report document of version 1".to_owned()),
-        Err(error) => Some(error.to_string()),
-    };
-    if let Some(wrong) = wrong {
-        return Err(Failure::input(format!(
+    let rendered = metes_explore::report::page_again(&text).map_err(|wrong| {
+        Failure::input(format!(
             "{} cannot be rendered: {wrong}; run `metes tune` or `metes explore` again",
             path.display()
-        )));
-    }
+        ))
+    })?;
     let kind = Kind {
         verb: "report",
         files: &[PAGE],
     };
     let results = Results::open_to_add(directory, kind)?;
     let page = results.gathered().join(PAGE);
-    write_whole(&page, metes_explore::report::page_of(&text).as_bytes())?;
+    write_whole(&page, rendered.as_bytes())?;
     let page = results.shown(&page);
     results.add()?;
     Ok(page)

@@ -274,9 +274,31 @@ impl Document {
     }
 }
 
+/// Why there is no page of a document.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPage {
+    /// It is something else.
+    #[error("it is no report document of version 1")]
+    Version,
+    /// It is no JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+/// The page of a document that was written before, from its text. O(bytes).
+///
+/// # Errors
+/// [`NoPage`] for what is no document of this version.
+pub fn page_again(json: &str) -> Result<String, NoPage> {
+    let document: serde_json::Value = serde_json::from_str(json)?;
+    match document.get("version").and_then(serde_json::Value::as_u64) {
+        Some(1) => Ok(page_of(json)),
+        _ => Err(NoPage::Version),
+    }
+}
+
 /// The page around a document that is JSON text already.
-#[must_use]
-pub fn page_of(json: &str) -> String {
+fn page_of(json: &str) -> String {
     include_str!("../../../ui/report.html")
         .replacen("/*METES_STYLE*/", include_str!("../../../ui/report.css"), 1)
         .replacen("/*METES_SCRIPT*/", &SCRIPTS.join("\n"), 1)
