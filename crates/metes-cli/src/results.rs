@@ -48,8 +48,8 @@ pub(crate) struct Kind<'a> {
 pub(crate) struct Results {
     place: PathBuf,
     verb: &'static str,
-    /// This process made the directory.
-    made: bool,
+    /// The directories that this process made, the deepest first.
+    made: Vec<PathBuf>,
     list: List,
     // Dropped in this order: the files are gone before another may come.
     gathered: PrivateDirectory,
@@ -77,20 +77,19 @@ impl Results {
     }
 
     fn take(place: &Path, kind: Kind<'_>, of: Option<&str>) -> Result<Results, Failure> {
-        let made = !place.exists();
+        let missing_before = missing(place);
         fs::create_dir_all(place).map_err(|error| Failure::io("make directory", place, error))?;
         let lock = Lock::take(place)?;
         let opened = Results::begin(place, kind.files, of).map(|(list, gathered)| Results {
             place: place.to_owned(),
             verb: kind.verb,
-            made,
+            made: missing_before.clone(),
             list,
             gathered,
             _lock: lock,
         });
-        if opened.is_err() && made {
-            // Empty, or it stays.
-            let _ = fs::remove_dir(place);
+        if opened.is_err() {
+            remove_empty(&missing_before);
         }
         opened
     }
@@ -159,7 +158,7 @@ impl Results {
         new.write(self.gathered()).map_err(failed)?;
         // Decided. Should it be cut short, the next Metes goes on from here.
         settle_one(&self.place, self.gathered()).map_err(failed)?;
-        self.made = false;
+        self.made.clear();
         Ok(())
     }
 
@@ -180,10 +179,25 @@ impl Results {
 
 impl Drop for Results {
     fn drop(&mut self) {
-        if self.made {
+        if !self.made.is_empty() {
             let _ = fs::remove_dir_all(self.gathered.path());
-            // Empty, or it stays.
-            let _ = fs::remove_dir(&self.place);
+            remove_empty(&self.made);
+        }
+    }
+}
+
+/// The directory and those above it that are not there, the deepest first.
+fn missing(place: &Path) -> Vec<PathBuf> {
+    let above = place.ancestors();
+    let missing = above.take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+    missing.map(Path::to_owned).collect()
+}
+
+/// Removes directories that were made in vain; one that is not empty stays, and those above it.
+fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        if fs::remove_dir(directory).is_err() {
+            break;
         }
     }
 }
@@ -212,9 +226,17 @@ fn settle_locked(place: &Path) -> io::Result<()> {
 fn settle_one(place: &Path, gathered: &Path) -> io::Result<()> {
     let new = List::read(gathered);
     for file in &new.stale {
-        remove_with_parents(place, file);
+        if leads_through(place, file).is_none() {
+            remove_with_parents(place, file);
+        }
     }
     for file in below(gathered)? {
+        if let Some(link) = leads_through(place, &file) {
+            let link = link.display();
+            return Err(io::Error::other(format!(
+                "{link} is no directory of its own"
+            )));
+        }
         let to = place.join(&file);
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent)?;
@@ -222,6 +244,15 @@ fn settle_one(place: &Path, gathered: &Path) -> io::Result<()> {
         fs::rename(gathered.join(&file), to)?;
     }
     List::move_to(gathered, place)
+}
+
+/// What is no directory on the way to a file below `place`, such as a link, which may lead anywhere: who made
+/// the directory, and what it says is decided, may be somebody else.
+fn leads_through(place: &Path, file: &str) -> Option<PathBuf> {
+    let parents = Path::new(file).ancestors().skip(1);
+    let parents = parents.filter(|parent| !parent.as_os_str().is_empty());
+    let mut paths = parents.map(|parent| place.join(parent));
+    paths.find(|path| fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()))
 }
 
 /// Removes a file, and the directories that are empty then.

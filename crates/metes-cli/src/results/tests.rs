@@ -217,3 +217,71 @@ fn a_list_from_elsewhere_removes_nothing_outside() {
     leave(&place, KIND, &[("a", "2")]);
     assert_eq!(fs::read_to_string(&far).unwrap(), "mine");
 }
+
+/// A directory from elsewhere may hold what looks like a decision to be carried out.
+#[test]
+fn a_decision_from_elsewhere_leads_to_nothing_outside() {
+    let directory = tempfile::tempdir().unwrap();
+    let (outside, place) = (directory.path().join("home"), directory.path().join("out"));
+    fs::create_dir_all(&outside).unwrap();
+    fs::write(outside.join("letter"), "mine").unwrap();
+    let gathered = place.join(".metes.abcdef");
+    fs::create_dir_all(gathered.join("link")).unwrap();
+    std::os::unix::fs::symlink(&outside, place.join("link")).unwrap();
+    let list = r#"{"metes": "1", "files": {}, "stale": ["link/letter"]}"#;
+    fs::write(gathered.join(".metes.json"), list).unwrap();
+    settle(&place);
+    assert_eq!(fs::read_to_string(outside.join("letter")).unwrap(), "mine");
+    fs::create_dir_all(gathered.join("link")).unwrap();
+    fs::write(gathered.join("link/letter"), "another").unwrap();
+    fs::write(gathered.join(".metes.json"), list).unwrap();
+    settle(&place);
+    assert_eq!(fs::read_to_string(outside.join("letter")).unwrap(), "mine");
+}
+
+/// Lists changed in every way name files of their directory alone, and protect what is there.
+#[test]
+fn lists_of_any_bytes_name_nothing_outside() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("out");
+    leave(&place, KIND, &[("a", "1"), ("sub/b", "1")]);
+    let path = place.join(".metes.json");
+    let sound = fs::read_to_string(&path).unwrap();
+    let stale = sound.replacen(
+        "\"files\"",
+        "\"stale\": [\"a\", \"../x\", \"/etc/x\"], \"files\"",
+        1,
+    );
+    let seeds = [sound.clone().into_bytes(), stale.into_bytes()];
+    let mut listed = 0;
+    for number in 0..3000 {
+        let bytes = metes_attack::Mutator::new(number).input(&seeds);
+        fs::write(&path, &bytes).unwrap();
+        let list = List::read(&place);
+        let names = list.files.keys().chain(&list.stale);
+        listed += names.clone().count();
+        for name in names {
+            let mut parts = Path::new(name).components();
+            assert!(
+                parts.all(|part| matches!(part, std::path::Component::Normal(_))),
+                "{name}"
+            );
+        }
+        let _ = list.may_replace(&place, "a", Some("one"));
+    }
+    assert!(listed > 100, "{listed}");
+    fs::write(&path, sound).unwrap();
+    assert_eq!(there(&place), pairs(&[("a", "1"), ("sub/b", "1")]));
+}
+
+#[test]
+fn directories_made_in_vain_are_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("mine")).unwrap();
+    for place in ["one/two/three", "mine/one", "mine"] {
+        drop(Results::open(&directory.path().join(place), KIND).unwrap());
+    }
+    let entries = fs::read_dir(directory.path()).unwrap();
+    let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["mine"]);
+}
