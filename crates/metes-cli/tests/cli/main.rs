@@ -17,3 +17,4 @@ mod signals;
 mod support;
 mod tune;
 mod verbs;
+mod wrong;
