@@ -344,6 +344,10 @@ pub fn bench(
 
 fn assumptions(effort: Effort) -> Vec<String> {
     vec![
+        "heaps for devices: records outside the memory, granules of 256 bytes; `tlsf` tries 4 blocks of the \
+         request's own class first. The `tlsf` of `metes replay` is the host's, with boundary tags and granules \
+         of 16 bytes, and tries none: its figures are other ones"
+            .to_owned(),
         format!(
             "generated workloads: {} seeds each; requests are multiples of 256 bytes",
             effort.seeds

@@ -36,6 +36,9 @@ fn figures_have_their_keys_and_a_page() {
             "page",
         ],
     );
+    // Two heaps have one name.
+    let told = found["assumptions"][0].as_str().unwrap_or_default();
+    assert!(told.contains("the host's, with boundary tags"), "{told}");
     let heaps = found["heaps"].as_array().expect("heaps");
     for (heap, name) in heaps.iter().zip(["sparse", "best-fit"]) {
         has_keys(heap, &["heap", "store", "instructions_max", "arena_ratio"]);
