@@ -519,6 +519,45 @@ fn an_interrupted_exploration_keeps_what_it_found() {
 }
 
 #[test]
+fn an_interrupted_described_space_shows_what_there_is() {
+    let place = recorded();
+    let mut child = place
+        .command(&[
+            "explore",
+            "t.trace.parquet",
+            "--space",
+            "paper",
+            "-o",
+            "out",
+        ])
+        .args(["--budget", "1000000", "--to-the-end"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("metes runs");
+    let unit = place.path("out/units/000000");
+    while !unit.exists() {
+        let ended = child.try_wait().expect("it can be asked");
+        assert!(ended.is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // SAFETY: a signal to a child that was not waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains("interrupted: the same command goes on from here"));
+    let (code, told) = place.json(&["report", "out", "--export", "csv"]);
+    let shown = told["configurations"].as_u64();
+    assert!(
+        code == 0 && shown >= Some(1024) && shown < Some(33_708),
+        "{told}"
+    );
+    let page = place.metes(&["report", "out", "--explorer"]);
+    assert_eq!(status(&page), 0, "{}", stderr(&page));
+    assert!(!place.read("out/pareto/001.toml").is_empty());
+}
+
+#[test]
 fn bounds_say_formula_and_citation() {
     let place = Place::new();
     let (code, document) = place.json(&[
