@@ -60,6 +60,8 @@ pub(crate) enum Verb {
     Device(Device),
     Curve(Curve),
     Reproduce(Reproduce),
+    Completions(Completions),
+    Man(Man),
 }
 
 /// Find the heap that suits a program, emit it as code, and run the program on it
@@ -600,4 +602,23 @@ pub(crate) struct Reproduce {
     /// Also write rows and pictures as a page that opens from disk
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// Print what makes a shell complete verbs and options
+#[derive(Args)]
+#[command(
+    after_help = "Example: metes completions bash > ~/.local/share/bash-completion/completions/metes"
+)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the manual pages, one a verb
+#[derive(Args)]
+#[command(after_help = "Example: metes man -o ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// The directory for them
+    #[arg(short, long, value_name = "DIR", default_value = "man1")]
+    pub(crate) output: PathBuf,
 }

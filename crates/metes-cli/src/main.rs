@@ -78,5 +78,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Device(arguments) => verbs::device::run(&arguments, json),
         Verb::Curve(arguments) => verbs::curve::run(&arguments, json),
         Verb::Reproduce(arguments) => verbs::reproduce::run(&arguments, json),
+        Verb::Completions(arguments) => verbs::completions::run(&arguments, json),
+        Verb::Man(arguments) => verbs::man::run(&arguments, json),
     }
 }

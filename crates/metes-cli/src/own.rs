@@ -30,6 +30,8 @@ pub(crate) enum Form {
     Table,
     /// Configurations as a workbook.
     Workbook,
+    /// A manual page.
+    Manual,
     /// Anything without a mark: only an equal file is replaced.
     Plain,
 }
@@ -41,6 +43,7 @@ impl Form {
             Form::Page => "page",
             Form::Svg => "plot",
             Form::TraceText | Form::Table | Form::Workbook => "export",
+            Form::Manual => "manual page",
             Form::Plain => "file",
         }
     }
@@ -56,6 +59,7 @@ impl Form {
                 "# Configurations of an exploration: gnuplot",
                 "# number named status front",
             ],
+            Form::Manual => &[".\\\" Metes "],
             Form::Trace | Form::Workbook | Form::Plain => &[],
         }
     }

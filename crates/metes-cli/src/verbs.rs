@@ -1,11 +1,13 @@
 //! One module a verb: what it reads, which library does the work, what it shows.
 
 pub(crate) mod bounds;
+pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod device;
 pub(crate) mod emit;
 pub(crate) mod evaluate;
 pub(crate) mod explore;
+pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod profile;
 pub(crate) mod record;

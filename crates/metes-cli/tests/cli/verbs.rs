@@ -25,6 +25,8 @@ fn every_verb_has_help_with_an_example() {
         "device",
         "curve",
         "reproduce",
+        "completions",
+        "man",
     ];
     for verb in verbs {
         let output = place.metes(&[verb, "--help"]);
@@ -904,4 +906,46 @@ fn run_warns_of_a_heap_that_searches_unless_told_not_to() {
         let silent = said(&["--heap", heap]);
         assert!(!silent.contains("constant time"), "{silent}");
     }
+}
+
+#[test]
+fn every_verb_has_a_manual_page() {
+    let place = Place::new();
+    let (_, written) = place.json(&["man", "-o", "pages"]);
+    let files = written["files"].as_array().unwrap();
+    assert!(files.len() > 17, "{written}");
+    let page = |name: &str| place.read(&format!("pages/{name}.1"));
+    assert!(
+        page("metes").contains("metes\\-tune(1)"),
+        "{}",
+        page("metes")
+    );
+    for name in ["metes-tune", "metes-device-fit", "metes-curve-eval"] {
+        assert!(page(name).contains(".SH SYNOPSIS"), "{name}");
+    }
+    // Once more they are replaced; what somebody else wrote is not, and then nothing is.
+    assert_eq!(status(&place.metes(&["man", "-o", "pages"])), 0);
+    place.write("pages/metes-tune.1", "mine");
+    std::fs::remove_file(place.path("pages/metes.1")).unwrap();
+    refused(
+        &place.metes(&["man", "-o", "pages"]),
+        &["metes-tune.1", "--replace"],
+    );
+    assert_eq!(page("metes-tune"), "mine");
+    assert!(!place.path("pages/metes.1").exists());
+}
+
+#[test]
+fn shells_complete_verbs_and_options() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = place.metes(&["completions", shell]);
+        assert_eq!(status(&output), 0, "{shell}");
+        let script = stdout(&output);
+        assert!(
+            script.contains("tune") && script.contains("heap-limit"),
+            "{shell}"
+        );
+    }
+    refused(&place.metes(&["completions", "csh"]), &["csh", "bash"]);
 }
