@@ -64,6 +64,9 @@ const BYTES: &[u8] = b"\0\n\r\t \"'(),-./0179:;=[]\\_aefx{|}~\x1b\x7f\x80\x94\xf
 /// Longest input made of a shorter one, bytes.
 const LONGEST: usize = 1 << 16;
 
+/// Further changes of an input that is a seed still.
+const TRIES: usize = 16;
+
 /// Makes inputs of seeds.
 #[derive(Clone, Debug)]
 pub struct Mutator {
@@ -92,6 +95,13 @@ impl Mutator {
     pub fn input(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
         let mut input = seeds[self.below(seeds.len())].clone();
         for _ in 0..=self.below(8) {
+            self.change(&mut input, seeds);
+        }
+        // Of short seeds much leaves nothing, or all as it was.
+        for _ in 0..TRIES {
+            if !input.is_empty() && !seeds.contains(&input) {
+                break;
+            }
             self.change(&mut input, seeds);
         }
         input.truncate(LONGEST);

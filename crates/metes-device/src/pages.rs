@@ -85,6 +85,8 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
 
     /// Pages for a plan that was checked; none is created yet.
     pub(crate) fn new(mut backend: B, plan: Plan) -> Result<Self, PlanError> {
+        // Addresses that nobody has are the nearer reason; a range goes with its backend.
+        let range = backend.reserve(plan.addresses)?;
         let (pages, most) = (plan.addresses / plan.page, (plan.cap / plan.page) as usize);
         if !has_room::<Page<W>>(pages as usize) {
             return Err(PlanError::Memory { pages });
@@ -94,7 +96,6 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
         if spare.try_reserve_exact(most).is_err() {
             return Err(PlanError::Memory { pages });
         }
-        let range = backend.reserve(plan.addresses)?;
         let empty = Page {
             memory: None,
             blocks: 0,
