@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn an_input_is_decided_by_its_number() {
         let seeds = [
-            b"a,1,64\nf,1\n".to_vec(),
-            b"[heap]\nname = \"tlsf\"\n".to_vec(),
+            b"a,1,64\na,2,4096,64\nr,2,100\na,3,7\nf,1\nf,3\n".to_vec(),
+            b"[heap]\nname = \"tlsf\"\n\n[arena]\nincrement = \"64 KiB\"\n".to_vec(),
         ];
         let made = |number| Mutator::new(number).input(&seeds);
         let inputs: std::collections::HashSet<Vec<u8>> = (0..1000).map(made).collect();
