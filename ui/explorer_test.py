@@ -64,6 +64,7 @@ class ExplorerTest(unittest.TestCase):
         self.context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce", accept_downloads=True)
         self.addCleanup(self.context.close)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(120_000)  # a busy machine draws 100 000 points slowly
         self.faults = []
         self.page.on("console", lambda m: self.faults.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda e: self.faults.append(f"exception: {e}"))
@@ -325,8 +326,8 @@ class BadInput(unittest.TestCase):
         data = (cut / "results.parquet").read_bytes()
         (cut / "results.parquet").write_bytes(data[:len(data) // 2])
         for arguments, said in [
-            (["serve", empty], "holds no finished exploration"),
-            (["report", empty, "--explorer"], "holds no finished exploration"),
+            (["serve", empty], "holds no results of an exploration"),
+            (["report", empty, "--explorer"], "holds no results of an exploration"),
             (["report", cut, "--explorer"], "damaged or cut short"),
             (["report", cut, "--export", "csv"], "damaged or cut short"),
             (["report", folder / "real", "--explorer", "-o", folder / "no/such/page.html"], "cannot write"),
