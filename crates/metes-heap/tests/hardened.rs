@@ -134,8 +134,10 @@ fn a_block_freed_to_another_heap_is_foreign_even_at_its_address() {
         }
         (heap, memory)
     };
-    // Fewer than would close the heap.
-    let stale = (0..ARENA / GEOMETRY.granule).step_by(4).map(|number| {
+    // Fewer than would close the heap, whatever the word.
+    let granules = ARENA / GEOMETRY.granule;
+    let fewer = granules.div_ceil(MOST_DOUBTS as usize - 1);
+    let stale = (0..granules).step_by(fewer).map(|number| {
         memory
             .start()
             .as_ptr()
