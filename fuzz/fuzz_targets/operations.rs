@@ -2,10 +2,7 @@
 //! ledger at once: they decide the same, nothing overlaps, every invariant holds.
 #![no_main]
 
-#[path = "../../crates/metes-heap/tests/common/mod.rs"]
-mod common;
-
-use common::{Shadow, Step, memory};
+use metes_oracle::{Shadow, Step, memory};
 use libfuzzer_sys::fuzz_target;
 use metes_heap::{
     AnyIndex, ByHandle, Counted, Dedicated, Fit, Geometry, Heap, IndexKind, Ledger, Limits, Order,
@@ -59,5 +56,5 @@ fuzz_target!(|data: &[u8]| {
         tagged.verify();
         ledger.verify();
     }
-    common::give_back(arena);
+    metes_oracle::give_back(arena);
 });

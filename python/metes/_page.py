@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ._command import MetesError
 
-#: The parts of the page, as ``ui/`` has them.
+#: The parts of the page, as ``tools/ui/`` has them.
 PARTS = Path(__file__).resolve().parent / "pages"
 #: By this a page is known as one of ours.
 OURS = '<meta name="generator" content="Metes">'

@@ -165,4 +165,4 @@ def test_json_has_what_is_printed_but_not_what_is_drawn():
 @pytest.mark.parametrize("part", ["report.css", "experiment.js"])
 def test_what_the_page_shares_is_that_of_the_other_pages(part):
     ours = _page.PARTS / part
-    assert ours.read_bytes() == (_page.PARTS.parents[2] / "ui" / part).read_bytes(), f"cp ui/{part} {ours}"
+    assert ours.read_bytes() == (_page.PARTS.parents[2] / "tools/ui" / part).read_bytes(), f"cp tools/ui/{part} {ours}"

@@ -1,0 +1,122 @@
+//! Layout of a raw recording: one header, then words of 8 bytes in the order
+//! of the events.
+//!
+//! The recorder writes it through a shared mapping, so that what was written
+//! survives any death of the process; the driver in `metes-trace` reads it.
+//!
+//! A record is a head word and up to two words of kind [`MORE`]:
+//!
+//! | kind | words |
+//! | --- | --- |
+//! | [`ALLOC`], [`RESIZE_BEGIN`] | head with the address; size and alignment |
+//! | [`FREE`], [`RESIZE_END`] | head with the address |
+//! | [`MARK`] | head; full time |
+//!
+//! and, if the head's thread is [`MANY`], one more word with the thread. Half
+//! the bytes of fixed records, which is what recording costs: memory traffic
+//! and pages. The head holds only the low bits of the time; a thread writes a
+//! mark before a record that comes so late after its last that they would not
+//! do.
+//!
+//! Invariant: word `i` lies at `HEADER_BYTES + 8 * i`; a word of zero was
+//! reserved but never written; the kind of a word tells whether it is a head,
+//! so that a reader finds its way past a record that its writer did not finish.
+
+/// First word of every raw recording.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"METESRAW");
+/// Version of this layout.
+pub const VERSION: u32 = 1;
+/// Bytes before the first record: a multiple of every page size in use.
+pub const HEADER_BYTES: usize = 65_536;
+/// log2 of the words of a chunk, the unit in which the file grows: small enough
+/// that a fresh chunk is still in the cache when it is written.
+pub const CHUNK_SHIFT: u32 = 15;
+/// Bytes of a chunk: also a multiple of every page size in use.
+pub const CHUNK_BYTES: usize = 8 << CHUNK_SHIFT;
+/// Longest command line kept, in bytes; longer ones are cut.
+pub const COMMAND_BYTES: usize = 3072;
+/// Longest path of the executable kept, in bytes.
+pub const PROGRAM_BYTES: usize = 768;
+/// Environment variable that names the directory of the raw recordings.
+pub const DIRECTORY_VARIABLE: &str = "METES_RECORD_DIRECTORY";
+
+/// Kind of a head: a block came into being.
+pub const ALLOC: u64 = 1;
+/// Kind of a head: the block at this address is about to be freed.
+pub const FREE: u64 = 2;
+/// Kind of a head: the block at this address is about to be resized.
+pub const RESIZE_BEGIN: u64 = 3;
+/// Kind of a head: the resize begun last by this thread gave this address, or
+/// zero if it failed and the old block stays.
+pub const RESIZE_END: u64 = 4;
+/// Kind of a head: the time of the thread.
+pub const MARK: u64 = 5;
+/// Kind of a word that belongs to the head before it.
+pub const MORE: u64 = 7;
+
+/// Number in a head that stands for "in the last word of the record".
+pub const MANY: u32 = 127;
+/// Times that the bits in a head can tell apart.
+pub const TIMES: u64 = 1 << 10;
+
+/// Start of a raw recording. All-zero bytes are a valid value.
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`], written last.
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// A unit of time is two to this power of ticks of the clock.
+    pub clock_shift: u32,
+    /// Process that wrote the file.
+    pub pid: u32,
+    /// Its parent when the file was begun.
+    pub parent: u32,
+    /// 1 if the process came from `fork` and inherited its parent's heap.
+    pub forked: u32,
+    /// Not used.
+    pub reserved: u32,
+    /// Ticks of the clock when the file was begun.
+    pub clock_start: u64,
+    /// Monotonic time when the file was begun, nanoseconds.
+    pub monotonic_start: u64,
+    /// Bytes used of `command`.
+    pub command_length: u32,
+    /// Bytes used of `program`.
+    pub program_length: u32,
+    /// Keeps the two counters below on cache lines of their own.
+    pub padding: [u64; 8],
+    /// Words reserved so far.
+    pub cursor: core::sync::atomic::AtomicU64,
+    /// Events that found no place (disk full, file size limit, no access).
+    pub lost: core::sync::atomic::AtomicU64,
+    /// Keeps the two counters above on cache lines of their own.
+    pub padding_after: [u64; 8],
+    /// Arguments, each ended by a zero byte.
+    pub command: [u8; COMMAND_BYTES],
+    /// Path of the executable.
+    pub program: [u8; PROGRAM_BYTES],
+}
+
+/// The head of a record: kind (3 bits), thread (7), low bits of the time (10),
+/// address / 16 (44).
+#[inline(always)]
+#[must_use]
+pub const fn head(kind: u64, thread: u32, time: u64, address: u64) -> u64 {
+    let thread = if thread < MANY { thread } else { MANY };
+    kind | (thread as u64) << 3 | (time & (TIMES - 1)) << 10 | (address >> 4) << 20
+}
+
+/// A further word: kind and 61 bits.
+#[inline(always)]
+#[must_use]
+pub const fn more(bits: u64) -> u64 {
+    MORE | bits << 3
+}
+
+/// The bits of a word after the head: size (48 bits) and log2 of the alignment.
+#[inline(always)]
+#[must_use]
+pub const fn request(size: u64, align_log2: u32) -> u64 {
+    size & 0xffff_ffff_ffff | (align_log2 as u64) << 48
+}

@@ -1,0 +1,381 @@
+//! The malloc family, as glibc's manual has it.
+//!
+//! Invariant: a function that succeeds leaves `errno` as it was; one that has
+//! no memory gives null with `ENOMEM` and changes nothing.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+
+use metes_heap::{BadFree, MOST_DOUBTS};
+
+use crate::host::{self, ALIGN, GoesOn, Refused};
+use crate::process::{say, set_errno};
+
+const PAGE: usize = 4096;
+
+#[inline(always)]
+fn allocate(size: usize, align: usize) -> *mut c_void {
+    allocate_told(size, align).0
+}
+
+/// A block, and whether it is zero already.
+#[inline(always)]
+fn allocate_told(size: usize, align: usize) -> (*mut c_void, bool) {
+    let locked = host::lock();
+    let block = locked.host.allocate(size, align);
+    let fresh = locked.host.is_fresh(block);
+    let fault = locked.host.take_fault();
+    drop(locked);
+    if let Some(what) = fault {
+        misused("malloc", block.cast(), BadFree::Overwritten(what));
+    }
+    if block.is_null() {
+        set_errno(libc::ENOMEM);
+    }
+    (block.cast(), fresh)
+}
+
+/// Says what a program did wrong, and ends it as glibc does, or goes on if it is to.
+#[cold]
+fn misused(function: &str, block: *mut c_void, why: BadFree) {
+    let what = match why {
+        BadFree::Foreign => "invalid pointer",
+        BadFree::NotInUse => "block is not in use (freed twice?)",
+        BadFree::Overwritten(what) => what.words(),
+    };
+    let place = block.cast();
+    let block = match block.is_null() {
+        true => String::new(),
+        false => format!("{block:p}"),
+    };
+    say(&format!("metes: {function}({block}): {what}\n"));
+    let goes_on = host::lock().host.goes_on_after(place, why);
+    match goes_on {
+        GoesOn::Yes => return,
+        GoesOn::No => {}
+        GoesOn::NoMore => say(&format!(
+            "metes: {MOST_DOUBTS} bad frees, each of which may have been a guess: a hardened heap does not go on, \
+             as its checks could be guessed\n"
+        )),
+    }
+    // SAFETY: has no precondition.
+    unsafe { libc::abort() }
+}
+
+/// See malloc(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    allocate(size, ALIGN)
+}
+
+/// See malloc(3).
+///
+/// # Safety
+/// `block` is null or a block of this family.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(block: *mut c_void) {
+    if block.is_null() {
+        return;
+    }
+    let freed = host::lock().host.free(block.cast());
+    if let Err(why) = freed {
+        misused("free", block, why);
+    }
+}
+
+/// See malloc(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    let Some(size) = count.checked_mul(size) else {
+        set_errno(libc::ENOMEM);
+        return ptr::null_mut();
+    };
+    let (block, fresh) = allocate_told(size, ALIGN);
+    if !block.is_null() && !fresh {
+        // SAFETY: a new block of that size, outside the lock.
+        unsafe { host::clear(block.cast(), size) };
+    }
+    block
+}
+
+/// See malloc(3).
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    if block.is_null() {
+        return malloc(size);
+    }
+    if size == 0 {
+        // SAFETY: the caller's contract.
+        unsafe { free(block) };
+        return ptr::null_mut();
+    }
+    let resized = host::lock().host.resize(block.cast(), size);
+    match resized {
+        Ok(new) => new.cast(),
+        Err(Refused::NoMemory) => {
+            set_errno(libc::ENOMEM);
+            ptr::null_mut()
+        }
+        Err(Refused::Bad(why)) => {
+            misused("realloc", block, why);
+            set_errno(libc::EINVAL);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// See malloc(3).
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn reallocarray(
+    block: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
+    match count.checked_mul(size) {
+        // SAFETY: the caller's contract.
+        Some(size) => unsafe { realloc(block, size) },
+        None => {
+            set_errno(libc::ENOMEM);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// See posix_memalign(3).
+///
+/// # Safety
+/// `place` is valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(
+    place: *mut *mut c_void,
+    align: usize,
+    size: usize,
+) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
+        return libc::EINVAL;
+    }
+    let block = allocate(size, align.max(ALIGN));
+    if block.is_null() {
+        // As in glibc, errno says so, too.
+        return libc::ENOMEM;
+    }
+    // SAFETY: the caller's contract.
+    unsafe { *place = block };
+    0
+}
+
+/// See posix_memalign(3). An alignment that is no power of two is rounded up to one.
+#[unsafe(no_mangle)]
+pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    match align.checked_next_power_of_two() {
+        Some(align) => allocate(size, align.max(ALIGN)),
+        None => {
+            set_errno(libc::EINVAL);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// See posix_memalign(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    memalign(align, size)
+}
+
+/// See posix_memalign(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn valloc(size: usize) -> *mut c_void {
+    allocate(size, PAGE)
+}
+
+/// See posix_memalign(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    match size.checked_next_multiple_of(PAGE) {
+        Some(size) => allocate(size, PAGE),
+        None => {
+            set_errno(libc::ENOMEM);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// See malloc_usable_size(3): the bytes that were requested.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    if block.is_null() {
+        return 0;
+    }
+    let size = host::lock().host.usable_size(block.cast());
+    match size {
+        Ok(size) => size,
+        Err(why) => {
+            misused("malloc_usable_size", block, why);
+            0
+        }
+    }
+}
+
+/// The old name of [`free`].
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cfree(block: *mut c_void) {
+    // SAFETY: the caller's contract.
+    unsafe { free(block) };
+}
+
+/// [`free`] of C23, told the size.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { free(block) };
+}
+
+/// [`free`] of C23, told alignment and size.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { free(block) };
+}
+
+/// See malloc_trim(3): the pages kept for the next large block that grows are given back; those of
+/// pools stay.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
+    c_int::from(host::lock().host.trim())
+}
+
+/// See mallopt(3): the parameters of glibc's heap have no meaning here.
+#[unsafe(no_mangle)]
+pub extern "C" fn mallopt(_parameter: c_int, _value: c_int) -> c_int {
+    1
+}
+
+/// See mallinfo(3), in words of `size_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MallocInfo<T> {
+    arena: T,
+    ordblks: T,
+    smblks: T,
+    hblks: T,
+    hblkhd: T,
+    usmblks: T,
+    fsmblks: T,
+    uordblks: T,
+    fordblks: T,
+    keepcost: T,
+}
+
+/// See mallinfo(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn mallinfo2() -> MallocInfo<usize> {
+    let statistics = host::lock().host.statistics();
+    MallocInfo {
+        arena: statistics.footprint,
+        ordblks: statistics.free_blocks,
+        uordblks: statistics.live,
+        fordblks: statistics.footprint - statistics.live.min(statistics.footprint),
+        ..MallocInfo::default()
+    }
+}
+
+/// See mallinfo(3); what an `int` cannot hold wraps around, as there.
+#[unsafe(no_mangle)]
+pub extern "C" fn mallinfo() -> MallocInfo<c_int> {
+    let info = mallinfo2();
+    MallocInfo {
+        arena: info.arena as c_int,
+        ordblks: info.ordblks as c_int,
+        uordblks: info.uordblks as c_int,
+        fordblks: info.fordblks as c_int,
+        ..MallocInfo::default()
+    }
+}
+
+/// See malloc_stats(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc_stats() {
+    let statistics = host::lock().host.statistics();
+    say(&format!(
+        "metes: live {} bytes in {} blocks, peak {}, footprint {}, largest free block {}\n",
+        statistics.live,
+        statistics.blocks,
+        statistics.peak_live,
+        statistics.footprint,
+        statistics.largest_free,
+    ));
+}
+
+/// See malloc_info(3).
+///
+/// # Safety
+/// `stream` is an open stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) -> c_int {
+    if options != 0 {
+        set_errno(libc::EINVAL);
+        return -1;
+    }
+    let statistics = host::lock().host.statistics();
+    let text = format!(
+        "<malloc version=\"metes-1\">\n<system type=\"current\" size=\"{}\"/>\n\
+         <live count=\"{}\" size=\"{}\"/>\n<live type=\"max\" size=\"{}\"/>\n</malloc>\n\0",
+        statistics.footprint, statistics.blocks, statistics.live, statistics.peak_live,
+    );
+    // SAFETY: text with a zero byte, and the caller's contract.
+    match unsafe { libc::fputs(text.as_ptr().cast(), stream) } {
+        libc::EOF => -1,
+        _ => 0,
+    }
+}
+
+metes_ffi::other_names!();
+
+/// The other names that glibc exports the family under; what they give must be
+/// what [`free`] takes.
+macro_rules! also_named {
+    ($($alias:ident = $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?;)*) => {$(
+        #[doc = concat!("[`", stringify!($name), "`] by another name.")]
+        ///
+        /// # Safety
+        /// As the function of the usual name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $alias($($argument: $kind),*) $(-> $result)? {
+            #[allow(unused_unsafe, reason = "some of the family are safe")]
+            // SAFETY: the caller's contract.
+            unsafe { $name($($argument),*) }
+        }
+    )*};
+}
+
+also_named! {
+    __libc_malloc = malloc(size: usize) -> *mut c_void;
+    __libc_calloc = calloc(count: usize, size: usize) -> *mut c_void;
+    __libc_realloc = realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    __libc_reallocarray =
+        reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void;
+    __libc_free = free(block: *mut c_void);
+    __libc_memalign = memalign(align: usize, size: usize) -> *mut c_void;
+    __libc_valloc = valloc(size: usize) -> *mut c_void;
+    __libc_pvalloc = pvalloc(size: usize) -> *mut c_void;
+    __posix_memalign =
+        posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int;
+}

@@ -1,0 +1,701 @@
+//! The parsers.
+//!
+//! *Invariant:* a call returns whether bytes were accepted, and panics only where that is a fault.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use metes_board::{About, Board, Writer, find};
+use metes_bounds::{Contract, Tandem};
+use metes_curve::script::{Found, Interpreter, Outcome, Script};
+use metes_curve::{Algebra, Curve};
+use metes_explore::engine::{
+    Dialogue, Evaluator, Explorer, Folder, Method, ObjectiveSet, Origin, Plan, Shard, Source,
+    decode_rows, encode_rows, finish,
+};
+use metes_explore::{
+    Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
+};
+use metes_trace::{
+    export_csv, import_csv, import_pytorch, import_rmm, read_parquet, write_parquet,
+};
+
+/// Something that reads foreign bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Parser {
+    /// What it reads.
+    pub name: &'static str,
+    /// Whether bytes are accepted.
+    pub accepts: fn(&[u8]) -> bool,
+    /// Inputs to begin with.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// All of them.
+pub const PARSERS: [Parser; 18] = [
+    Parser {
+        name: "csv",
+        accepts: csv,
+        seeds: csv_seeds,
+    },
+    Parser {
+        name: "rmm",
+        accepts: rmm,
+        seeds: rmm_seeds,
+    },
+    Parser {
+        name: "pickle",
+        accepts: pickle,
+        seeds: pickle_seeds,
+    },
+    Parser {
+        name: "parquet",
+        accepts: parquet,
+        seeds: parquet_seeds,
+    },
+    Parser {
+        name: "heap_toml",
+        accepts: heap_toml,
+        seeds: heap_seeds,
+    },
+    Parser {
+        name: "heap_spec",
+        accepts: heap_spec,
+        seeds: spec_seeds,
+    },
+    Parser {
+        name: "script",
+        accepts: script,
+        seeds: script_seeds,
+    },
+    Parser {
+        name: "curve_json",
+        accepts: curve_json,
+        seeds: curve_seeds,
+    },
+    Parser {
+        name: "cases",
+        accepts: cases,
+        seeds: case_seeds,
+    },
+    Parser {
+        name: "contract",
+        accepts: contract,
+        seeds: contract_seeds,
+    },
+    Parser {
+        name: "tandem",
+        accepts: tandem,
+        seeds: tandem_seeds,
+    },
+    Parser {
+        name: "levels",
+        accepts: levels,
+        seeds: level_seeds,
+    },
+    Parser {
+        name: "space",
+        accepts: space,
+        seeds: space_seeds,
+    },
+    Parser {
+        name: "folder",
+        accepts: folder,
+        seeds: folder_seeds,
+    },
+    Parser {
+        name: "questions",
+        accepts: questions,
+        seeds: question_seeds,
+    },
+    Parser {
+        name: "report",
+        accepts: report,
+        seeds: report_seeds,
+    },
+    Parser {
+        name: "results",
+        accepts: results,
+        seeds: result_seeds,
+    },
+    Parser {
+        name: "board",
+        accepts: board,
+        seeds: board_seeds,
+    },
+];
+
+/// The one of a name.
+#[must_use]
+pub fn parser(name: &str) -> Option<Parser> {
+    PARSERS.into_iter().find(|parser| parser.name == name)
+}
+
+/// Pieces that a curve of an input may take: what little inputs may ask for is to be looked through
+/// by the hundred thousand.
+const LIMIT: u64 = 2_000;
+
+fn algebra() -> Algebra {
+    Algebra {
+        limit: LIMIT,
+        ..Algebra::default()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+fn csv(bytes: &[u8]) -> bool {
+    let name = Path::new("x.csv");
+    let Ok(trace) = import_csv(bytes, name) else {
+        return false;
+    };
+    let mut text = Vec::new();
+    export_csv(&trace, &mut text).expect("memory takes every byte");
+    let again = import_csv(text.as_slice(), name).expect("what is exported is imported");
+    assert_eq!((trace.ops(), trace.sizes()), (again.ops(), again.sizes()));
+    let profile = metes_trace::profile(&trace);
+    assert!(!profile.to_string().is_empty());
+    true
+}
+
+fn csv_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "op,block,size,align,thread\na,0x10,64,16,0\nr,0x10,128\nx,0x10,0,16,0,3,4\nf,0x10\n",
+        "a,1,64\na,2,9223372036854775807\nf,1\nf,2\n",
+        "op,block,size,align,thread,reads8,writes8,read_bytes,write_bytes\na,1,8,16,1,2,3,4,5\n",
+    ])
+}
+
+fn rmm(bytes: &[u8]) -> bool {
+    import_rmm(bytes, Path::new("x.log")).is_ok()
+}
+
+fn rmm_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "Thread,Time,Action,Pointer,Size,Stream\n1,14:21:19:998533,allocate,0x7f,256,0\n\
+             1,14:21:20.5,allocate failure,0,1024,0\n2,3.25,free,0x7f,256,0x1\n",
+    ])
+}
+
+fn pickle(bytes: &[u8]) -> bool {
+    import_pytorch(bytes, Path::new("x.pickle"), None).is_ok()
+}
+
+fn pickle_seeds() -> Vec<Vec<u8>> {
+    vec![
+        include_bytes!("../../../examples/traces/snapshot.pickle").to_vec(),
+        b"\x80\x04}(X\x0d\0\0\0device_traces](](}(X\x06\0\0\0actionX\x05\0\0\0allocX\x04\0\0\0addr\
+          K\x07X\x04\0\0\0sizeK\x40ueeu."
+            .to_vec(),
+    ]
+}
+
+thread_local! {
+    /// In memory: a million files are written and read.
+    static FILE: tempfile::NamedTempFile =
+        tempfile::NamedTempFile::new_in("/dev/shm").expect("room for a small file");
+    static FOLDER: tempfile::TempDir =
+        tempfile::TempDir::new_in("/dev/shm").expect("room for a small folder");
+}
+
+/// Runs on a file of these bytes.
+fn in_file<T>(bytes: &[u8], run: impl FnOnce(&Path) -> T) -> T {
+    FILE.with(|file| {
+        let mut own = file.as_file();
+        own.set_len(0).expect("it is ours");
+        std::io::Seek::rewind(&mut own).expect("it is ours");
+        own.write_all(bytes).expect("room for a small file");
+        run(file.path())
+    })
+}
+
+fn parquet(bytes: &[u8]) -> bool {
+    in_file(bytes, |path| read_parquet(path).is_ok())
+}
+
+fn parquet_seeds() -> Vec<Vec<u8>> {
+    let trace = import_csv(&csv_seeds()[0][..], Path::new("x.csv")).expect("a trace");
+    let folder = tempfile::tempdir().expect("room for a small folder");
+    let path = folder.path().join("x.parquet");
+    write_parquet(&trace, &path).expect("room for a small file");
+    vec![std::fs::read(&path).expect("it is there")]
+}
+
+fn heap_toml(bytes: &[u8]) -> bool {
+    let Ok(config) = metes_config::parse(&text(bytes), "heap.toml") else {
+        return false;
+    };
+    let written = config.to_toml();
+    let again = metes_config::parse(&written, "heap.toml").expect("what is written is read");
+    assert_eq!(config.heap, again.heap, "{written}");
+    true
+}
+
+fn heap_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "[heap]\nname = \"tlsf\"\n[arena]\nincrement = 65536\n",
+        "[heap]\nname = \"compact-fit:moving=no,page=4096\"\n",
+        "[heap]\nname = \"best-fit\"\n[[pool]]\nsize = 64\nslab = 4096\n",
+    ])
+}
+
+fn heap_spec(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let handles = metes_config::handle_heap(&text).is_some_and(|heap| heap.is_ok());
+    handles || metes_config::spec(&text).is_ok()
+}
+
+fn spec_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "tlsf:second_level=32",
+        "compact-fit:moving=table,page=1024,largest=512,kappa=2",
+        "segregated:probes=4,second_level=8",
+        "buddy",
+    ])
+}
+
+fn script(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let script = match Script::parse(&text) {
+        Ok(script) => script,
+        Err(error) => {
+            assert!(error.line >= 1 && error.column >= 1, "{error}");
+            return false;
+        }
+    };
+    let mut interpreter = Interpreter::new(algebra());
+    for statement in script.statements().iter().take(64) {
+        match interpreter.run(statement) {
+            Ok(
+                Outcome::Assigned {
+                    found: Found::Curve(curve),
+                    ..
+                }
+                | Outcome::Value(Found::Curve(curve)),
+            ) => assert_eq!(Curve::from_json(&curve.to_json()).ok(), Some(curve)),
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+fn script_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "arrival := stair(0, 4, 3)\nservice := ratency(2, 3) * ratency(3, 1)\nhDev(arrival, service)\n\
+         output := arrival / service\nassert(service <= ratency(2, 3))\nprintExpression(output)\n",
+        "f := upp([(0, 0)] ](0, 3) 0 (1, 3)[, period([(1, 3)] ](1, 6) 0 (5, 6)[), 3, 4)\n\
+         star(f /\\ bucket(1, 9))\ninv(f) comp f\nhShift(f, -7/3)\nvShift(f, 22/7)\nfloor(f *^ zero)\n",
+        "n := 3/7\nf := periodic(4, 6, 1, n)\nplot(f, main=\"title\", xlim=[0, 12])\nf(n+)\nf -> 1\n",
+    ])
+}
+
+fn curve_json(bytes: &[u8]) -> bool {
+    let Ok(curve) = Curve::from_json(&text(bytes)) else {
+        return false;
+    };
+    assert_eq!(
+        Curve::from_json(&curve.to_json()).ok().as_ref(),
+        Some(&curve)
+    );
+    let service = Curve::rate_latency(&2.into(), &3.into()).expect("in range");
+    let algebra = algebra();
+    let _ = algebra.convolution(&curve, &service);
+    let _ = algebra.deconvolution(&curve, &service);
+    let _ = algebra.subadditive_closure(&curve);
+    let _ = algebra.horizontal_deviation(&curve, &service);
+    true
+}
+
+fn curve_seeds() -> Vec<Vec<u8>> {
+    let curves = [
+        "stair(0, 4, 3)",
+        "bucket(1, 9) * ratency(2, 3)",
+        "delay(5) /\\ stair(7, 3, 2)",
+    ];
+    let json = |text: &&str| match Interpreter::default().evaluate(text) {
+        Ok(Found::Curve(curve)) => curve.to_json().into_bytes(),
+        _ => Vec::new(),
+    };
+    curves.iter().map(json).collect()
+}
+
+fn cases(bytes: &[u8]) -> bool {
+    metes_curve::conformance::check(&text(bytes), &algebra()).is_ok()
+}
+
+fn case_seeds() -> Vec<Vec<u8>> {
+    let curve = text(&curve_seeds()[0]);
+    let case = |op: &str, operands: &str| {
+        format!(
+            "{{\"cases\":[{{\"id\":\"a-1\",\"op\":\"{op}\",\"operands\":{operands},\"expected\":{curve}}}]}}"
+        )
+    };
+    vec![
+        case(
+            "minplus_convolution",
+            &format!("{{\"f\":{curve},\"g\":{curve}}}"),
+        )
+        .into_bytes(),
+        case(
+            "vertical_shift",
+            &format!("{{\"f\":{curve},\"shift\":\"5/3\"}}"),
+        )
+        .into_bytes(),
+        case("floor", &format!("{{\"f\":{curve}}}")).into_bytes(),
+    ]
+}
+
+fn contract(bytes: &[u8]) -> bool {
+    let Ok(contract) = Contract::parse(&text(bytes)) else {
+        return false;
+    };
+    let again = Contract::parse(&contract.to_toml()).expect("what is written is read");
+    assert_eq!(again.to_toml(), contract.to_toml());
+    let _ = contract.bound();
+    for class in contract.classes() {
+        let _ = class.arrival();
+    }
+    true
+}
+
+fn contract_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "axis = \"events\"\n\n[[class]]\nlargest = 1024\nburst = 58000\nrate = 100\nlifetime = 1780\n\n\
+             [[class]]\nlargest = 262144\nburst = 400000\nrate = \"7/3\"\nlifetime = 900\n",
+    ])
+}
+
+fn tandem(bytes: &[u8]) -> bool {
+    Tandem::parse(&text(bytes)).is_ok_and(|tandem| tandem.bounds(&algebra()).is_ok())
+}
+
+fn tandem_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "[[server]]\nname = \"one\"\nservice = \"ratency(4, 2)\"\nstrict = true\norder = \"any\"\n\
+             [[server]]\nname = \"two\"\nservice = \"ratency(3, 3)\"\norder = \"fifo\"\n\
+             [[flow]]\nname = \"f\"\narrival = \"bucket(1, 8)\"\npath = [\"one\", \"two\"]\n\
+             [[flow]]\nname = \"g\"\narrival = \"stair(0, 8, 4)\"\npath = [\"two\"]\n",
+    ])
+}
+
+fn levels(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let specified = Hierarchy::spec(&text).is_ok();
+    specified || Hierarchy::parse(&text, "levels.toml", Path::new("/dev/null")).is_ok()
+}
+
+fn level_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "scratchpad=64KiB,main=1MiB..8MiB",
+        "[run]\nclock_mhz = 100\n[[level]]\nname = \"near\"\nsize = \"64KiB\"\n",
+    ])
+}
+
+fn space(bytes: &[u8]) -> bool {
+    SpaceDescription::parse(&text(bytes), "space.toml").is_ok()
+}
+
+fn space_seeds() -> Vec<Vec<u8>> {
+    vec![
+        include_bytes!("../../../python/tests/space.toml").to_vec(),
+        include_bytes!("../../../python/tests/pools.toml").to_vec(),
+    ]
+}
+
+fn folder(bytes: &[u8]) -> bool {
+    if let Some(rows) = decode_rows(bytes) {
+        assert_eq!(
+            decode_rows(&encode_rows(&rows)).map(|rows| rows.len()),
+            Some(rows.len())
+        );
+    }
+    FOLDER.with(|folder| {
+        let units = folder.path().join("units");
+        std::fs::create_dir_all(&units).expect("it is ours");
+        for name in ["manifest.json", "origin.json", "seed", "000000"] {
+            std::fs::write(units.join(name), bytes).expect("room for a small file");
+        }
+        let sound = |name: &str| {
+            let from = small().folder.path().join("units").join(name);
+            std::fs::copy(from, units.join(name)).expect("room for a small file");
+            Folder::read(folder.path())
+                .expect("its manifest is sound")
+                .0
+        };
+        let manifest = Folder::read(folder.path()).is_ok_and(|(_, manifest)| {
+            let _ = manifest.fingerprint();
+            true
+        });
+        let folder = sound("manifest.json");
+        let origin = folder.origin().is_ok();
+        let units = [None, Some(0)].map(|unit| folder.rows(unit).is_some());
+        manifest || origin || units.contains(&true)
+    })
+}
+
+fn folder_seeds() -> Vec<Vec<u8>> {
+    let small = small();
+    let files = ["manifest.json", "origin.json", "seed", "000000"];
+    let read = |name: &&str| std::fs::read(small.folder.path().join("units").join(name));
+    files.iter().filter_map(|name| read(name).ok()).collect()
+}
+
+/// A small exploration, and the folder that it left.
+struct Small {
+    folder: tempfile::TempDir,
+    evaluator: Evaluator<'static>,
+}
+
+const SMALL_SPACE: &str = "[general]\ncount = [1]\n[list]\nfit = [\"first\", \"best\"]\n\
+                           order = [\"fifo\", \"address\"]\n[coalescing]\npools = [0, 1]\n";
+
+fn small_events() -> Events {
+    let mut builder = EventsBuilder::new();
+    for block in 0..24 {
+        let size = 16 + block * block * 37 % 900;
+        builder
+            .push(Operation::Allocate, block, size, 0)
+            .expect("a new block");
+        if block >= 6 {
+            builder
+                .push(Operation::Free, block - 6 + block % 2, 0, 0)
+                .unwrap_or(());
+        }
+    }
+    builder.finish()
+}
+
+/// The one small exploration of this thread, made when it is first asked for.
+fn small() -> &'static Small {
+    thread_local! {
+        static SMALL: &'static Small = Box::leak(Box::new(explored()));
+    }
+    SMALL.with(|small| *small)
+}
+
+fn explored() -> Small {
+    let description = SpaceDescription::parse(SMALL_SPACE, "small").expect("a space");
+    let events: &'static Events = Box::leak(Box::new(small_events()));
+    let space = Space::new(&description, events, SMALL_SPACE, "small").expect("a space");
+    let space: &'static Space = Box::leak(Box::new(space));
+    let explorer = Explorer::new(space, events, Plan::default(), 1);
+    let folder = tempfile::TempDir::new_in("/dev/shm").expect("room for a small folder");
+    let manifest = explorer.manifest(Method::Exhaustive, 0, 0);
+    let units = Folder::open(folder.path(), &manifest, false).expect("it is ours");
+    units
+        .note_origin(&Origin {
+            trace: "/x.parquet".into(),
+            space_name: "small".to_owned(),
+            space: SMALL_SPACE.to_owned(),
+            levels: None,
+        })
+        .expect("it is ours");
+    let never = AtomicBool::new(false);
+    explorer
+        .run(&units, Shard::WHOLE, &never, &())
+        .expect("room for a few units");
+    let source = Source::Units(&units);
+    finish(folder.path(), &manifest, explorer.evaluator(), source).expect("room for results");
+    let evaluator = Evaluator::new(space, events, &Options::default(), ObjectiveSet::DEFAULT);
+    Small { folder, evaluator }
+}
+
+/// Lines that ask for heaps, as `metes evaluate --lines` reads them.
+fn questions(bytes: &[u8]) -> bool {
+    thread_local! {
+        static DIALOGUE: RefCell<Dialogue<'static>> =
+            RefCell::new(Dialogue::new(small().evaluator.clone()));
+    }
+    DIALOGUE.with(|dialogue| {
+        let mut dialogue = dialogue.borrow_mut();
+        let mut answered = false;
+        for line in text(bytes).lines().take(64) {
+            match dialogue.answer(line) {
+                Ok(answer) => {
+                    serde_json::to_string(&answer).expect("an answer is a document");
+                    answered = true;
+                }
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+        answered
+    })
+}
+
+fn question_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "17\n{\"number\": 3}\n0\n",
+        "{\"values\": {\"list.fit\": \"best\", \"list.order\": \"address\"}}\n",
+        "{\"values\": {\"coalescing.pools\": 1, \"general.count\": 1}}\n{\"values\": {}}\n",
+    ])
+}
+
+/// The document of a report, to be rendered again.
+fn report(bytes: &[u8]) -> bool {
+    let Ok(page) = metes_explore::report::page_again(&text(bytes)) else {
+        return false;
+    };
+    // Nothing in the document ends the element that it stands in.
+    let (_, rest) = page.split_once(DATA).expect("the page has its data");
+    let (data, _) = rest.split_once("</script>").expect("the element ends");
+    serde_json::from_str::<serde_json::Value>(data).expect("the document is there whole");
+    true
+}
+
+const DATA: &str = "<script id=\"data\" type=\"application/json\">";
+
+fn report_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "{\"version\": 1, \"program\": \"</script><b>\", \"profile\": {\"sizes\": []}, \"heaps\": [1.5]}",
+        "{\"version\":1}",
+    ])
+}
+
+/// What an exploration or a search left, each file in turn of these bytes and the others sound; the page
+/// and the tables of what is accepted are made.
+fn results(bytes: &[u8]) -> bool {
+    const EXPLORED: [&str; 3] = ["results.parquet", "exploration.json", "profile.json"];
+    const SEARCHED: [&str; 4] = [
+        "pareto.json",
+        "results.jsonl",
+        "report.json",
+        "pareto/001.toml",
+    ];
+    thread_local! {
+        static PLACES: [tempfile::TempDir; 2] = [
+            sound(&EXPLORED, |name| std::fs::read(small().folder.path().join(name)).ok()),
+            sound(&SEARCHED, |name| searched(name).map(Vec::from)),
+        ];
+    }
+    PLACES.with(|[explored, searched]| {
+        let explored = EXPLORED.iter().map(|name| (explored, name));
+        let searched = SEARCHED.iter().map(|name| (searched, name));
+        let mut accepted = 0;
+        for (place, name) in explored.chain(searched) {
+            let path = place.path().join(name);
+            let before = std::fs::read(&path).ok();
+            std::fs::write(&path, bytes).expect("room for a small file");
+            let read = metes_explorer::Folder::read(place.path());
+            match before {
+                Some(before) => std::fs::write(&path, before),
+                None => std::fs::remove_file(&path),
+            }
+            .expect("it is ours");
+            let Ok(folder) = read else { continue };
+            // A heap that is no heap is left out; the rest is as it was.
+            accepted += usize::from(*name != "pareto/001.toml");
+            let table = metes_explorer::export::csv(&folder.columns);
+            assert!(table.lines().count() > folder.columns.rows());
+            for row in 0..folder.columns.rows() {
+                let number = folder.columns.integer("number", row).unwrap_or(0);
+                let _ = folder.heap(number);
+            }
+        }
+        accepted > 0
+    })
+}
+
+/// A folder of files, those that there are.
+fn sound(names: &[&str], content: impl Fn(&str) -> Option<Vec<u8>>) -> tempfile::TempDir {
+    let place = tempfile::TempDir::new_in("/dev/shm").expect("room for a small folder");
+    std::fs::create_dir(place.path().join("pareto")).expect("it is ours");
+    for name in names {
+        if let Some(content) = content(name) {
+            std::fs::write(place.path().join(name), content).expect("room for a small file");
+        }
+    }
+    place
+}
+
+/// The files of a search among suggested heaps.
+fn searched(name: &str) -> Option<&'static str> {
+    match name {
+        "pareto.json" => Some(
+            "{\"space\": \"all\", \"configurations\": 2, \"distinct\": 2, \"beaten\": 0, \
+             \"interrupted\": false, \"pareto\": [{\"number\": 1}]}",
+        ),
+        "results.jsonl" => Some(
+            "{\"number\":0,\"named\":\"kingsley\",\"heap\":\"kingsley\",\"constant_time\":true,\
+             \"footprint\":65536,\"cycles\":900,\"cycles_max\":40,\"record_reads\":7,\
+             \"record_writes\":5,\"failed\":0}\n\
+             {\"number\":1,\"named\":null,\"heap\":\"objects 64/128 + tlsf\",\"constant_time\":true,\
+             \"footprint\":40960,\"cycles\":800,\"cycles_max\":50,\"record_reads\":8,\
+             \"record_writes\":6,\"failed\":0}\n",
+        ),
+        "report.json" => Some("{\"version\": 1, \"profile\": {\"sizes\": []}}"),
+        "pareto/001.toml" => Some("[heap]\nname = \"tlsf\"\n"),
+        _ => None,
+    }
+}
+
+fn result_seeds() -> Vec<Vec<u8>> {
+    let small = small();
+    let explored = ["results.parquet", "exploration.json"]
+        .map(|name| std::fs::read(small.folder.path().join(name)).expect("it was written"));
+    let searched = ["pareto.json", "results.jsonl"].map(|name| {
+        let content = searched(name).expect("one of them");
+        content.as_bytes().to_vec()
+    });
+    explored.into_iter().chain(searched).collect()
+}
+
+fn board(bytes: &[u8]) -> bool {
+    in_file(bytes, |path| match Board::open(path) {
+        Ok(board) => board.read().is_ok(),
+        Err(_) => false,
+    })
+}
+
+fn board_seeds() -> Vec<Vec<u8>> {
+    let about = About {
+        serial: 7,
+        start: 1 << 40,
+        page: 4096,
+        pages: 4,
+        granule: 64,
+        device: "a device",
+    };
+    let written = Writer::create(&about).expect("room for a small board");
+    let own = std::process::id();
+    let boards = find().into_iter().flatten();
+    let mut boards = boards.filter(|board| board.header().process == own);
+    let file = boards
+        .next()
+        .map(|board| std::fs::read(board.path()).expect("it is ours"));
+    drop(written);
+    vec![file.unwrap_or_default()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mutator;
+
+    /// Seeds are what they are meant to be, or mutations of them would test little.
+    #[test]
+    fn each_parser_accepts_a_seed() {
+        for parser in PARSERS {
+            let accepted = (parser.seeds)().iter().any(|seed| (parser.accepts)(seed));
+            assert!(accepted, "{}", parser.name);
+        }
+    }
+
+    #[test]
+    fn mutations_are_accepted_or_refused() {
+        for parser in PARSERS {
+            let seeds = (parser.seeds)();
+            for number in 0..300 {
+                let _ = (parser.accepts)(&Mutator::new(number).input(&seeds));
+            }
+        }
+    }
+}

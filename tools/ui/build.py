@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Fill the report page: what the Rust side does at compile and at run time, for tests and a look.
+
+    tools/ui/build.py DATA.json > report.html        a filled page
+    tools/ui/build.py                                the empty template (its data is null)
+
+Invariant: each marker occurs exactly once in the skeleton and in no part, and the data is put
+in last, so that no string of the data is ever taken for a marker.
+"""
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCRIPTS = ["base", "scale", "data", "scatter", "filter", "table", "curves", "verdict", "profile", "export", "main"]
+STYLE, SCRIPT, DATA = "/*METES_STYLE*/", "/*METES_SCRIPT*/", "/*METES_DATA*/null"
+
+
+def template() -> str:
+    """The page with style and scripts in place, its data still the marker."""
+    page = (HERE / "report.html").read_text()
+    style = (HERE / "report.css").read_text()
+    script = "\n".join((HERE / f"report-{name}.js").read_text() for name in SCRIPTS)
+    for marker in (STYLE, SCRIPT, DATA):
+        if page.count(marker) != 1 or marker in style or marker in script:
+            sys.exit(f"build.py: the marker {marker} must occur once in report.html and nowhere else")
+    for text, end in ((style, "</style"), (script, "</script")):
+        if end in text.lower():
+            sys.exit(f"build.py: a part of the page contains {end}, which would end its element")
+    return page.replace(STYLE, style).replace(SCRIPT, script)
+
+
+def fill(json_text: str) -> str:
+    """The template with a JSON document put in; `<` is escaped, so no string can end the element."""
+    return template().replace(DATA, json_text.replace("<", "\\u003c"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        sys.exit("usage: build.py [DATA.json]")
+    try:
+        sys.stdout.write(fill(pathlib.Path(sys.argv[1]).read_text()) if len(sys.argv) == 2 else template())
+    except OSError as error:
+        sys.exit(f"build.py: {error}")
