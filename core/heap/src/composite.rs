@@ -34,6 +34,9 @@ pub enum Spot<P> {
 /// When a method that grows returns `true`, the next `bytes` bytes behind that
 /// pool's last region (or behind the range of slabs) are the heap's.
 pub unsafe trait Sources {
+    /// Whether it ever has any: where not, code that grows is left out.
+    const GROWS: bool = true;
+
     /// Memory of general pools comes in multiples of this.
     fn increment(&self) -> usize;
     /// Adds `bytes` behind general pool `pool`, or refuses.
@@ -45,6 +48,8 @@ pub unsafe trait Sources {
 /// No memory but what the pools have.
 // SAFETY: never returns `true`.
 unsafe impl Sources for crate::heap::NoSource {
+    const GROWS: bool = false;
+
     fn increment(&self) -> usize {
         1
     }
@@ -66,6 +71,8 @@ struct PoolSource<'a, M> {
 
 // SAFETY: the contract of `Sources::grow` is that of `Source::grow`.
 unsafe impl<M: Sources> Source for PoolSource<'_, M> {
+    const GROWS: bool = M::GROWS;
+
     #[inline(always)]
     fn increment(&self) -> usize {
         self.sources.increment()

@@ -91,6 +91,7 @@ pub const FILES: &[SourceFile] = files! {
     "index/classes.rs"
     "index/dedicated.rs"
     "index/fixed.rs"
+    "index/forward.rs"
     "index/kingsley.rs"
     "index/lea.rs"
     "index/links.rs"

@@ -7,6 +7,8 @@
 //! Invariant kept by every index: a block is in exactly one list from `insert`
 //! until `take` returns it or `remove` is called with it.
 
+pub use crate::forward_index;
+
 use crate::store::{Geometry, Store};
 
 pub mod any;
@@ -14,6 +16,7 @@ pub mod buddy;
 pub mod classes;
 pub mod dedicated;
 pub mod fixed;
+mod forward;
 pub mod kingsley;
 pub mod lea;
 pub mod links;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use metes_explore::emit::{self, Options};
-use metes_heap::{Composite, Hardened};
+use metes_heap::description::{Description, General, List};
+use metes_heap::{Composite, Hardened, IndexKind};
 use tempfile::TempDir;
 
 use crate::sample::Operation;
@@ -159,6 +160,44 @@ fn the_emitted_hardened_crate_decides_and_reports_alike() {
             assert!(reports(what) > 0, "{name} has to report {what}");
         }
     }
+}
+
+/// What a pool keeps aside it gives up when nothing else serves, also behind the enum of several
+/// pools and without sources: called directly, as `Composite` would ask more of them.
+#[test]
+fn pools_of_the_emitted_crate_give_up_what_they_keep() {
+    let target = tempfile::tempdir().unwrap();
+    let mut description = Description::of(IndexKind::Buddy { lowest: false });
+    description.general = List::from_slice(&[
+        General {
+            up_to: 8,
+            ..General::of(IndexKind::Buddy { lowest: false })
+        },
+        General::of(IndexKind::Lea { keep_up_to: 128 }),
+    ]);
+    let directory = emitted(&description);
+    build(
+        &directory,
+        target.path(),
+        "fn main() {
+    let [_, Some(mut heap)] = tuned_heap::general() else {
+        panic!(\"two pools\")
+    };
+    let memory = Box::leak(Box::new_uninit_slice(1 << 15));
+    heap.add_region(metes_heap::Memory::from_static(memory)).unwrap();
+    let blocks: Vec<_> = std::iter::from_fn(|| heap.allocate(24, 16)).collect();
+    for &block in &blocks {
+        // SAFETY: in use until now.
+        unsafe { heap.free(block) }.unwrap();
+    }
+    print!(\"{} {}\", blocks.len(), heap.allocate(100, 16).is_some());
+}
+",
+    );
+    let driven = succeed(&mut Command::new(
+        target.path().join("debug/examples/driver"),
+    ));
+    assert_eq!(driven.stdout, b"976 true");
 }
 
 /// The Rust program of the emitted README: what is indented, from its first `use` on.
