@@ -23,13 +23,17 @@ pub(super) enum Ceiling {
 
 impl Ceiling {
     /// s': the size from which on every hole is found; the smallest class boundary that is at
-    /// least `needed`.
-    pub(super) fn of(self, needed: u128, granule: u128) -> u128 {
+    /// least `needed`. Classes are of what blocks can hold, so boundaries lie a record above
+    /// multiples of their width.
+    pub(super) fn of(self, needed: u128, load: &Load) -> u128 {
+        let granule = load.granule;
         match self {
             Ceiling::Exact => needed,
             Ceiling::Classes { per_doubling } => {
-                let width = (1u128 << needed.ilog2()) / u128::from(per_doubling);
-                needed.next_multiple_of(width.max(granule))
+                let record = load.record.next_multiple_of(granule);
+                let held = needed.saturating_sub(record).max(granule);
+                let width = (1u128 << held.ilog2()) / u128::from(per_doubling);
+                record + held.next_multiple_of(width.max(granule))
             }
             Ceiling::Table(sizes) => {
                 let mut rounded = sizes
@@ -61,7 +65,7 @@ pub(super) fn bytes(load: &Load, ceiling: Ceiling) -> Result<u128, BoundError> {
 /// The sum of the proof for one failing request.
 pub(super) fn refused_at(load: &Load, ceiling: Ceiling, request: u128) -> Result<u128, BoundError> {
     let needed = load.gross(request) + load.pad;
-    let found = ceiling.of(needed, load.granule);
+    let found = ceiling.of(needed, load);
     let rest = load.live - request;
     let hole = found - load.granule;
     let occupied_and_holes = match load.rounding {
@@ -78,7 +82,7 @@ fn over_classes(load: &Load, ceiling: Ceiling) -> Result<u128, BoundError> {
     let mut request = load.smallest;
     while request <= load.largest {
         most = most.max(refused_at(load, ceiling, request)?);
-        let found = ceiling.of(load.gross(request) + load.pad, load.granule);
+        let found = ceiling.of(load.gross(request) + load.pad, load);
         request = load.request_above(found - load.pad);
     }
     Ok(most)
@@ -111,7 +115,7 @@ fn equal_blocks(load: &Load, ceiling: Ceiling) -> Option<u128> {
     let block = load.gross(load.smallest);
     let equal = block == load.gross(load.top_request()) && load.pad == 0 && load.slack < block;
     equal.then(|| {
-        let found = ceiling.of(block, load.granule);
+        let found = ceiling.of(block, load);
         let refused = (found - load.granule) / block * block;
         (load.live / load.smallest - 1) * (block + refused) + found
     })

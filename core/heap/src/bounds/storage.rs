@@ -20,7 +20,7 @@ pub(super) fn bytes(load: &Load, classes: Ceiling, page: u128) -> Result<u128, B
         if request > load.largest {
             return Ok(total);
         }
-        let block = classes.of(load.gross(request), load.granule);
+        let block = classes.of(load.gross(request), load);
         let blocks = load.live / request;
         let taken = if page == 0 {
             product(blocks, block)?

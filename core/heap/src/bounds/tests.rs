@@ -31,6 +31,10 @@ pub(super) fn heap_bytes(heap: HeapKind<'_>, geometry: Geometry, demand: Demand)
     bound(&heap, &geometry, &demand).unwrap().heap_bytes
 }
 
+fn load(geometry: &Geometry) -> super::demand::Load {
+    super::demand::Load::new(geometry, &Demand::new(1 << 20, 1 << 10, 1)).unwrap()
+}
+
 fn unit(heap: HeapKind<'_>, live: u64, largest: u64) -> u128 {
     heap_bytes(heap, UNIT, Demand::new(live, largest, 1)).unwrap()
 }
@@ -76,27 +80,36 @@ fn tlsf_searches_from_the_class_ceiling() {
     assert_eq!(unit(tlsf, 8, 5), 24);
     // Best fit finds 5 itself: 3 + 3 * 4 + 5 = 20.
     assert_eq!(unit(BEST, 8, 5), 20);
+    let classes = Ceiling::Classes { per_doubling: 32 };
     for needed in 1..5000u128 {
-        let ceiling = Ceiling::Classes { per_doubling: 32 }.of(needed, 1);
+        let ceiling = classes.of(needed, &load(&UNIT));
         assert!(ceiling >= needed && ceiling - needed <= needed / 32);
     }
-    // 16-byte granule: below 32 * 16 bytes classes are exact.
-    assert_eq!(Ceiling::Classes { per_doubling: 32 }.of(496, 16), 496);
-    // 1008 = 512 + 31 * 16 exact; 1040 lies between 1024 and 1056.
-    assert_eq!(Ceiling::Classes { per_doubling: 32 }.of(1008, 16), 1008);
-    assert_eq!(Ceiling::Classes { per_doubling: 32 }.of(1040, 16), 1056);
+    // 16-byte granule, 8-byte records: below 32 * 16 bytes of payload classes are exact.
+    let tagged = load(&Geometry::TAGGED_64);
+    assert_eq!(classes.of(512, &tagged), 512);
+    // Payloads of 512 + 31 * 16 and of 1024 are exact; 1040 lies between 1024 and 1056.
+    assert_eq!(classes.of(16 + 1008, &tagged), 16 + 1008);
+    assert_eq!(classes.of(16 + 1024, &tagged), 16 + 1024);
+    assert_eq!(classes.of(16 + 1040, &tagged), 16 + 1056);
+    // A power of two and its record is found again, whatever it is.
+    for log2 in 5..20 {
+        assert_eq!(classes.of(16 + (1 << log2), &tagged), 16 + (1 << log2));
+    }
 }
 
 #[test]
 fn the_ceiling_is_that_of_the_index() {
     use crate::index::classes::{class_base, class_ceiling};
+    let tagged = load(&Geometry::TAGGED_64);
     for log2 in 0..7 {
         let classes = Ceiling::Classes {
             per_doubling: 1 << log2,
         };
         for granules in 1..3000 {
-            let index = class_base(class_ceiling(granules, log2), log2) * 16;
-            assert_eq!(classes.of(granules as u128 * 16, 16), index as u128);
+            // A block is a granule, for its record, larger than what it is filed by.
+            let index = (1 + class_base(class_ceiling(granules, log2), log2)) * 16;
+            assert_eq!(classes.of((1 + granules as u128) * 16, &tagged), index as u128);
         }
     }
 }
@@ -238,12 +251,15 @@ fn equal_blocks_do_not_fragment() {
     // Requests of 65 to 72 bytes all take 80 with tags: 10 of them live, l = 72.
     let demand = Demand::new(720, 72, 72);
     assert_eq!(heap_bytes(BEST, Geometry::TAGGED_64, demand), Some(800 + 8));
-    // TLSF(1) searches 80 from 128 on: freed blocks of 80 are passed over, pairs are found.
-    // 9 live and 9 holes of 80, and 128 at the end: 9 * 160 + 128 + 8.
+    // They hold 64 bytes and a granule's rest, a class boundary: TLSF(1) finds them, too.
     let tlsf = HeapKind::Tlsf { second_level: 1 };
+    assert_eq!(heap_bytes(tlsf, Geometry::TAGGED_64, demand), Some(800 + 8));
+    // Blocks of 96 hold 80 and are searched from 128 + 16 on: freed ones are passed over, pairs are
+    // found. 9 live and 9 holes of 96, and 144 at the end: 9 * 192 + 144 + 8.
+    let demand = Demand::new(880, 88, 88);
     assert_eq!(
         heap_bytes(tlsf, Geometry::TAGGED_64, demand),
-        Some(9 * 160 + 128 + 8)
+        Some(9 * 192 + 144 + 8)
     );
 }
 

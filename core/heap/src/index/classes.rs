@@ -1,6 +1,6 @@
 //! Size classes with a two-level bitmap: TLSF, half-fit and segregated fit.
 //!
-//! Block sizes, in granules, map to classes as small floating-point numbers:
+//! What blocks can hold, in granules, maps to classes as small floating-point numbers:
 //! an exponent and `log2(second_level)` bits of mantissa (Masmano et al., TLSF,
 //! ECRTS 2004; half-fit, Ogasawara 1995, has one class a power of two). The map
 //! is continuous, `class = (shift << l) + (size >> shift)`, so that rounding a
@@ -156,10 +156,12 @@ pub const fn class_base(class: usize, log2: u32) -> usize {
 }
 
 impl<P: ClassParameters> SizeClasses<P> {
-    /// The class of blocks of `size` bytes.
+    /// The class of blocks of `size` bytes: that of what they can hold. By size with its record, a
+    /// power of two, the commonest of large requests, would lie a granule above a class boundary, and
+    /// no block that held one would serve the next.
     #[inline(always)]
     fn class<S: Store>(&self, store: &S, size: usize) -> usize {
-        let granules = store.geometry().granules(size);
+        let granules = store.geometry().payload_granules(size);
         class_floor(granules, self.parameters.second_level_log2())
     }
 
@@ -241,7 +243,8 @@ impl<P: ClassParameters> SizeClasses<P> {
 unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
         let log2 = self.parameters.second_level_log2();
-        let last = class_floor(geometry.granules(span), log2);
+        let span = span.max(geometry.minimum);
+        let last = class_floor(geometry.payload_granules(span), log2);
         // The classes of an exponent are the bits of a word.
         (log2 <= u32::BITS.ilog2() && last >> log2 < WORDS).then_some(last + 1)
     }
@@ -277,7 +280,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
         let log2 = self.parameters.second_level_log2();
-        let granules = store.geometry().granules(need);
+        let granules = store.geometry().payload_granules(need);
         let probes = self.parameters.probes();
         if probes != 0 {
             let head = store.head(class_floor(granules, log2));

@@ -269,6 +269,13 @@ impl Geometry {
         size >> self.granule.trailing_zeros()
     }
 
+    /// Whole granules of payload in a block of `size` bytes: what size classes file it by, so that a
+    /// block that held a request of a class's smallest size serves the next one.
+    #[inline(always)]
+    pub const fn payload_granules(&self, size: usize) -> usize {
+        self.granules(size - self.header)
+    }
+
     /// Offset of the first block in a region that also carries `heads` list
     /// heads and whose first payload is aligned to `align` (a power of two).
     pub const fn first_block(&self, heads: usize, align: usize) -> usize {

@@ -9,7 +9,7 @@
 //! Invariant: every decision, and every read and write told to the store, is the one that
 //! `SizeClasses` would have made with the same parameters.
 
-use metes_heap::index::classes::{ChosenClasses, SizeClasses};
+use metes_heap::index::classes::{ChosenClasses, SizeClasses, class_floor};
 use metes_heap::index::{Index, Limits};
 use metes_heap::store::ledger::LedgerBlock;
 use metes_heap::{Geometry, Store};
@@ -25,6 +25,7 @@ pub(crate) struct QuickClasses {
     second_level_log2: u32,
     limits: Limits,
     granule_log2: u32,
+    header: usize,
     /// By class and age, latest first; sizes in granules.
     places: Sorted<u64, LedgerBlock>,
     /// The place of the block that has each record.
@@ -44,18 +45,17 @@ impl QuickClasses {
             second_level_log2: parameters.second_level_log2,
             limits: parameters.limits,
             granule_log2: 0,
+            header: 0,
             places: Sorted::new(),
             place_of: Vec::new(),
             next: u32::MAX - 1,
         }
     }
 
-    /// Where the class of blocks of so many granules begins.
+    /// The class of blocks of `size` bytes.
     #[inline(always)]
-    fn class(&self, granules: usize) -> u64 {
-        let log2 = self.second_level_log2;
-        let shift = (granules | 1 << log2).ilog2() - log2;
-        (((shift as usize) << log2) + (granules >> shift)) as u64
+    fn class(&self, size: usize) -> u64 {
+        class_floor((size - self.header) >> self.granule_log2, self.second_level_log2) as u64
     }
 
     #[inline(always)]
@@ -79,6 +79,7 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickClasses {
 
     fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
         self.granule_log2 = geometry.granule.trailing_zeros();
+        self.header = geometry.header;
         Index::<S>::heads(&mut self.lists, span, geometry)
     }
 
@@ -90,7 +91,7 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickClasses {
             self.place_of.resize(number + number / 2 + 64, 0);
         }
         let granules = self.granules(size);
-        let place = self.class(size >> self.granule_log2) << 32 | u64::from(self.next);
+        let place = self.class(size) << 32 | u64::from(self.next);
         self.next -= 1;
         self.place_of[number] = place;
         let at = self.places.locate(place);
@@ -106,7 +107,7 @@ unsafe impl<S: Store<Block = LedgerBlock>> Index<S> for QuickClasses {
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(LedgerBlock, usize)> {
         if self.probes != 0 {
-            let class = self.class(need >> self.granule_log2);
+            let class = self.class(need);
             let begin = self.places.locate(class << 32);
             let first = self.places.rank(begin);
             let found = self.places.find(begin, self.granules(need));
