@@ -1,6 +1,6 @@
 //! Device heaps beside the peers that a registry carries.
 //!
-//! Measured by `metes_cases::device`, which knows every heap by the same trait. gpu-allocator is
+//! Measured by `metes_lab::device`, which knows every heap by the same trait. gpu-allocator is
 //! not here: its free list is private, and what it exports needs a device of Vulkan, Direct3D or
 //! Metal and takes memory from it in blocks of its own, so it has no arena to be given.
 //!
@@ -10,13 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use metes_cases::device::bench::{Effort, bench};
-use metes_cases::device::measure::{Bounds, Candidate, Measured};
-use metes_cases::device::named::named;
-use metes_cases::device::show::{Grid, tables};
-use metes_cases::device::subject::Subject;
-use metes_cases::device::workload::{Workload, of_trace};
 use metes_device::heap::Extent;
+use metes_lab::device::bench::{Effort, bench};
+use metes_lab::device::measure::{Bounds, Candidate, Measured};
+use metes_lab::device::named::named;
+use metes_lab::device::show::{Grid, tables};
+use metes_lab::device::subject::Subject;
+use metes_lab::device::workload::Workload;
+#[cfg(feature = "traces")]
+use metes_lab::device::workload::of_trace;
 use offset_allocator::{Allocation, Allocator};
 use range_alloc::RangeAllocator;
 use serde_json::json;
@@ -149,6 +151,15 @@ fn heap(name: &str) -> Result<Box<dyn Measured>, Error> {
     }
 }
 
+#[cfg(not(feature = "traces"))]
+fn recorded(path: &Path) -> Result<Workload, Error> {
+    Err(Error::Device(format!(
+        "{}: this build reads no traces: build metes-bench with its default features",
+        path.display()
+    )))
+}
+
+#[cfg(feature = "traces")]
 fn recorded(path: &Path) -> Result<Workload, Error> {
     let trace =
         metes_trace::read_parquet(path).map_err(|error| Error::Device(error.to_string()))?;
@@ -244,7 +255,7 @@ fn table(grid: Grid) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use metes_cases::device::workload::{log_uniform, serving};
+    use metes_lab::device::workload::{log_uniform, serving};
 
     use super::*;
 

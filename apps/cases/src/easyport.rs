@@ -20,10 +20,10 @@ use metes_explore::{EnergyError, EventError, Events, Parameters, Space, SpaceErr
 
 use crate::packets;
 use crate::platform::Platform;
-use crate::report::{Figure, Report};
 use crate::statistics::{expected_least, rank_correlation};
 use contest::Contest;
 use explored::Explored;
+use metes_lab::{Figure, Report};
 
 /// Which part of the space is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

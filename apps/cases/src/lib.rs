@@ -6,7 +6,6 @@
 //! - [`texture`] decodes a still image by wavelets;
 //! - [`easyport`] and [`vtc`] are the experiments on them;
 //! - [`against_tlsf`] counts TLSF's and compact-fit's instructions on recorded programs;
-//! - [`device`] measures device heaps: arenas, instructions, time, pages;
 //! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
 //! - [`partition`] explores compact-fit's size classes on recorded programs;
 //! - [`reorder`] convolves chains of curves in every order;
@@ -19,21 +18,14 @@
 
 pub mod against_tlsf;
 pub mod concurrent;
-pub mod device;
 pub mod easyport;
 pub mod packets;
-mod page;
 pub mod partition;
 mod platform;
 pub mod predicted;
 pub mod prediction;
-mod random;
 pub mod reorder;
-mod report;
 pub mod slides;
 mod statistics;
 pub mod texture;
 pub mod vtc;
-
-pub use page::{figure, page, page_of};
-pub use report::{Figure, Plot, Report, Series};

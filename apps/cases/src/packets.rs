@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 
 use metes_trace::{Event, Op, Provenance, Trace, TraceBuilder};
 
-use crate::random::Random;
 pub use capture::{CaptureError, write_capture};
+use metes_lab::Random;
 pub use sizes::{ACKNOWLEDGEMENT, FULL, LARGEST, sizes};
 
 /// Bytes of a word in which accesses are counted: the width of the processor's bus.

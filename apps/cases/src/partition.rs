@@ -9,7 +9,7 @@ use metes_heap::compact::Partition;
 use metes_heap::{Description, IndexKind};
 use rayon::prelude::*;
 
-use crate::report::{Figure, Report};
+use metes_lab::{Figure, Report};
 
 /// The largest objects of the traces on which the implementation of 2013 was measured.
 const LARGEST: usize = 8000;

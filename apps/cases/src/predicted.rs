@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::packets;
 use crate::prediction::{Bench, Compared, PredictionError};
-use crate::report::{Figure, Report};
+use metes_lab::{Figure, Report};
 
 /// Why the experiment could not be done.
 #[derive(Debug, thiserror::Error)]

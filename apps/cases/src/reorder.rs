@@ -11,7 +11,7 @@ use metes_curve::plan::{Estimate, FirstPair, NextCurve, Plan};
 use metes_curve::{Algebra, Curve, Optimisations};
 
 use crate::statistics::{correlation, deviation, mean};
-use crate::{Figure, Plot, Report, Series};
+use metes_lab::{Figure, Plot, Report, Series};
 use staircases::{Draw, Kind};
 use study::{Study, duel};
 

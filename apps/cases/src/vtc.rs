@@ -16,8 +16,8 @@ use metes_heap::description::{DedicatedPool, General, List};
 use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order};
 
 use crate::platform::{Cost, MAIN, Platform, SCRATCHPAD, in_main};
-use crate::report::{Figure, Report};
 use crate::texture;
+use metes_lab::{Figure, Report};
 
 /// Sizes with pools of their own, most allocated first.
 const POOLS: [usize; 5] = [1024, 2048, 512, 256, 128];

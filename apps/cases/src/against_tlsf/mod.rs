@@ -14,9 +14,9 @@ use metes_step::Stepper;
 use metes_worst::Range;
 
 use crate::partition::{FIRST, describe, measure};
-use crate::report::{Figure, Plot, Report, Series};
 use counted::{Count, Counted, play};
 use heaps::{ALIGN, Running};
+use metes_lab::{Figure, Plot, Report, Series};
 use published::Pair;
 
 pub use published::{EMACS, HUMMINGBIRD, Published};

@@ -11,7 +11,7 @@ use metes_heap::compact::{
 
 use super::ConcurrentError;
 use super::system::System;
-use crate::random::Random;
+use metes_lab::Random;
 
 /// How threads share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

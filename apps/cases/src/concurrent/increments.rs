@@ -4,7 +4,7 @@ use super::designs::{CLASS_LOCKS, PAGE_LOCKS, Setting};
 use super::rounds::{best, memory};
 use super::system::{cores, thread_counts};
 use super::{ConcurrentError, Effort, FULL, increment_text, timed};
-use crate::report::{Figure, Plot, Report, Series};
+use metes_lab::{Figure, Plot, Report, Series};
 
 const INCREMENTS: [Option<usize>; 7] = [
     None,

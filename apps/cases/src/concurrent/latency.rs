@@ -6,7 +6,7 @@ use metes_heap::compact::Partition;
 use super::designs::{CLASS_LOCKS, PAGE_LOCKS, Setting};
 use super::rounds::{held, memory};
 use super::{ConcurrentError, Effort, FULL, increment_text, timed};
-use crate::report::{Figure, Plot, Report, Series};
+use metes_lab::{Figure, Plot, Report, Series};
 
 /// Two of its largest blocks fill a page.
 const PARTITION: Partition = Partition {

@@ -7,7 +7,7 @@ use super::designs::{CLASS_LOCKS, Design, PAGE_LOCKS, Setting};
 use super::rounds::{best, memory};
 use super::system::{cores, thread_counts};
 use super::{ConcurrentError, Effort, FULL, kappa_text, timed};
-use crate::report::{Figure, Plot, Report, Series};
+use metes_lab::{Figure, Plot, Report, Series};
 
 /// Degrees of sharing.
 const DEGREES: [usize; 3] = [1, 2, 4];

@@ -3,7 +3,7 @@
 use super::designs::{CLASS_LOCKS, Design, PAGE_LOCKS, Setting};
 use super::rounds::{best, memory};
 use super::{ConcurrentError, Effort, KAPPAS, kappa_text, timed};
-use crate::report::{Figure, Plot, Report, Series};
+use metes_lab::{Figure, Plot, Report, Series};
 
 /// Not locked, by class, by page, and an instance, whose locks are by class.
 const DESIGNS: [Design; 4] = [

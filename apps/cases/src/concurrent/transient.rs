@@ -13,8 +13,8 @@ use metes_heap::compact::{
 use std::ptr::NonNull;
 
 use super::{ConcurrentError, Effort, FULL, LIVE, SIZES, increment_text};
-use crate::random::Random;
-use crate::report::{Figure, Plot, Report, Series};
+use metes_lab::Random;
+use metes_lab::{Figure, Plot, Report, Series};
 
 const THREADS: usize = 8;
 const INCREMENTS: [Option<usize>; 8] = [

@@ -6,8 +6,8 @@ use metes_explore::{EnergyError, Replayer};
 use super::change;
 use super::placed::{self, Placed};
 use crate::platform::{Cost, Platform, in_main};
-use crate::report::Figure;
 use crate::statistics::mean;
+use metes_lab::Figure;
 
 /// A rival: the name of its heap, and what the paper calls it.
 const RIVALS: [(&str, &str); 3] = [

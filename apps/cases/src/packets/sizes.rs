@@ -1,6 +1,6 @@
 //! Which sizes packets have, and how many of each there are.
 
-use crate::random::Random;
+use metes_lab::Random;
 
 /// Bytes of an acknowledgement: Ethernet, IPv4 and TCP headers with timestamps.
 pub const ACKNOWLEDGEMENT: u32 = 66;

@@ -7,7 +7,7 @@
 
 use metes_curve::{Curve, Element, Error, Rational, Value};
 
-use crate::random::Random;
+use metes_lab::Random;
 
 /// What repeats itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@ mod tlsf;
 
 use std::path::Path;
 
-use metes_cases::{Figure, concurrent, easyport, figure, predicted, reorder, vtc};
+use metes_cases::{concurrent, easyport, predicted, reorder, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
+use metes_lab::{Figure, figure};
 use serde_json::{Value, json};
 
 use crate::arguments::Reproduce;
@@ -218,14 +219,14 @@ impl Show<'_> {
     /// Runs a case study and shows its rows; `work` is told whom to tell what it does.
     fn study(
         &self,
-        work: impl FnOnce(&dyn Fn(&str)) -> Result<metes_cases::Report, Failure>,
+        work: impl FnOnce(&dyn Fn(&str)) -> Result<metes_lab::Report, Failure>,
     ) -> Result<u8, Failure> {
         let wheel = progress::spinner("replaying");
         let report = work(&|what| wheel.set_message(what.to_owned()));
         wheel.finish_and_clear();
         let report = report?;
         if let Some(path) = self.page {
-            output::write_file(path, metes_cases::page(&report).as_bytes())?;
+            output::write_file(path, metes_lab::page(&report).as_bytes())?;
         }
         if self.json {
             let mut document = serde_json::to_value(&report)
@@ -245,7 +246,7 @@ impl Show<'_> {
     }
 }
 
-fn show_study(report: &metes_cases::Report) -> Result<(), Failure> {
+fn show_study(report: &metes_lab::Report) -> Result<(), Failure> {
     let mut table = Table::new(&["what", "paper", "ours", "ratio", ""]);
     let cell = |value: Option<f64>, unit: &str| match value {
         Some(value) => figure(value, unit),

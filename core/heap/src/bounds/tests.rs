@@ -109,7 +109,10 @@ fn the_ceiling_is_that_of_the_index() {
         for granules in 1..3000 {
             // A block is a granule, for its record, larger than what it is filed by.
             let index = (1 + class_base(class_ceiling(granules, log2), log2)) * 16;
-            assert_eq!(classes.of((1 + granules as u128) * 16, &tagged), index as u128);
+            assert_eq!(
+                classes.of((1 + granules as u128) * 16, &tagged),
+                index as u128
+            );
         }
     }
 }

@@ -55,7 +55,10 @@ impl QuickClasses {
     /// The class of blocks of `size` bytes.
     #[inline(always)]
     fn class(&self, size: usize) -> u64 {
-        class_floor((size - self.header) >> self.granule_log2, self.second_level_log2) as u64
+        class_floor(
+            (size - self.header) >> self.granule_log2,
+            self.second_level_log2,
+        ) as u64
     }
 
     #[inline(always)]

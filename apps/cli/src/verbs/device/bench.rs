@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use metes_cases::device::bench::{Bench, Effort, bench};
-use metes_cases::device::named::{DEFAULT, named};
-use metes_cases::device::show::{Grid, report, tables};
-use metes_cases::device::workload::{Workload, of_trace};
-use metes_cases::page_of;
+use metes_lab::device::bench::{Bench, Effort, bench};
+use metes_lab::device::named::{DEFAULT, named};
+use metes_lab::device::show::{Grid, report, tables};
+use metes_lab::device::workload::{Workload, of_trace};
+use metes_lab::page_of;
 use serde_json::json;
 
 use crate::arguments::DeviceBench;

@@ -1,7 +1,7 @@
 //! `metes device bench --cuda`.
 
-use metes_cases::device::bench::Effort;
-use metes_cases::device::cuda::{CudaBench, MODEL, bench, reasons, tables};
+use metes_lab::device::bench::Effort;
+use metes_lab::device::cuda::{CudaBench, MODEL, bench, reasons, tables};
 
 use super::bench::{printed, recorded};
 use crate::arguments::DeviceBench;

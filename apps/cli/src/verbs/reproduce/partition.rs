@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use metes_cases::Report;
 use metes_cases::partition::{Beside, Program, reproduce};
+use metes_lab::Report;
 
 use super::recorded::Recorder;
 use crate::error::Failure;

@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use metes_cases::Report;
 use metes_cases::against_tlsf::{EMACS, Effort, HUMMINGBIRD, Program, Published, reproduce};
+use metes_lab::Report;
 
 use super::recorded::Recorder;
 use crate::error::Failure;

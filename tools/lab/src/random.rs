@@ -2,10 +2,13 @@
 //! OOPSLA 2014): the same seed gives the same workload everywhere.
 
 /// The state of the generator.
-pub(crate) struct Random(u64);
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// A generator of its own for each seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
@@ -17,18 +20,18 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is not zero. Its bias is below `end` / 2⁶⁴.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    /// A number below `end`, which is not zero. O(1). Its bias is below `end` / 2⁶⁴.
+    pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
     /// A number from `first` to `last`, both included.
-    pub(crate) fn between(&mut self, first: u64, last: u64) -> u64 {
+    pub fn between(&mut self, first: u64, last: u64) -> u64 {
         first + self.below(last - first + 1)
     }
 
     /// Every order of `items` is equally likely.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
             items.swap(last, other);

@@ -1,0 +1,17 @@
+//! The laboratory: what measures, and what shows what was measured.
+//!
+//! - [`device`] measures device heaps: arenas, instructions, time, pages;
+//! - [`Report`] is what an experiment found, beside a paper's figures, and [`page`] shows one;
+//! - [`Random`] draws workloads: the same seed, the same workload everywhere.
+//!
+//! Invariant: a workload is a pure function of its options, so that every figure made from it can be made
+//! again.
+
+pub mod device;
+mod page;
+mod random;
+mod report;
+
+pub use page::{figure, page, page_of};
+pub use random::Random;
+pub use report::{Figure, Plot, Report, Series};
