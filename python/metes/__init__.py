@@ -22,7 +22,10 @@ from pathlib import Path
 from ._command import MetesError, command
 from .evaluator import Evaluator, NoHeap
 
-__all__ = ["Evaluator", "MetesError", "NoHeap", "explore"]
+__all__ = ["Evaluator", "MetesError", "NoHeap", "__version__", "explore"]
+
+#: The version of the package, which is that of the command.
+__version__ = "0.1.0"
 
 #: Tries for a shard whose worker was lost.
 TRIES = 3

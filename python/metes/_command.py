@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import sysconfig
+from pathlib import Path
 
 
 class MetesError(RuntimeError):
@@ -14,5 +16,7 @@ class MetesError(RuntimeError):
 
 
 def command(metes=None) -> str:
-    """The command: the one given, named by METES, or on the PATH."""
-    return metes or os.environ.get("METES") or shutil.which("metes") or "metes"
+    """The command: the one given, named by METES, installed with this package, or on the PATH."""
+    installed = Path(sysconfig.get_path("scripts")) / "metes"
+    own = str(installed) if installed.is_file() else None
+    return metes or os.environ.get("METES") or own or shutil.which("metes") or "metes"
