@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
-use metes_heap::{BadFree, MOST_DOUBTS};
+use metes_heap::{BadFree, MOST_DOUBTS, Statistics};
 
 use crate::host::{self, ALIGN, GoesOn, Refused};
 use crate::process::{say, set_errno};
@@ -284,15 +284,26 @@ pub struct MallocInfo<T> {
     keepcost: T,
 }
 
+/// What the heap has, and of blocks that are mappings of their own: their number, bytes of their pages, and
+/// the most of either at once.
+fn figures() -> (Statistics, [usize; 4]) {
+    let held = host::lock();
+    (held.host.statistics(), held.host.mapped_figures())
+}
+
 /// See mallinfo(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> MallocInfo<usize> {
-    let statistics = host::lock().host.statistics();
+    let (statistics, [blocks, bytes, ..]) = figures();
+    // What is mapped is told apart, as by glibc.
+    let arena = statistics.footprint.saturating_sub(bytes);
     MallocInfo {
-        arena: statistics.footprint,
+        arena,
         ordblks: statistics.free_blocks,
+        hblks: blocks,
+        hblkhd: bytes,
         uordblks: statistics.live,
-        fordblks: statistics.footprint - statistics.live.min(statistics.footprint),
+        fordblks: arena.saturating_sub(statistics.live),
         ..MallocInfo::default()
     }
 }
@@ -304,24 +315,64 @@ pub extern "C" fn mallinfo() -> MallocInfo<c_int> {
     MallocInfo {
         arena: info.arena as c_int,
         ordblks: info.ordblks as c_int,
+        hblks: info.hblks as c_int,
+        hblkhd: info.hblkhd as c_int,
         uordblks: info.uordblks as c_int,
         fordblks: info.fordblks as c_int,
         ..MallocInfo::default()
     }
 }
 
-/// See malloc_stats(3).
+unsafe extern "C" {
+    static mut stderr: *mut libc::FILE;
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// `PTHREAD_CANCEL_DISABLE`.
+const NOT_CANCELLED: c_int = 1;
+
+/// Writes text that ends with a zero byte, wholly: neither function that prints is a point at which a
+/// thread is cancelled.
+///
+/// # Safety
+/// `stream` is an open stream.
+unsafe fn print(text: &str, stream: *mut libc::FILE) -> c_int {
+    debug_assert!(text.ends_with('\0'));
+    let mut before = 0;
+    // SAFETY: a state that there is, and a place for the one before.
+    unsafe { pthread_setcancelstate(NOT_CANCELLED, &raw mut before) };
+    // SAFETY: text with a zero byte, and the caller's contract.
+    let done = unsafe { libc::fputs(text.as_ptr().cast(), stream) };
+    // SAFETY: the state that it was.
+    unsafe { pthread_setcancelstate(before, ptr::null_mut()) };
+    match done {
+        libc::EOF => -1,
+        _ => 0,
+    }
+}
+
+/// See malloc_stats(3): glibc's lines, and one of ours.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_stats() {
-    let statistics = host::lock().host.statistics();
-    say(&format!(
-        "metes: live {} bytes in {} blocks, peak {}, footprint {}, largest free block {}\n",
+    let (statistics, [_, bytes, most_blocks, most_bytes]) = figures();
+    let text = format!(
+        "Arena 0:\nsystem bytes     = {:10}\nin use bytes     = {:10}\n\
+         Total (incl. mmap):\nsystem bytes     = {:10}\nin use bytes     = {:10}\n\
+         max mmap regions = {most_blocks:10}\nmax mmap bytes   = {most_bytes:10}\n\
+         metes: live {} bytes in {} blocks, peak {}, footprint {}, \
+         largest free block {}\n\0",
+        statistics.footprint.saturating_sub(bytes),
+        statistics.live,
+        statistics.footprint,
+        statistics.live + bytes,
         statistics.live,
         statistics.blocks,
         statistics.peak_live,
         statistics.footprint,
         statistics.largest_free,
-    ));
+    );
+    // SAFETY: the C library's stream, if the program has not closed it, which glibc asks for, too.
+    unsafe { print(&text, stderr) };
 }
 
 /// See malloc_info(3).
@@ -340,11 +391,8 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
          <live count=\"{}\" size=\"{}\"/>\n<live type=\"max\" size=\"{}\"/>\n</malloc>\n\0",
         statistics.footprint, statistics.blocks, statistics.live, statistics.peak_live,
     );
-    // SAFETY: text with a zero byte, and the caller's contract.
-    match unsafe { libc::fputs(text.as_ptr().cast(), stream) } {
-        libc::EOF => -1,
-        _ => 0,
-    }
+    // SAFETY: the caller's contract.
+    unsafe { print(&text, stream) }
 }
 
 metes_ffi::other_names!();

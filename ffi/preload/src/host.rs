@@ -611,6 +611,11 @@ impl Host {
         }
     }
 
+    /// Blocks that are mappings of their own, bytes of their pages, and the most of either at once.
+    pub(crate) fn mapped_figures(&self) -> [usize; 4] {
+        self.mapped.figures()
+    }
+
     /// What the program's events amounted to, if that is kept.
     pub(crate) fn digest(&self) -> Option<Digest> {
         self.report.as_ref().map(|report| report.digest)

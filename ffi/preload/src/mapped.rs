@@ -60,6 +60,8 @@ pub(crate) struct Mappings {
     latest: usize,
     /// The key of the guards of a hardened heap.
     key: Option<u64>,
+    /// Most blocks, and most bytes of their pages, that there were at once.
+    most: [usize; 2],
 }
 
 impl Mappings {
@@ -77,6 +79,7 @@ impl Mappings {
             freed: [0; FREED],
             latest: 0,
             key,
+            most: [0; 2],
         }
     }
 
@@ -116,6 +119,7 @@ impl Mappings {
         if !place.is_null() {
             let block = self.rule.allocate(size);
             self.enter(Found { place, block });
+            self.note();
         }
         place
     }
@@ -138,8 +142,20 @@ impl Mappings {
                 self.spare = place.wrapping_add(length);
             }
             self.enter(Found { place, block });
+            self.note();
         }
         place
+    }
+
+    /// Blocks, bytes of their pages, and the most that there were of either.
+    pub(crate) fn figures(&self) -> [usize; 4] {
+        let [blocks, bytes] = self.most;
+        [self.rule.blocks(), self.rule.bytes(), blocks, bytes]
+    }
+
+    fn note(&mut self) {
+        let [blocks, bytes] = self.most;
+        self.most = [blocks.max(self.rule.blocks()), bytes.max(self.rule.bytes())];
     }
 
     /// Resizes a mapped block that the rule keeps; null, and the block as it was, when the system
@@ -157,6 +173,7 @@ impl Mappings {
             return new;
         }
         self.rule.resize(&mut block, size, beside);
+        self.note();
         let left = wanted + self.rule.spare_of(&block);
         unmap(new.wrapping_add(left), held.max(wanted) - left);
         if spare != 0 {

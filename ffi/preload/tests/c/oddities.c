@@ -180,6 +180,20 @@ static void reports(void) {
     if (file != NULL)
         fclose(file);
     EXPECT(malloc_info(1, stderr) != 0);
+    /* To the stream that the program has for errors, in lines that programs look for. */
+    char text[4096] = "";
+    FILE *const errors = stderr;
+    file = tmpfile();
+    EXPECT(file != NULL);
+    if (file != NULL) {
+        stderr = file;
+        malloc_stats();
+        stderr = errors;
+        rewind(file);
+        EXPECT(fread(text, 1, sizeof(text) - 1, file) > 20);
+        fclose(file);
+        EXPECT(strstr(text, "in use bytes     =") != NULL && strstr(text, "max mmap bytes   =") != NULL);
+    }
 }
 
 /* glibc's own names, which old programs use. */
