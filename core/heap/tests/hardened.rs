@@ -229,8 +229,9 @@ fn writes_to_free_records_are_found() {
 fn a_forged_free_block_is_not_unlinked() {
     // The classical write-what-where: a link of a free block names a fake block in
     // memory that the program controls, with links and header of its own.
-    // A class of its own, which a request of the same size is served from.
-    let size = 256 - GEOMETRY.header;
+    // The smallest of a class, which a request of the same size is served from.
+    let size = 256;
+    let block = (size + GEOMETRY.header).next_multiple_of(GEOMETRY.granule);
     let (mut heap, places) = filled(size, 5);
     free(&mut heap, places[1]).unwrap();
     let victim = places[1].as_ptr().wrapping_sub(GEOMETRY.header).addr();
@@ -240,7 +241,7 @@ fn a_forged_free_block_is_not_unlinked() {
         for word in 0..12 {
             fake.add(word).write(victim);
         }
-        fake.write(256 | 1);
+        fake.write(block | 1);
         places[1].as_ptr().cast::<usize>().write(fake.addr());
     }
     assert!(free(&mut heap, places[0]).is_err());
