@@ -106,15 +106,22 @@ fn main() -> ExitCode {
     if words == ["planted"] {
         return see_planted();
     }
-    let inputs: u64 = words
+    let inputs = words
         .first()
-        .map_or(1_000_000, |text| text.parse().expect("how many inputs"));
-    let chosen: Vec<Parser> = match words.get(1..) {
-        None | Some([]) => PARSERS.to_vec(),
-        Some(names) => names
-            .iter()
-            .map(|name| parser(name).expect("a parser"))
-            .collect(),
+        .map_or(Ok(1_000_000), |text| text.parse::<u64>());
+    let named = words.get(1..).unwrap_or_default();
+    let chosen: Option<Vec<Parser>> = named.iter().map(|name| parser(name)).collect();
+    let (Ok(inputs), Some(chosen)) = (inputs, chosen) else {
+        let known: Vec<&str> = PARSERS.iter().map(|parser| parser.name).collect();
+        eprintln!(
+            "usage: mutations [planted | INPUTS [PARSER...]]; parsers: {}",
+            known.join(", ")
+        );
+        return ExitCode::from(2);
+    };
+    let chosen = match chosen.is_empty() {
+        true => PARSERS.to_vec(),
+        false => chosen,
     };
     let each = inputs.div_ceil(chosen.len() as u64);
     println!(
