@@ -126,7 +126,7 @@ function heapTable(model) {
     { key: "arena", label: "Smallest arena / live", numeric: true, bar: true, value: arenaRatio, hint: "smallest arena in which every request succeeds, over the peak of live bytes",
       cell: (heap) => h("span", { title: `smallest arena ${exactBytes(heap.smallest_arena)}` }, ratio(arenaRatio(heap))) },
     figure("cycles_mean", "Cycles, mean", significant, integer, { hint: "modelled cycles per event, mean over the trace" }),
-    figure("own_cycles_max", "Cycles, maximum", count, integer, { hint: "largest modelled cycles of one event without what it copies: a measured maximum, not a bound" }),
+    figure("own_cycles_max", "Cycles, maximum", count, integer, { hint: "largest modelled cycles of one event without what it copies or the system maps: a measured maximum, not a bound" }),
     figure("copy_cycles_max", "Copying, maximum", count, integer, { hint: "largest modelled cycles of one copy, of a resize that moves its block: in proportion to the block, whatever the heap" }),
     figure("record_bytes", "Record bytes", bytes, exactBytes, { hint: "bytes of bookkeeping" }),
     { key: "time", label: "Time bound", value: (heap) => timeBound(bound(heap)), cell: (heap) => timeBound(bound(heap)) || NONE, hint: "proven: allocate, free" },

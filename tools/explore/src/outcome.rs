@@ -31,7 +31,8 @@ pub struct Outcome {
     pub cycles: u64,
     /// The same, a mean over the events.
     pub cycles_mean: f64,
-    /// Most modelled cycles of one operation, copying included.
+    /// Most modelled cycles of one operation, copying included; calls of the system that map large
+    /// blocks are not: they depend on the requests alone.
     pub cycles_max: u64,
     /// The same without what the operation copied: the heap's own work.
     pub own_cycles_max: u64,

@@ -50,7 +50,7 @@ pub(super) fn text(
     text += &comparison(found, chosen, events.peak_live()).to_string();
     text += &format!(
         "{DIM}cycles are modelled: the mean with copying; the maximum of one operation without what \
-         it copies, and what the largest copy adds{DIM:#}\n\n"
+         it copies or the system maps, and what the largest copy adds{DIM:#}\n\n"
     );
     if let Some(checked) = &chosen.checked {
         text += &verdict(checked, threads);
