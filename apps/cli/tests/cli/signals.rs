@@ -57,16 +57,6 @@ fn begin(place: &Place, arguments: &[&str]) -> (Child, i32) {
     let mut command = place.command(arguments);
     command.env("TMPDIR", place.path("tmp")).process_group(0);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    // What these tests' parent ignores (`nohup`) would stay ignored.
-    // SAFETY: between fork and exec only `signal` is called, which may be called there.
-    unsafe {
-        command.pre_exec(|| {
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            Ok(())
-        });
-    }
     let mut metes = command.spawn().expect("metes runs");
     let begun = || place.path("pid").exists() || matches!(metes.try_wait(), Ok(Some(_)));
     until("the program begins", begun);

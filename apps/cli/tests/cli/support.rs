@@ -1,6 +1,7 @@
 //! Running `metes` in a directory of its own, with the preloaded libraries of
 //! this build.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -96,6 +97,16 @@ impl Place {
     /// A program that runs `metes`, here in its variable `METES`.
     pub(crate) fn script(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
+        // What these tests' parent ignores (`nohup`, a shell's background) would stay ignored.
+        // SAFETY: between fork and exec only `signal` is called, which may be called there.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
         command
             .current_dir(self.directory.path())
             .stdin(Stdio::null())
