@@ -273,8 +273,7 @@ impl Victim {
 
     fn underflow(&mut self, bytes: usize) {
         for index in 1..=bytes as isize {
-            // SAFETY: as in `free`.
-            let byte = unsafe { at(black_box(self.block), -index) };
+            let byte = at(black_box(self.block), -index);
             // Another value, whatever it was: what a key made of the record may be any byte.
             // SAFETY: as in `free`.
             unsafe { byte.write_volatile(!byte.read_volatile()) };
