@@ -165,11 +165,23 @@ impl Lock {
     /// Holds it if it is free now: also for a signal handler that may have
     /// interrupted its own thread inside.
     pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
-        let free = self
-            .state
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        let how = How::Taken;
-        free.is_ok().then_some(Held { lock: self, how })
+        let mut state = self.state.load(Ordering::Relaxed);
+        // Others may sleep though it is free; a change of theirs is no reason not to take it.
+        while state & HELD == 0 {
+            match self.state.compare_exchange(
+                state,
+                state | HELD,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    let how = How::Taken;
+                    return Some(Held { lock: self, how });
+                }
+                Err(now) => state = now,
+            }
+        }
+        None
     }
 
     /// Holds it for a thread that ends the process, which may have been interrupted inside by

@@ -9,7 +9,7 @@
 /// blocks.
 ///
 /// ```
-/// use metes_heap::index::{forward_index, links::Links};
+/// use metes_heap::index::forward_index;
 /// use metes_heap::store::tagged::{Tagged, TaggedBlock};
 /// use metes_heap::{Buddy, Kingsley};
 ///
