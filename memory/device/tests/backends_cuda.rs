@@ -7,7 +7,7 @@
 //! Every test says on what it ran.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
-#[path = "common/backends.rs"]
+#[path = "it/common/backends.rs"]
 mod common;
 
 use core::ffi::{c_int, c_uint, c_void};

@@ -7,8 +7,9 @@
     target_os = "linux"
 ))]
 
-#[path = "common/bytes.rs"]
+#[path = "it/common/bytes.rs"]
 mod bytes;
+#[path = "it/common/mod.rs"]
 mod common;
 #[allow(dead_code, reason = "the campaign uses all of it")]
 #[path = "../examples/campaign/device.rs"]

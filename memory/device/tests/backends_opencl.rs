@@ -1,7 +1,7 @@
 //! OpenCL on a real device: PoCL where there is no other.
 #![cfg(feature = "opencl")]
 
-#[path = "common/backends.rs"]
+#[path = "it/common/backends.rs"]
 mod common;
 
 use core::ffi::c_void;

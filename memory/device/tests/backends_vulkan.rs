@@ -4,7 +4,7 @@
 //! on which all tests run again; and all run under Khronos's validation layer, if that is there.
 #![cfg(feature = "vulkan")]
 
-#[path = "common/backends.rs"]
+#[path = "it/common/backends.rs"]
 mod common;
 
 use std::path::Path;

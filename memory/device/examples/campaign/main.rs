@@ -9,7 +9,7 @@
 //! and says with which seed it comes again.
 
 mod clock;
-#[path = "../../tests/common/mod.rs"]
+#[path = "../../tests/it/common/mod.rs"]
 mod common;
 mod device;
 mod matrix;

@@ -1,0 +1,4 @@
+//! The integration tests of `metes-bench`, in one binary: linked once.
+
+mod callgrind;
+mod security;

@@ -1,0 +1,7 @@
+//! The integration tests of `metes-cases`, in one binary: linked once.
+
+mod easyport;
+mod generators;
+mod prediction;
+mod program;
+mod vtc;

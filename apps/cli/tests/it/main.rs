@@ -1,0 +1,21 @@
+//! The `metes` binary from outside: what it prints, what it returns, what it
+//! leaves on disk.
+//!
+//! Needs a C compiler, python3, perl, sqlite3, gcc, and the programs of the case
+//! studies; a missing one fails the test that needs it.
+
+mod accesses;
+mod bad_input;
+mod bounds;
+mod cases;
+mod curve;
+mod device;
+mod energy;
+mod files;
+mod mapped;
+mod signals;
+mod support;
+mod tune;
+mod verbs;
+mod worst_case;
+mod wrong;

@@ -1,0 +1,9 @@
+//! The integration tests of `metes-heap`, in one binary: linked once.
+
+mod composite;
+mod damage;
+mod growth;
+mod hardened;
+mod increments;
+mod linked_structures;
+mod model;

@@ -1,0 +1,11 @@
+//! The integration tests of `metes-explore`, in one binary: linked once.
+
+mod budget;
+mod differential;
+mod engine;
+mod golden;
+mod levels;
+mod quick;
+mod report;
+mod search;
+mod support;

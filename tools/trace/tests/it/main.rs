@@ -1,0 +1,8 @@
+//! The integration tests of `metes-trace`, in one binary: linked once.
+
+mod common;
+mod csv;
+mod import;
+mod parquet;
+mod profile;
+mod record;
