@@ -4,6 +4,8 @@
 //! Invariant: a rule is broken only by an arrow that cargo follows or a file that a compiler includes, so
 //! whoever reads the message knows the line to change.
 
+pub mod dependencies;
+
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
