@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use metes_config::Config;
-use metes_explore::emit::{self, BuildError, EmitError};
+use metes_emit::{self as emit, BuildError, EmitError};
 use metes_explore::{Events, Options, Replayer};
 use serde::Deserialize;
 

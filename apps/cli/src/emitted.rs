@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use metes_config::{Config, StoreKind};
-use metes_explore::emit::{self, EmittedFile, Options};
+use metes_emit::{self as emit, EmittedFile, Options};
 
 use crate::error::Failure;
 use crate::results::{Kind, Results};

@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Energy(#[from] metes_explore::EnergyError),
     #[error("{0}")]
-    Emit(#[from] metes_explore::emit::EmitError),
+    Emit(#[from] metes_emit::EmitError),
     #[error("{0}")]
     Worst(#[from] metes_worst::WorstError),
     #[error("{0}")]
@@ -43,7 +43,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Board(#[from] metes_board::Error),
     #[error("{0}")]
-    Build(#[from] metes_explore::emit::BuildError),
+    Build(#[from] metes_emit::BuildError),
     /// A file or directory that the system does not give.
     #[error("cannot {action} {}: {source}{}", .path.display(), remedy(.source))]
     Io {

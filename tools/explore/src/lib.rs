@@ -14,7 +14,6 @@ mod clock;
 mod compare;
 mod cost;
 mod detail;
-pub mod emit;
 mod energy;
 pub mod engine;
 mod events;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use metes_explore::emit::{self, Options};
+use metes_emit::{self as emit, Options};
 use metes_heap::description::{Description, General, List};
 use metes_heap::{Composite, Hardened, IndexKind};
 use tempfile::TempDir;

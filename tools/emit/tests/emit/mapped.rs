@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use metes_explore::Arena;
-use metes_explore::emit::build_preload;
+use metes_emit::build_preload;
 use metes_heap::Description;
 use serde_json::Value;
 

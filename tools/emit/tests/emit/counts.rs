@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use metes_explore::emit::build_preload_with;
+use metes_emit::build_preload_with;
 use metes_explore::{Arena, Replay};
 
 use crate::decisions::drawn;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use metes_explore::emit::build_preload;
+use metes_emit::build_preload;
 
 use crate::reference::{self, Decision};
 use crate::sample::{self, Operation};

@@ -85,48 +85,48 @@ pub enum EmitError {
 
 /// The templates by the names under which they include one another.
 const TEMPLATES: [(&str, &str); 18] = [
-    ("heap.h.j2", include_str!("emit/templates/heap.h.j2")),
-    ("heap.c.j2", include_str!("emit/templates/heap.c.j2")),
-    ("blocks.c.j2", include_str!("emit/templates/blocks.c.j2")),
+    ("heap.h.j2", include_str!("templates/heap.h.j2")),
+    ("heap.c.j2", include_str!("templates/heap.c.j2")),
+    ("blocks.c.j2", include_str!("templates/blocks.c.j2")),
     (
         "index_list.c.j2",
-        include_str!("emit/templates/index_list.c.j2"),
+        include_str!("templates/index_list.c.j2"),
     ),
     (
         "index_classes.c.j2",
-        include_str!("emit/templates/index_classes.c.j2"),
+        include_str!("templates/index_classes.c.j2"),
     ),
     (
         "index_kingsley.c.j2",
-        include_str!("emit/templates/index_kingsley.c.j2"),
+        include_str!("templates/index_kingsley.c.j2"),
     ),
     (
         "index_buddy.c.j2",
-        include_str!("emit/templates/index_buddy.c.j2"),
+        include_str!("templates/index_buddy.c.j2"),
     ),
     (
         "index_fixed.c.j2",
-        include_str!("emit/templates/index_fixed.c.j2"),
+        include_str!("templates/index_fixed.c.j2"),
     ),
     (
         "index_lea.c.j2",
-        include_str!("emit/templates/index_lea.c.j2"),
+        include_str!("templates/index_lea.c.j2"),
     ),
     (
         "dedicated.c.j2",
-        include_str!("emit/templates/dedicated.c.j2"),
+        include_str!("templates/dedicated.c.j2"),
     ),
-    ("pool.c.j2", include_str!("emit/templates/pool.c.j2")),
-    ("objects.c.j2", include_str!("emit/templates/objects.c.j2")),
+    ("pool.c.j2", include_str!("templates/pool.c.j2")),
+    ("objects.c.j2", include_str!("templates/objects.c.j2")),
     (
         "composite.c.j2",
-        include_str!("emit/templates/composite.c.j2"),
+        include_str!("templates/composite.c.j2"),
     ),
-    ("mapped.c.j2", include_str!("emit/templates/mapped.c.j2")),
-    ("preload.c.j2", include_str!("emit/templates/preload.c.j2")),
-    ("lib.rs.j2", include_str!("emit/templates/lib.rs.j2")),
-    ("global.rs.j2", include_str!("emit/templates/global.rs.j2")),
-    ("README.md.j2", include_str!("emit/templates/README.md.j2")),
+    ("mapped.c.j2", include_str!("templates/mapped.c.j2")),
+    ("preload.c.j2", include_str!("templates/preload.c.j2")),
+    ("lib.rs.j2", include_str!("templates/lib.rs.j2")),
+    ("global.rs.j2", include_str!("templates/global.rs.j2")),
+    ("README.md.j2", include_str!("templates/README.md.j2")),
 ];
 
 /// The heap as source code: `c/heap.h`, `c/heap.c`, `c/preload.c`, a crate in

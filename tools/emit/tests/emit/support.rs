@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use metes_explore::emit::{self, Options};
+use metes_emit::{self as emit, Options};
 use metes_explore::{Arena, EventsBuilder, Replay, Replayer};
 use metes_heap::description::Description;
 use tempfile::TempDir;

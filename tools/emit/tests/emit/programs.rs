@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use metes_explore::emit::{BuildError, build_preload, build_preload_with};
+use metes_emit::{BuildError, build_preload, build_preload_with};
 use serde_json::Value;
 
 use crate::sample;
