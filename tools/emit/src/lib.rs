@@ -1,8 +1,9 @@
 //! Emission: a described heap as source code, specialised to its constants.
 //!
 //! A directory of C (an allocator and a library that replaces malloc) and of
-//! Rust (a crate over `metes-heap`). What a description does not need is not
-//! emitted, and every parameter is a constant of the emitted code.
+//! Rust (a crate over `metes-heap`). The C is a library of this crate's folder `c`, copied as it is,
+//! with one generated file of parameters; files that a description does not need are not emitted, and
+//! every parameter is a constant of the emitted code.
 //!
 //! Invariant: emitted code decides every placement as [`metes_heap::Composite`]
 //! decides it for the same description, byte for byte.
@@ -14,6 +15,7 @@ use metes_heap::description::{Invalid, LEVELS};
 use metes_heap::store::Geometry;
 
 mod build;
+mod config;
 mod model;
 mod rust;
 
@@ -83,54 +85,16 @@ pub enum EmitError {
     Template(#[from] minijinja::Error),
 }
 
-/// The templates by the names under which they include one another.
-const TEMPLATES: [(&str, &str); 18] = [
-    ("heap.h.j2", include_str!("templates/heap.h.j2")),
-    ("heap.c.j2", include_str!("templates/heap.c.j2")),
-    ("blocks.c.j2", include_str!("templates/blocks.c.j2")),
-    (
-        "index_list.c.j2",
-        include_str!("templates/index_list.c.j2"),
-    ),
-    (
-        "index_classes.c.j2",
-        include_str!("templates/index_classes.c.j2"),
-    ),
-    (
-        "index_kingsley.c.j2",
-        include_str!("templates/index_kingsley.c.j2"),
-    ),
-    (
-        "index_buddy.c.j2",
-        include_str!("templates/index_buddy.c.j2"),
-    ),
-    (
-        "index_fixed.c.j2",
-        include_str!("templates/index_fixed.c.j2"),
-    ),
-    (
-        "index_lea.c.j2",
-        include_str!("templates/index_lea.c.j2"),
-    ),
-    (
-        "dedicated.c.j2",
-        include_str!("templates/dedicated.c.j2"),
-    ),
-    ("pool.c.j2", include_str!("templates/pool.c.j2")),
-    ("objects.c.j2", include_str!("templates/objects.c.j2")),
-    (
-        "composite.c.j2",
-        include_str!("templates/composite.c.j2"),
-    ),
-    ("mapped.c.j2", include_str!("templates/mapped.c.j2")),
-    ("preload.c.j2", include_str!("templates/preload.c.j2")),
+/// The templates of the Rust crate and of the README, by the names under which they include one
+/// another.
+const TEMPLATES: [(&str, &str); 3] = [
     ("lib.rs.j2", include_str!("templates/lib.rs.j2")),
     ("global.rs.j2", include_str!("templates/global.rs.j2")),
     ("README.md.j2", include_str!("templates/README.md.j2")),
 ];
 
-/// The heap as source code: `c/heap.h`, `c/heap.c`, `c/preload.c`, a crate in
-/// `rust/` with the crate `metes-heap` in it, `heap.toml` and `README.md`. No C where the heap is hardened.
+/// The heap as source code: `c/heap.h`, `c/heap.c` and its parts, `c/heap_config.h`,
+/// `c/preload.c`, a crate in `rust/` with the crate `metes-heap` in it, `heap.toml` and `README.md`. No C where the heap is hardened.
 ///
 /// # Errors
 /// [`EmitError::Invalid`] when the description is not a heap.
@@ -158,9 +122,11 @@ pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedF
     };
     let mut files = Vec::new();
     if !options.hardened {
-        files.push(file("c/heap.h", render("heap.h.j2")?));
-        files.push(file("c/heap.c", render("heap.c.j2")?));
-        files.push(file("c/preload.c", render("preload.c.j2")?));
+        let text = config::heap_config(description, options);
+        files.push(file("c/heap_config.h", text));
+        for (name, text) in config::library(description, options) {
+            files.push(file(&format!("c/{name}"), text.to_string()));
+        }
     }
     files.push(file("rust/Cargo.toml", rust::manifest()));
     files.push(file("rust/src/lib.rs", render("lib.rs.j2")?));

@@ -1,4 +1,4 @@
-//! What the templates know of a description.
+//! What the templates of the Rust crate and of the README know of a description.
 //!
 //! Invariant: every number a template prints comes from here, computed from
 //! the description; templates choose code, they do not calculate.
@@ -6,9 +6,8 @@
 use metes_heap::compact::Partition;
 use metes_heap::description::{DedicatedPool, General, IndexKind};
 use metes_heap::index::list::{Fit, Order};
-use metes_heap::objects::GRANULE;
 use metes_heap::store::Geometry;
-use metes_heap::{Description, Levels, Links, Slabs, mapped};
+use metes_heap::{Description, Levels, Links};
 use minijinja::{Value, context};
 
 use super::Options;
@@ -20,7 +19,6 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         .iter()
         .map(|size| context! { size => size.unwrap_or(0) })
         .collect();
-    let limited = options.levels[..placed.count()].iter().any(Option::is_some);
     let count = description.general.len();
     let pools: Vec<Value> = description
         .general
@@ -32,12 +30,7 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
     let objects: Vec<Value> = slabs
         .sizes()
         .map(|size| {
-            context! {
-                size => size,
-                level => slabs.level(),
-                slots => slabs.bytes() / size,
-                reciprocal => (1_u64 << 32).div_ceil(size as u64),
-            }
+            context! { size => size, level => slabs.level() }
         })
         .collect();
     let partition = description.partition.map(|partition| {
@@ -59,59 +52,19 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
     let single = any(single_links);
     let lea = any(|index| matches!(index, IndexKind::Lea { .. }));
     let fixed = any(|index| matches!(index, IndexKind::FixedSizes { .. }));
-    // Helpers of which a compiler would say that nobody calls them.
-    let lowest_bit = classes || lea || !objects.is_empty();
-    let mut lists = description.dedicated.iter();
-    let double = lists.any(|pool| pool.links == Links::Double) || any(|index| !single_links(index));
-    let needs = context! {
-        lowest_bit => lowest_bit,
-        lowest_alone => lowest_bit || buddy,
-        highest_bit => lowest_bit || buddy || kingsley || fixed,
-        head_number => classes || lea,
-        double => double,
-    };
     context! {
         summary => summary(description),
         pools => pools,
         objects => objects,
         slab => slabs.bytes(),
-        slots => slabs.slots(),
-        summarised => slabs.summarised(),
         partition => partition,
-        by_size => by_size(&slabs),
-        object_level => placed.of_objects(),
         levels => levels,
-        limited => limited,
         increment => options.increment,
         hardened => options.hardened,
-        mapped => options.mapped.map(mapped_context),
-        largest_object => slabs.largest(),
-        classes => classes,
-        needs => needs,
+        mapped => options.mapped.map(|from| context! { from => from }),
         kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
-}
-
-/// The rule of mapped blocks, in numbers.
-fn mapped_context(from: usize) -> Value {
-    context! {
-        from => from,
-        transient => mapped::TRANSIENT,
-        blocks => mapped::MOST_BLOCKS,
-        spare_share => mapped::SPARE_SHARE,
-        entry => mapped::ENTRY,
-        fewest_entries => mapped::FEWEST_ENTRIES,
-    }
-}
-
-/// The number of the pool that serves a request, by its size in granules: rows of text.
-fn by_size(slabs: &Slabs) -> Vec<Vec<usize>> {
-    let sizes: Vec<usize> = slabs.sizes().collect();
-    let pools: Vec<usize> = (0..=slabs.largest().div_ceil(GRANULE))
-        .map(|granules| sizes.partition_point(|&size| size < granules * GRANULE))
-        .collect();
-    pools.chunks(24).map(<[usize]>::to_vec).collect()
 }
 
 /// Whether an index is a list linked in one direction.
@@ -123,7 +76,7 @@ fn single_links(index: &IndexKind) -> bool {
 }
 
 /// The heap in words, a line a pool.
-fn summary(description: &Description) -> Vec<String> {
+pub(super) fn summary(description: &Description) -> Vec<String> {
     let mut lines: Vec<String> = description
         .objects
         .iter()
@@ -155,7 +108,7 @@ fn summary(description: &Description) -> Vec<String> {
     lines
 }
 
-fn pool_summary(pool: &General) -> String {
+pub(super) fn pool_summary(pool: &General) -> String {
     let reach = match (pool.from, pool.up_to) {
         (0, usize::MAX) => "everything else".to_string(),
         (0, bytes) => format!("requests up to {bytes} bytes"),
@@ -163,15 +116,6 @@ fn pool_summary(pool: &General) -> String {
         (least, most) => format!("requests from {least} to {most} bytes"),
     };
     format!("{reach}: {}", index_summary(&pool.index))
-}
-
-/// The condition in C under which a general pool takes requests of `size`; empty
-/// if it takes all.
-fn takes(pool: &General) -> String {
-    let least = (pool.from > 0).then(|| format!("size >= {}U", pool.from));
-    let most = (pool.up_to < usize::MAX).then(|| format!("size <= {}U", pool.up_to));
-    let both: Vec<String> = least.into_iter().chain(most).collect();
-    both.join(" && ")
 }
 
 fn index_summary(index: &IndexKind) -> String {
@@ -244,12 +188,6 @@ fn pool_context(
     number: usize,
     count: usize,
 ) -> Value {
-    let suffix = if count == 1 {
-        String::new()
-    } else {
-        number.to_string()
-    };
-    let halves = matches!(pool.index, IndexKind::Buddy { .. });
     // These never merge and always split, whatever the description's limits.
     let (coalesce, split) = match pool.index {
         IndexKind::Kingsley | IndexKind::FixedSizes { .. } => (0, 0),
@@ -257,26 +195,17 @@ fn pool_context(
         _ => (pool.limits.coalesce_up_to, pool.limits.split_down_to),
     };
     let common = context! {
-        prefix => format!("general{suffix}"),
-        upper => format!("GENERAL{suffix}"),
-        name => if count == 1 { "General pool".to_string() } else { format!("General pool {number}") },
         article => if count == 1 { "the general pool".to_string() } else { format!("general pool {number}") },
         summary => pool_summary(pool),
         number => number,
-        takes => takes(pool),
         level => pool.level,
-        level_size => options.levels[usize::from(pool.level)].unwrap_or(0),
         from => pool.from,
-        up_to => pool.up_to,
         up_to_rust => if pool.up_to == usize::MAX { "usize::MAX".to_string() } else { pool.up_to.to_string() },
-        halves => halves,
-        wilderness => !halves && !matches!(pool.index, IndexKind::Classes { .. }),
-        merges_all => !halves && coalesce == usize::MAX,
         coalesce => bytes(coalesce, "unlimited"),
         split => bytes(split, "never"),
         dedicated => description.dedicated_of(pool).next().is_some(),
-        dedicated_64 => dedicated_blocks(description, pool, options.geometry(8)),
-        dedicated_32 => dedicated_blocks(description, pool, options.geometry(4)),
+        dedicated_64 => dedicated_context(&dedicated_blocks(description, pool, options.geometry(8))),
+        dedicated_32 => dedicated_context(&dedicated_blocks(description, pool, options.geometry(4))),
         kept => kept(description.dedicated_of(pool)),
     };
     let index = match pool.index {
@@ -288,8 +217,6 @@ fn pool_context(
             links,
         } => context! {
             kind => "list",
-            fit => fit_name(fit),
-            order => order_name(order),
             fit_variant => format!("{fit:?}"),
             order_variant => format!("{order:?}"),
             depth => depth_percent,
@@ -306,15 +233,7 @@ fn pool_context(
         },
         IndexKind::Lea { keep_up_to } => context! { kind => "lea", keep_up_to => keep_up_to },
         IndexKind::FixedSizes { sizes } => {
-            let sizes: Vec<u32> = sizes.iter().collect();
-            let largest = sizes.last().copied().unwrap_or(0);
-            let first_power = (u64::from(largest) + 1).next_power_of_two();
-            context! {
-                kind => "fixed",
-                sizes => sizes,
-                first_power => first_power,
-                first_power_log2 => first_power.ilog2(),
-            }
+            context! { kind => "fixed", sizes => sizes.iter().collect::<Vec<u32>>() }
         }
         IndexKind::Kingsley => context! { kind => "kingsley" },
         IndexKind::Buddy { lowest } => context! { kind => "buddy", lowest => lowest },
@@ -330,28 +249,20 @@ fn bytes(number: usize, largest: &str) -> String {
     }
 }
 
-/// What dedicated lists need beyond links in both directions and LIFO order.
-fn kept(pools: impl Iterator<Item = DedicatedPool>) -> Value {
-    let pools: Vec<DedicatedPool> = pools.collect();
-    let any = |wanted: fn(&DedicatedPool) -> bool| pools.iter().any(wanted);
-    let fifo = any(|pool| pool.order == Order::Fifo);
-    let address = any(|pool| pool.order == Order::Address);
-    let single = any(|pool| pool.links == Links::Single);
-    let all_single = !any(|pool| pool.links == Links::Double);
-    context! {
-        any => fifo || address || single,
-        fifo => fifo,
-        address => address,
-        single => single,
-        all_single => all_single,
-    }
+/// Whether dedicated lists need more than links in both directions and LIFO order.
+fn kept(mut pools: impl Iterator<Item = DedicatedPool>) -> Value {
+    let any = pools.any(|pool| pool.order != Order::Lifo || pool.links == Links::Single);
+    context! { any => any }
 }
 
 /// The blocks that dedicated lists keep on a target with records of such sizes, each
 /// once, and how each list is kept.
-fn dedicated_blocks(description: &Description, general: &General, geometry: Geometry) -> Value {
-    let mut blocks = Vec::new();
-    let mut pools: Vec<DedicatedPool> = Vec::new();
+pub(super) fn dedicated_blocks(
+    description: &Description,
+    general: &General,
+    geometry: Geometry,
+) -> Vec<(usize, DedicatedPool)> {
+    let mut lists: Vec<(usize, DedicatedPool)> = Vec::new();
     for pool in description.dedicated_of(general) {
         let Some(block) = geometry.block_for(pool.size) else {
             continue;
@@ -361,21 +272,20 @@ fn dedicated_blocks(description: &Description, general: &General, geometry: Geom
             IndexKind::FixedSizes { sizes } => sizes.block_size(block),
             _ => block,
         };
-        if !blocks.contains(&block) {
-            blocks.push(block);
-            pools.push(pool);
+        if lists.iter().all(|(listed, _)| *listed != block) {
+            lists.push((block, pool));
         }
     }
-    let mask = |wanted: fn(&DedicatedPool) -> bool| {
-        let lists = pools.iter().enumerate().filter(|(_, pool)| wanted(pool));
-        lists.fold(0_u32, |mask, (list, _)| mask | 1 << list)
+    lists
+}
+
+fn dedicated_context(lists: &[(usize, DedicatedPool)]) -> Value {
+    let text = |of: fn(&DedicatedPool) -> String| -> Vec<String> {
+        lists.iter().map(|(_, pool)| of(pool)).collect()
     };
     context! {
-        blocks => blocks,
-        fifo => mask(|pool| pool.order == Order::Fifo),
-        address => mask(|pool| pool.order == Order::Address),
-        single => mask(|pool| pool.links == Links::Single),
-        orders => pools.iter().map(|pool| format!("{:?}", pool.order)).collect::<Vec<_>>(),
-        links => pools.iter().map(|pool| format!("{:?}", pool.links)).collect::<Vec<_>>(),
+        blocks => lists.iter().map(|(block, _)| *block).collect::<Vec<_>>(),
+        orders => text(|pool| format!("{:?}", pool.order)),
+        links => text(|pool| format!("{:?}", pool.links)),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::sample;
-use crate::support::{STRICT, emitted, emitted_mapped, succeed};
+use crate::support::{STRICT, emitted, emitted_mapped, run_tool, succeed};
 
 fn compile(compiler: &str, directory: &Path, flags: &[&str]) {
     succeed(
@@ -46,9 +46,17 @@ fn text_bytes(directory: &Path) -> usize {
 fn no_compiler_warns_at_any_width() {
     for (name, description) in sample::named() {
         let directory = emitted(&description);
-        // gcc at the host's width is the next test's.
+        // gcc at the host's width is another test's.
         compile("gcc", directory.path(), &["-ffreestanding", "-m32"]);
         compile("clang", directory.path(), &[]);
+        for target in ["thumbv7m-none-eabi", "riscv32-none-elf", "sparc-none-elf"] {
+            let target = format!("--target={target}");
+            compile(
+                "clang",
+                directory.path(),
+                &["-S", "-ffreestanding", "-Os", &target],
+            );
+        }
         // The library differs with object pools only.
         if !["tlsf", "everything"].contains(&name) {
             continue;
@@ -122,6 +130,75 @@ fn cpp_programs_link() {
     }
 }
 
+/// A CMake project takes the folder as it is.
+#[test]
+fn a_cmake_project_takes_the_folder() {
+    for (_, description) in sample::some(&["tlsf", "everything"]) {
+        let directory = emitted(&description);
+        let project = "cmake_minimum_required(VERSION 3.13)\n\
+            project(program C)\n\
+            add_subdirectory(c heap)\n\
+            add_executable(program program.c)\n\
+            target_link_libraries(program PRIVATE heap)\n";
+        std::fs::write(directory.path().join("CMakeLists.txt"), project).unwrap();
+        let text = "#include \"heap.h\"\n\
+            static unsigned char memory[1 << 20];\n\
+            static heap_t heap;\n\
+            int main(void) { return heap_init(&heap, memory, sizeof memory) != HEAP_OK; }\n";
+        std::fs::write(directory.path().join("program.c"), text).unwrap();
+        let built = directory.path().join("built");
+        let mut configure = Command::new("cmake");
+        configure
+            .arg("-S")
+            .arg(directory.path())
+            .arg("-B")
+            .arg(&built);
+        succeed(&mut configure);
+        let mut build = Command::new("cmake");
+        build.arg("--build").arg(&built);
+        succeed(build.args(["--target", "program", "heap_preload"]));
+        succeed(&mut Command::new(built.join("program")));
+    }
+}
+
+/// Misuse is found where assertions are asked for.
+#[test]
+fn assertions_find_misuse() {
+    let (_, description) = sample::some(&["tlsf"]).remove(0);
+    let directory = emitted(&description);
+    let text = "#include \"heap.h\"\n\
+        static unsigned char memory[1 << 16];\n\
+        static heap_t heap;\n\
+        int main(void) {\n\
+            heap_init(&heap, memory, sizeof memory);\n\
+            void *block = heap_allocate(&heap, 100, 8);\n\
+            void *behind = heap_allocate(&heap, 100, 8);\n\
+            heap_free(&heap, block);\n\
+            heap_free(&heap, block);\n\
+            return behind == NULL;\n\
+        }\n";
+    let source = directory.path().join("twice.c");
+    std::fs::write(&source, text).unwrap();
+    let binary = directory.path().join("twice");
+    succeed(
+        Command::new("gcc")
+            .args([
+                "-std=c99",
+                "-include",
+                "assert.h",
+                "-DHEAP_ASSERT=assert",
+                "-I",
+            ])
+            .arg(directory.path().join("c"))
+            .arg("-o")
+            .args([&binary, &source, &directory.path().join("c/heap.c")]),
+    );
+    let output = run_tool(&mut Command::new(&binary));
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("is_in_use"), "{said}");
+}
+
 #[test]
 fn parameters_are_folded_into_the_code() {
     for (name, description) in sample::named() {
@@ -147,7 +224,19 @@ fn parameters_are_folded_into_the_code() {
 fn what_a_heap_does_not_need_is_not_emitted() {
     let (_, tlsf) = sample::named().remove(0);
     let directory = emitted(&tlsf);
-    let code = std::fs::read_to_string(directory.path().join("c/heap.c")).unwrap();
+    let files = std::fs::read_dir(directory.path().join("c")).unwrap();
+    for file in files {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        for absent in ["objects", "dedicated", "list", "mapped"] {
+            assert!(!name.contains(absent), "{name} beside a plain TLSF");
+        }
+    }
+    let preprocessed = succeed(
+        Command::new("gcc")
+            .args(["-std=c99", "-E"])
+            .arg(directory.path().join("c/heap.c")),
+    );
+    let code = String::from_utf8(preprocessed.stdout).unwrap();
     for absent in ["objects_", "_dedicated", "wilderness =", "rover"] {
         assert!(!code.contains(absent), "{absent} in a plain TLSF");
     }

@@ -69,13 +69,14 @@ fn named_heaps_decide_alike_in_c_and_rust() {
     }
 }
 
+/// Under the sanitizers, and with what the code relies on verified.
 #[test]
 fn drawn_heaps_decide_alike_in_c_and_rust() {
     for seed in 0..drawn() {
         let description = sample::description(seed);
         let name = format!("{description:?}");
         let directory = emitted(&description);
-        let program = build_driver(directory.path(), &["-O1"]);
+        let program = build_driver(directory.path(), &[&SANITIZED[..], &ASSERTED].concat());
         compare(&name, &description, &program, 100 + seed);
         compare(&name, &description, &program, 200 + seed);
     }
@@ -113,6 +114,9 @@ const SANITIZED: [&str; 4] = [
     "-fno-sanitize-recover=all",
 ];
 
+/// Preconditions and what the code relies on, verified.
+const ASSERTED: [&str; 3] = ["-include", "assert.h", "-DHEAP_ASSERT=assert"];
+
 #[test]
 fn memory_is_handed_over_in_pieces() {
     // Not next-fit, whose limit on the fit passes over a region much larger
@@ -128,12 +132,9 @@ fn memory_is_handed_over_in_pieces() {
 
 #[test]
 fn emitted_code_is_sound_under_the_sanitizers() {
-    let (_, everything) = sample::named().pop().unwrap();
-    let buddy = Description::of(metes_heap::IndexKind::Buddy { lowest: true });
-    let (_, partitioned) = sample::some(&["small-pages"]).remove(0);
-    for description in [everything, buddy, partitioned] {
+    for (_, description) in sample::named() {
         let directory = emitted(&description);
-        let program = build_driver(directory.path(), &SANITIZED);
+        let program = build_driver(directory.path(), &[&SANITIZED[..], &ASSERTED].concat());
         let operations: Vec<Operation> = sample::operations(7, 3_000);
         let driven = support::drive(&program, &operations);
         let tagged = reference::tagged(&description, &operations);

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use metes_explore::Arena;
 use metes_emit::build_preload;
+use metes_explore::Arena;
 use metes_heap::Description;
 use serde_json::Value;
 

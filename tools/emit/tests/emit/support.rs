@@ -18,7 +18,14 @@ use crate::sample::Operation;
 pub(crate) const ARENA: usize = 4 << 20;
 
 /// What a strict build must bear.
-pub(crate) const STRICT: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+pub(crate) const STRICT: [&str; 6] = [
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Wpedantic",
+    "-Werror",
+];
 
 /// The emission of a heap, in a directory that is removed with it.
 pub(crate) fn emitted(description: &Description) -> TempDir {

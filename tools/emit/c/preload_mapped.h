@@ -1,4 +1,4 @@
-/* ----------------------------------------------------------- Mapped blocks --
+/* preload_mapped.h: blocks that are mappings of their own. Part of preload.c.
  *
  * Large blocks are mappings of their own, outside of all ranges: they grow by
  * pages, in place or by moving them to other addresses, without a copy, and
@@ -24,13 +24,13 @@
  * alone, never on addresses.
  */
 
-#define MAPPED_FROM ((size_t){{ mapped.from }}U)
-#define MAPPED_TRANSIENT ((size_t){{ mapped.transient }}U)
-#define MAPPED_BLOCKS ((size_t){{ mapped.blocks }}U)
-#define MAPPED_SPARE_SHARE ((size_t){{ mapped.spare_share }}U)
+#define MAPPED_FROM ((size_t)HEAP_MAPPED_FROM)
+#define MAPPED_TRANSIENT ((size_t)HEAP_MAPPED_TRANSIENT)
+#define MAPPED_BLOCKS ((size_t)HEAP_MAPPED_BLOCKS)
+#define MAPPED_SPARE_SHARE ((size_t)HEAP_MAPPED_SPARE_SHARE)
 /* Bytes counted for an entry of the table, and entries of the smallest table. */
-#define MAPPED_ENTRY ((size_t){{ mapped.entry }}U)
-#define MAPPED_FEWEST_ENTRIES ((size_t){{ mapped.fewest_entries }}U)
+#define MAPPED_ENTRY ((size_t)HEAP_MAPPED_ENTRY)
+#define MAPPED_FEWEST_ENTRIES ((size_t)HEAP_MAPPED_FEWEST_ENTRIES)
 /* Pools are laid out for no more. */
 #define MAPPED_LARGEST (SPAN - PAGE)
 /* Mappings of at least so many bytes begin at a multiple of it: whole page

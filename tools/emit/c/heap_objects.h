@@ -1,21 +1,24 @@
-/* ==========================================================================
- * Object pools: equal slots found by find-first-set, without a record a block.
+/* heap_objects.h: object pools: equal slots found by find-first-set, without a record a block. Part
+ * of heap.c.
  *
- * A slab belongs to one pool at a time. Which of its slots are free stands in
- * a bitmap outside of it, so that a bad free is always detected. Invariant: a
- * slab with free and used slots is in its pool's list; one without used slots
- * is in the list of empty ones, which all pools share; a full one is in none.
- * ======================================================================== */
+ * A slab belongs to one pool at a time. Which of its slots are free stands in a bitmap outside of
+ * it, so that a bad free is always detected. The pools have slots of some few sizes, found by a
+ * switch, or, where HEAP_PARTITION, of many size classes, found in tables (a slab is a page then,
+ * a slot a page-block).
+ *
+ * Invariant: a slab with free and used slots is in its pool's list; one without used slots is in
+ * the list of empty ones, which all pools share; a full one is in none.
+ */
 
 #define NO_SLAB UINT32_MAX
 #define NO_POOL ((uint8_t)UINT8_MAX)
 #define OBJECT_GRANULE ((size_t)16)
-#define OBJECT_LARGEST ((size_t){{ largest_object }}U)
+#define OBJECT_LARGEST ((size_t)HEAP_OBJECT_LARGEST)
 
 STATIC_ASSERT(sizeof(((heap_slab_t *)0)->free) * 8U >= HEAP_SLOTS, a_bit_for_every_slot);
-{%- if summarised %}
+#if HEAP_SLABS_SUMMARISED
 STATIC_ASSERT(HEAP_BITMAP <= sizeof(size_t) * 8U, a_bit_for_every_word_raise_the_smallest_block);
-{%- endif %}
+#endif
 
 /* A used slot, or `found` false: no slot in use begins at the address. */
 typedef struct {
@@ -25,7 +28,7 @@ typedef struct {
     size_t size;
 } slot_t;
 
-{% if partition -%}
+#if HEAP_PARTITION
 /* A size class: bytes and number of the page-blocks of a page, and what finds
  * the page-block at an offset by one multiplication: the quotient of 2^32 and the
  * bytes, rounded up, which is exact for pages of up to 2^16 bytes. */
@@ -35,18 +38,10 @@ typedef struct {
     uint64_t reciprocal;
 } class_t;
 
-static const class_t classes[HEAP_OBJECT_POOLS] = {
-{%- for class in objects %}
-    { {{- class.size }}U, {{ class.slots }}U, UINT64_C({{ class.reciprocal }}){{ "}" }},
-{%- endfor %}
-};
+static const class_t classes[HEAP_OBJECT_POOLS] = HEAP_OBJECT_CLASSES;
 
 /* The class that serves a request, by its size in granules, rounded up. */
-static const uint8_t class_of[OBJECT_LARGEST / 16U + (OBJECT_LARGEST % 16U != 0U ? 2U : 1U)] = {
-{%- for row in by_size %}
-    {{ row | join(", ") }},
-{%- endfor %}
-};
+static const uint8_t class_of[(HEAP_OBJECT_LARGEST + 15U) / 16U + 1U] = HEAP_OBJECT_CLASS_OF;
 
 static inline size_t objects_size(uint8_t pool)
 {
@@ -71,17 +66,16 @@ static inline uint8_t objects_pool(size_t size, size_t align)
     }
     return class_of[(size + OBJECT_GRANULE - 1U) / OBJECT_GRANULE];
 }
-{% else -%}
+#else
 /* Slot size of a pool. */
 static inline size_t objects_size(uint8_t pool)
 {
     switch (pool) {
-{%- for pool in objects[:-1] %}
-    case {{ loop.index0 }}:
-        return {{ pool.size }};
-{%- endfor %}
-    default:
-        return {{ objects[-1].size }};
+#define SIZE(label, number, bytes) \
+    label:                         \
+        return bytes;
+        HEAP_OBJECT_SIZES(SIZE)
+#undef SIZE
     }
 }
 
@@ -89,12 +83,11 @@ static inline size_t objects_size(uint8_t pool)
 static inline size_t objects_slots(uint8_t pool)
 {
     switch (pool) {
-{%- for pool in objects[:-1] %}
-    case {{ loop.index0 }}:
-        return HEAP_SLAB / {{ pool.size }}U;
-{%- endfor %}
-    default:
-        return HEAP_SLAB / {{ objects[-1].size }}U;
+#define SLOTS(label, number, bytes) \
+    label:                          \
+        return HEAP_SLAB / (bytes);
+        HEAP_OBJECT_SIZES(SLOTS)
+#undef SLOTS
     }
 }
 
@@ -102,12 +95,11 @@ static inline size_t objects_slots(uint8_t pool)
 static inline size_t objects_slot(uint8_t pool, size_t within)
 {
     switch (pool) {
-{%- for pool in objects[:-1] %}
-    case {{ loop.index0 }}:
-        return within / {{ pool.size }}U;
-{%- endfor %}
-    default:
-        return within / {{ objects[-1].size }}U;
+#define SLOT(label, number, bytes) \
+    label:                         \
+        return within / (bytes);
+        HEAP_OBJECT_SIZES(SLOT)
+#undef SLOT
     }
 }
 
@@ -117,14 +109,16 @@ static inline uint8_t objects_pool(size_t size, size_t align)
     if (size > OBJECT_LARGEST || align > OBJECT_GRANULE) {
         return NO_POOL;
     }
-{%- for pool in objects[:-1] %}
-    if (size <= {{ pool.size }}U) {
-        return {{ loop.index0 }};
+#define SERVES(label, number, bytes) \
+    if (size <= (bytes)) {           \
+        return number;               \
     }
-{%- endfor %}
-    return {{ (objects | length) - 1 }};
+    HEAP_OBJECT_SIZES(SERVES)
+#undef SERVES
+    return HEAP_OBJECT_POOLS - 1U;
 }
-{% endif %}
+#endif
+
 static void objects_link(heap_objects_t *objects, uint32_t number)
 {
     heap_slab_t *const slab = &objects->records[number];
@@ -167,12 +161,12 @@ static uint32_t objects_fresh(heap_objects_t *objects, uint8_t pool, const heap_
     }
     heap_slab_t *const slab = &objects->records[number];
     const size_t slots = objects_slots(pool);
-{%- if summarised %}
+#if HEAP_SLABS_SUMMARISED
     const size_t words = (slots + BITS - 1U) / BITS;
     slab->summary = SIZE_MAX >> (BITS - words);
-{%- else %}
+#else
     const size_t words = HEAP_BITMAP;
-{%- endif %}
+#endif
     for (size_t word = 0; word < words; word += 1U) {
         const size_t left = slots > word * BITS ? slots - word * BITS : 0U;
         slab->free[word] = left >= BITS ? SIZE_MAX : ((size_t)1 << left) - 1U;
@@ -199,17 +193,17 @@ static inline void *objects_allocate(heap_objects_t *objects, size_t size, size_
     }
     heap_slab_t *const slab = &objects->records[number];
     /* A slab in its pool's list has a free slot. */
-{%- if summarised %}
+#if HEAP_SLABS_SUMMARISED
     const size_t word = lowest_bit(slab->summary);
-{%- else %}
+#else
     size_t word = 0;
     while (slab->free[word] == 0U) {
         word += 1U;
     }
-{%- endif %}
+#endif
     const size_t slot = word * BITS + lowest_bit(slab->free[word]);
-    COUNT_LEVEL({{ object_level }});
-{%- if summarised %}
+    COUNT_LEVEL(HEAP_OBJECT_LEVEL);
+#if HEAP_SLABS_SUMMARISED
     /* The table of sizes, the class's list, the summary, a word, the count; the
      * record of a fresh page is taken, written and linked. */
     COUNT(5U, 3U);
@@ -217,13 +211,13 @@ static inline void *objects_allocate(heap_objects_t *objects, size_t size, size_
           slab->used == 0U ? 7U + (objects_slots(pool) + BITS - 1U) / BITS : 0U);
     slab->free[word] &= slab->free[word] - 1U;
     slab->summary &= ~((size_t)(slab->free[word] == 0U) << word);
-{%- else %}
+#else
     /* The table of sizes, the pool's list, the bitmap up to the slot, the count;
      * a fresh slab is taken, written whole and linked. */
     COUNT(4U + word, 2U);
     COUNT(slab->used == 0U ? 3U : 0U, slab->used == 0U ? 4U + HEAP_BITMAP + 2U : 0U);
     slab->free[word] &= slab->free[word] - 1U;
-{%- endif %}
+#endif
     slab->used = (uint16_t)(slab->used + 1U);
     if (slab->used == objects_slots(pool)) {
         COUNT(1U, 2U);
@@ -274,15 +268,15 @@ static inline void objects_free(heap_objects_t *objects, slot_t slot)
     heap_slab_t *const slab = &objects->records[slot.number];
     const uint32_t number = (uint32_t)slot.number;
     const bool full = slab->used == objects_slots(slab->pool);
-    COUNT_LEVEL({{ object_level }});
-{%- if summarised %}
+    COUNT_LEVEL(HEAP_OBJECT_LEVEL);
+#if HEAP_SLABS_SUMMARISED
     /* The page's class, its size, the bitmap and its summary, the count. */
     COUNT(5U, 3U);
     slab->summary |= (size_t)1 << slot.slot / BITS;
-{%- else %}
+#else
     /* The slab's pool, its slot size, the bitmap, the count. */
     COUNT(4U, 2U);
-{%- endif %}
+#endif
     slab->free[slot.slot / BITS] |= (size_t)1 << slot.slot % BITS;
     slab->used = (uint16_t)(slab->used - 1U);
     if (slab->used != 0U) {

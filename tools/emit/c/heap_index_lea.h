@@ -1,49 +1,53 @@
-/* ---------------------------------------------------------------- Index ---
+/* heap_index_lea.h: best fit in sorted bins with deferred merging (after Lea). Part of heap.c, in
+ * heap_pool.h.
  *
- * {{ pool.name }}: best fit in sorted bins with deferred coalescing (after Lea).
- * Small blocks have a list of their very size, larger ones four lists to a
- * doubling, sorted by size, oldest first among equals. The block at the very end,
- * the wilderness, serves last. Blocks of up to {{ pool.keep_up_to }} bytes are kept
- * aside when freed and merged when a large block is asked for or nothing serves.
+ * Small blocks have a list of their very size, larger ones four lists to a doubling, sorted by
+ * size, oldest first among equals. The block at the very end, the wilderness, serves last. Blocks
+ * of up to POOL_KEEP_UP_TO bytes are kept aside when freed, and merged when a large block is asked for or
+ * nothing serves. To their neighbours they stay in use until then.
+ *
+ * Invariant: bit l % 32 of word l / 32 is set exactly when list l has a block; `kept` blocks are
+ * kept aside, in one list a size behind the others, linked in one direction.
  */
 
 /* Lists of one exact size: blocks of fewer granules than this. */
-#define {{P}}_EXACT ((size_t)64)
-#define {{P}}_WORDS ((size_t)8)
-#define {{P}}_KEEP_UP_TO ((size_t){{ pool.keep_up_to }})
+#define LEA_EXACT ((size_t)64)
+#define LEA_WORDS ((size_t)8)
 /* Lists of kept blocks, behind the others. */
-#define {{P}}_KEPT_LISTS ({{P}}_KEEP_UP_TO / GRANULE + 1U)
+#define LEA_KEPT_LISTS (POOL_KEEP_UP_TO / GRANULE + 1U)
 
-static inline size_t {{p}}_list(size_t granules)
+/* The list of blocks of `size` bytes. */
+static inline size_t pool_list_of(size_t size)
 {
-    if (granules < {{P}}_EXACT) {
+    const size_t granules = size / GRANULE;
+    if (granules < LEA_EXACT) {
         return granules;
     }
     const unsigned shift = highest_bit(granules) - 2U;
     /* The class of 64 granules is 20. */
-    return {{P}}_EXACT + ((size_t)shift << 2) + (granules >> shift) - 20U;
+    return LEA_EXACT + ((size_t)shift << 2) + (granules >> shift) - 20U;
 }
 
 /* Zero when there are no lists for so large a span. */
-static size_t {{p}}_index_heads(size_t span)
+static size_t pool_index_heads(size_t span)
 {
-    const size_t last = {{p}}_list(span / GRANULE);
-    const size_t bins = (last < {{P}}_EXACT ? {{P}}_EXACT : last) + 1U;
-    return bins > {{P}}_WORDS * 32U ? 0U : bins + {{P}}_KEPT_LISTS;
+    const size_t last = pool_list_of(span);
+    const size_t bins = (last < LEA_EXACT ? LEA_EXACT : last) + 1U;
+    return bins > LEA_WORDS * 32U ? 0U : bins + LEA_KEPT_LISTS;
 }
 
 /* The number of the first list of kept blocks. */
-static inline size_t {{p}}_bins(const {{p}}_t *pool)
+static inline size_t pool_bins(const heap_pool_t *pool)
 {
-    return pool->{% if pool.dedicated %}first_dedicated{% else %}heads{% endif %} - {{P}}_KEPT_LISTS;
+    return pool_index_lists(pool) - LEA_KEPT_LISTS;
 }
 
-static inline size_t {{p}}_block_size(size_t need)
+static inline size_t pool_block_size(size_t need)
 {
     return need;
 }
 
-static inline void {{p}}_insert({{p}}_t *pool, block_t *block, size_t size)
+static inline void pool_insert(heap_pool_t *pool, block_t *block, size_t size)
 {
     /* A size of zero behind the block: it is the last one of a region. */
     COUNT(pool->wilderness == NULL ? 2U : 1U, 0U);
@@ -52,7 +56,7 @@ static inline void {{p}}_insert({{p}}_t *pool, block_t *block, size_t size)
         pool->wilderness = block;
         return;
     }
-    const size_t list = {{p}}_list(size / GRANULE);
+    const size_t list = pool_list_of(size);
     block_t *const head = head_of(pool->first, list);
     block_t *before = head->previous;
     COUNT(1U, 0U);
@@ -60,7 +64,7 @@ static inline void {{p}}_insert({{p}}_t *pool, block_t *block, size_t size)
         COUNT(1U, 1U);
         pool->words[list / 32U] |= (uint32_t)1 << (list % 32U);
     }
-    if (size / GRANULE >= {{P}}_EXACT) {
+    if (size / GRANULE >= LEA_EXACT) {
         /* Sorted, from the largest down; behind the last of its size. */
         while (before != head && (COUNT(1U, 0U), size_of_block(before) > size)) {
             COUNT(1U, 0U);
@@ -71,7 +75,7 @@ static inline void {{p}}_insert({{p}}_t *pool, block_t *block, size_t size)
 }
 
 /* Takes a block out of its list. */
-static inline void {{p}}_take_out({{p}}_t *pool, block_t *block)
+static inline void pool_take_out(heap_pool_t *pool, block_t *block)
 {
     block_t *const before = block->previous;
     block_t *const next = block->next;
@@ -84,7 +88,7 @@ static inline void {{p}}_take_out({{p}}_t *pool, block_t *block)
     }
 }
 
-static inline void {{p}}_remove({{p}}_t *pool, block_t *block, size_t size)
+static inline void pool_remove(heap_pool_t *pool, block_t *block, size_t size)
 {
     (void)size;
     COUNT(1U, 0U);
@@ -92,22 +96,22 @@ static inline void {{p}}_remove({{p}}_t *pool, block_t *block, size_t size)
         COUNT(0U, 1U);
         pool->wilderness = NULL;
     } else {
-        {{p}}_take_out(pool, block);
+        pool_take_out(pool, block);
     }
 }
 
 /* The first list from `list` on that has a block, or SIZE_MAX. */
-static inline size_t {{p}}_first_from(const {{p}}_t *pool, size_t list)
+static inline size_t pool_first_from(const heap_pool_t *pool, size_t list)
 {
     size_t word = list / 32U;
-    if (word >= {{P}}_WORDS) {
+    if (word >= LEA_WORDS) {
         return SIZE_MAX;
     }
     COUNT(1U, 0U);
     uint32_t bits = pool->words[word] & UINT32_MAX << (list % 32U);
     while (bits == 0U) {
         word += 1U;
-        if (word >= {{P}}_WORDS) {
+        if (word >= LEA_WORDS) {
             return SIZE_MAX;
         }
         COUNT(1U, 0U);
@@ -116,13 +120,13 @@ static inline size_t {{p}}_first_from(const {{p}}_t *pool, size_t list)
     return word * 32U + lowest_bit(bits);
 }
 
-static inline block_t *{{p}}_take({{p}}_t *pool, size_t need, size_t *found)
+static inline block_t *pool_take(heap_pool_t *pool, size_t need, size_t *found)
 {
     if (pool->base == NULL || need > pool->span) {
         return NULL;
     }
-    const size_t own = {{p}}_list(need / GRANULE);
-    size_t list = {{p}}_first_from(pool, own);
+    const size_t own = pool_list_of(need);
+    size_t list = pool_first_from(pool, own);
     while (list != SIZE_MAX) {
         block_t *const head = head_of(pool->first, list);
         block_t *block = head->next;
@@ -133,11 +137,11 @@ static inline block_t *{{p}}_take({{p}}_t *pool, size_t need, size_t *found)
             COUNT(block != head ? 2U : 1U, 0U);
         }
         if (block != head) {
-            {{p}}_take_out(pool, block);
+            pool_take_out(pool, block);
             *found = size_of_block(block);
             return block;
         }
-        list = {{p}}_first_from(pool, own + 1U);
+        list = pool_first_from(pool, own + 1U);
     }
     block_t *const block = pool->wilderness;
     COUNT(block != NULL ? 2U : 1U, 0U);
@@ -151,12 +155,12 @@ static inline block_t *{{p}}_take({{p}}_t *pool, size_t need, size_t *found)
 }
 
 /* Keeps a freed block aside if it is small. To its neighbours it stays in use. */
-static inline bool {{p}}_keep({{p}}_t *pool, block_t *block, size_t size)
+static inline bool pool_keep(heap_pool_t *pool, block_t *block, size_t size)
 {
-    if (size > {{P}}_KEEP_UP_TO) {
+    if (size > POOL_KEEP_UP_TO) {
         return false;
     }
-    block_t *const head = head_of(pool->first, {{p}}_bins(pool) + size / GRANULE);
+    block_t *const head = head_of(pool->first, pool_bins(pool) + size / GRANULE);
     COUNT(2U, 3U);
     block->next = head->next;
     head->next = block;
@@ -165,9 +169,9 @@ static inline bool {{p}}_keep({{p}}_t *pool, block_t *block, size_t size)
 }
 
 /* The block kept last in a list, or NULL. */
-static inline block_t *{{p}}_pop_kept({{p}}_t *pool, size_t granules)
+static inline block_t *pool_pop_kept(heap_pool_t *pool, size_t granules)
 {
-    block_t *const head = head_of(pool->first, {{p}}_bins(pool) + granules);
+    block_t *const head = head_of(pool->first, pool_bins(pool) + granules);
     block_t *const block = head->next;
     COUNT(1U, 0U);
     if (block == head) {
@@ -180,32 +184,32 @@ static inline block_t *{{p}}_pop_kept({{p}}_t *pool, size_t granules)
 }
 
 /* A kept block of exactly this size, or NULL. */
-static inline block_t *{{p}}_reuse({{p}}_t *pool, size_t need)
+static inline block_t *pool_reuse(heap_pool_t *pool, size_t need)
 {
-    if (need > {{P}}_KEEP_UP_TO || pool->base == NULL || need > pool->span) {
+    if (need > POOL_KEEP_UP_TO || pool->base == NULL || need > pool->span) {
         return NULL;
     }
-    block_t *const block = {{p}}_pop_kept(pool, need / GRANULE);
+    block_t *const block = pool_pop_kept(pool, need / GRANULE);
     COUNT(block != NULL ? 1U : 0U, block != NULL ? 1U : 0U);
     return block;
 }
 
 /* Whether kept blocks are merged before a block of `need` is looked for. */
-static inline bool {{p}}_gathers(const {{p}}_t *pool, size_t need)
+static inline bool pool_gathers(const heap_pool_t *pool, size_t need)
 {
-    COUNT(need / GRANULE >= {{P}}_EXACT ? 1U : 0U, 0U);
-    return need / GRANULE >= {{P}}_EXACT && pool->kept != 0U;
+    COUNT(need / GRANULE >= LEA_EXACT ? 1U : 0U, 0U);
+    return need / GRANULE >= LEA_EXACT && pool->kept != 0U;
 }
 
 /* Gives a kept block back to be merged, the largest first, or NULL. */
-static inline block_t *{{p}}_relinquish({{p}}_t *pool)
+static inline block_t *pool_relinquish(heap_pool_t *pool)
 {
     COUNT(1U, 0U);
     if (pool->kept == 0U) {
         return NULL;
     }
-    for (size_t granules = {{P}}_KEPT_LISTS; granules != 0U; granules -= 1U) {
-        block_t *const block = {{p}}_pop_kept(pool, granules - 1U);
+    for (size_t granules = LEA_KEPT_LISTS; granules != 0U; granules -= 1U) {
+        block_t *const block = pool_pop_kept(pool, granules - 1U);
         if (block != NULL) {
             COUNT(0U, 1U);
             return block;
@@ -214,44 +218,23 @@ static inline block_t *{{p}}_relinquish({{p}}_t *pool)
     return NULL;
 }
 
-static inline bool {{p}}_is_wilderness(const {{p}}_t *pool, const block_t *block)
+static inline bool pool_is_wilderness(const heap_pool_t *pool, const block_t *block)
 {
     return pool->wilderness == block;
 }
 
-/* Counts the blocks that the index holds; false when a list is broken. */
-static bool {{p}}_count({{p}}_t *pool, size_t limit, size_t *count)
+/* Whether the bitmap says rightly that a list has a block, or none. */
+static bool pool_mark_is_right(const heap_pool_t *pool, size_t list, bool any)
+{
+    return any == ((pool->words[list / 32U] >> (list % 32U) & 1U) == 1U);
+}
+
+/* Counts the blocks kept aside; false when a list is broken. */
+static bool pool_count_kept(heap_pool_t *pool, size_t limit, size_t *count)
 {
     size_t kept = 0;
-    if (pool->wilderness != NULL) {
-        if (!is_free(pool->wilderness)) {
-            return false;
-        }
-        *count += 1U;
-    }
-    for (size_t list = 0; list < {{p}}_bins(pool); list += 1U) {
-        block_t *const head = head_of(pool->first, list);
-        block_t *before = head;
-        size_t last = 0;
-        while (before->next != head) {
-            block_t *const block = before->next;
-            const size_t size = LISTABLE(pool, block) ? size_of_block(block) : 0U;
-            *count += 1U;
-            if (size == 0U || block->previous != before || !is_free(block)
-                || *count > limit || size < last
-                || {{p}}_list(size / GRANULE) != list) {
-                return false;
-            }
-            last = size;
-            before = block;
-        }
-        if (head->previous != before
-            || (last != 0U) != ((pool->words[list / 32U] >> (list % 32U) & 1U) == 1U)) {
-            return false;
-        }
-    }
-    for (size_t granules = 0; granules < {{P}}_KEPT_LISTS; granules += 1U) {
-        block_t *const head = head_of(pool->first, {{p}}_bins(pool) + granules);
+    for (size_t granules = 0; granules < LEA_KEPT_LISTS; granules += 1U) {
+        block_t *const head = head_of(pool->first, pool_bins(pool) + granules);
         for (block_t *block = head->next; block != head; block = block->next) {
             kept += 1U;
             *count += 1U;

@@ -1,4 +1,4 @@
-/* ---------------------------------------------------------------- Blocks --
+/* heap_blocks.h: blocks, their records and the regions they lie in. Part of heap.c.
  *
  * A region of memory, in words of the target:
  *
@@ -13,6 +13,8 @@
  * sentinel, has a check of both its words in the bits above it.
  */
 
+#define STATIC_ASSERT(condition, name) typedef char static_assert_##name[(condition) ? 1 : -1]
+
 #define WORD sizeof(size_t)
 #define BITS ((unsigned)(sizeof(size_t) * 8U))
 #define GRANULE (2U * WORD)
@@ -21,6 +23,9 @@
 #define PROLOGUE (2U * WORD)
 #define HEAD (2U * WORD)
 #define SENTINEL WORD
+
+/* Alignment of the first block of large buddy heaps. */
+#define PAGE ((size_t)4096)
 
 /* Flags in the bits that a multiple of the granule leaves free. */
 #define FREE ((size_t)1)
@@ -80,10 +85,10 @@ static heap_count_t *counting = heap_counts;
 #define COUNT(reads, writes) ((void)0)
 #endif
 
-{% if needs.highest_bit -%}
 /* Position of the highest bit set; `word` is not zero. */
 static inline unsigned highest_bit(size_t word)
 {
+    HEAP_ASSERT(word != 0U);
 #if defined(__GNUC__) || defined(__clang__)
     if (sizeof(size_t) == sizeof(unsigned long)) {
         return BITS - 1U - (unsigned)__builtin_clzl((unsigned long)word);
@@ -101,23 +106,18 @@ static inline unsigned highest_bit(size_t word)
 #endif
 }
 
-{% endif -%}
-{% if needs.lowest_alone -%}
 /* The lowest bit set, alone. Unsigned negation is defined to wrap. */
 static inline size_t lowest_alone(size_t word)
 {
     return word & ((size_t)0 - word);
 }
 
-{% endif -%}
-{% if needs.lowest_bit -%}
 /* Position of the lowest bit set; `word` is not zero. */
 static inline unsigned lowest_bit(size_t word)
 {
     return highest_bit(lowest_alone(word));
 }
 
-{% endif -%}
 static inline bool is_power_of_two(size_t number)
 {
     return number != 0U && (number & (number - 1U)) == 0U;
@@ -126,12 +126,14 @@ static inline bool is_power_of_two(size_t number)
 /* `number` up to the next multiple of the power of two `unit`; must not wrap. */
 static inline size_t round_up(size_t number, size_t unit)
 {
+    HEAP_ASSERT(is_power_of_two(unit) && number <= SIZE_MAX - (unit - 1U));
     return (number + unit - 1U) & ~(unit - 1U);
 }
 
-/* The next multiple of any `unit`, or zero when that wraps (or is zero). */
+/* The next multiple of any `unit`, which is not zero, or zero when that wraps (or is zero). */
 static inline size_t multiple_from(size_t number, size_t unit)
 {
+    HEAP_ASSERT(unit != 0U);
     const size_t over = number % unit;
     if (over == 0U) {
         return number;
@@ -170,6 +172,12 @@ static inline bool is_free(const block_t *block)
     return (block->header & FREE) != 0U;
 }
 
+/* Whether the program has the block: what was freed twice shows, unless it was merged since. */
+static inline bool is_in_use(const block_t *block)
+{
+    return (block->header & (FREE | RETAINED)) == 0U && size_of_block(block) >= MINIMUM;
+}
+
 static inline size_t previous_free_flag(const block_t *block)
 {
     return block->header & PREVIOUS_FREE;
@@ -182,6 +190,7 @@ static inline void *payload_of(block_t *block)
 
 static inline block_t *block_at(void *place)
 {
+    HEAP_ASSERT(place != NULL && address_of(place) % GRANULE == 0U);
     return (block_t *)(void *)((unsigned char *)place - HEADER);
 }
 
@@ -219,6 +228,7 @@ static inline size_t usable_of(const block_t *block)
 /* Marks a block used by the program and gives out its payload. */
 static inline void *occupy(block_t *block, size_t size, size_t flags, size_t requested)
 {
+    HEAP_ASSERT(size >= MINIMUM && size % GRANULE == 0U && requested <= size - HEADER);
     const size_t slack = size - HEADER - requested;
     COUNT(0U, 1U);
     if (slack < SLACK_ELSEWHERE) {
@@ -230,6 +240,17 @@ static inline void *occupy(block_t *block, size_t size, size_t flags, size_t req
     }
     return payload_of(block);
 }
+
+/* Sums of one walk over all blocks. */
+typedef struct {
+    size_t live;
+    size_t blocks;
+    size_t free_blocks;
+    size_t free_bytes;
+    size_t largest_free;
+    size_t record_bytes;
+    size_t regions;
+} heap_walk_t;
 
 /* How a pool grows: what its source is asked for, in whole increments, and by what
  * the end of its memory moves. */
@@ -255,12 +276,12 @@ static inline size_t misalignment(const block_t *block, size_t align)
     return ((size_t)0 - (address_of(block) + HEADER)) & (align - 1U);
 }
 
-{% if needs.double -%}
 /* Links `block` directly behind `before`, which may be a head. What follows
  * may be the head, whose links take the write: no branch is needed. */
 static inline void link_after(block_t *before, block_t *block)
 {
     block_t *const next = before->next;
+    HEAP_ASSERT(next->previous == before);
     COUNT(1U, 4U);
     block->next = next;
     block->previous = before;
@@ -268,14 +289,24 @@ static inline void link_after(block_t *before, block_t *block)
     before->next = block;
 }
 
+/* What a block is linked behind in a ring in the order of addresses. Linear. */
+static inline block_t *before_in_order(block_t *head, const block_t *block)
+{
+    block_t *before = head;
+    while (COUNT(1U, 0U), before->next != head && address_of(before->next) < address_of(block)) {
+        before = before->next;
+    }
+    return before;
+}
+
 static inline void unlink_block(block_t *block)
 {
+    HEAP_ASSERT(block->next->previous == block && block->previous->next == block);
     COUNT(2U, 2U);
     block->next->previous = block->previous;
     block->previous->next = block->next;
 }
 
-{% endif -%}
 /* The pseudo-block that list `number` of the control structure in `region`
  * begins and ends with; it links to itself when the list is empty. */
 static inline block_t *head_of(region_t *region, size_t number)
@@ -283,14 +314,12 @@ static inline block_t *head_of(region_t *region, size_t number)
     return (block_t *)(void *)((unsigned char *)region + WORD + number * HEAD);
 }
 
-{% if needs.head_number -%}
 /* The number of the list that `head` is the pseudo-block of. */
 static inline size_t head_number(const region_t *region, const block_t *head)
 {
     return (address_of(head) - address_of(region) - WORD) / HEAD;
 }
 
-{% endif -%}
 /* The check of a region's words: any odd number of bits changed shows. */
 static size_t check_of(const region_t *next, size_t length)
 {
@@ -365,3 +394,23 @@ static bool request_is_sound(const block_t *block)
         : capacity - *(const size_t *)(const void *)((const unsigned char *)block + capacity);
     return kept <= capacity;
 }
+
+/* Whether a block that a list names is a free one, and not one too many. */
+static bool is_listed(const heap_pool_t *pool, const block_t *block, size_t count, size_t limit)
+{
+    return LISTABLE(pool, block) && is_free(block) && count <= limit;
+}
+
+#if HEAP_USES_WILDERNESS
+/* Counts the wilderness, if there is one; false when it is not free. */
+static bool wilderness_is_sound(const heap_pool_t *pool, size_t *count)
+{
+    if (pool->wilderness != NULL) {
+        if (!is_free(pool->wilderness)) {
+            return false;
+        }
+        *count += 1U;
+    }
+    return true;
+}
+#endif
