@@ -12,8 +12,8 @@
  * begins with a header of one word, its size, and ends where the next one begins. A free block
  * also has two links and, in its last word, a footer; so both neighbours of a block are found in
  * constant time, and free neighbours merge when a block is freed (boundary tags; Knuth, The Art
- * of Computer Programming 1, 2.5). heap_blocks.h has the records, heap_pool.h splitting, merging
- * and growth.
+ * of Computer Programming 1, 2.5). heap_blocks.h has the records, heap_pool.h the operations of
+ * a pool, over heap_merging.h or heap_halving.h, heap_growth.h and heap_verify.h.
  *
  * An index says which free block serves a request. It keeps lists of free blocks and nothing
  * else, so that all indexes share the code above:

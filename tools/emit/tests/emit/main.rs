@@ -1,6 +1,6 @@
 //! Emitted heaps against the heaps that they were emitted from.
 //!
-//! Needs `cc` (gcc), `clang`, `nm`, and for real programs `sqlite3`, `perl`
+//! Needs `cc` (gcc), `clang`, `cmake`, `nm`, and for real programs `sqlite3`, `perl`
 //! and `python3`. `METES_EMIT_CASES=N` draws more descriptions.
 
 mod code;
