@@ -249,33 +249,53 @@ void *heap_allocate(heap_t *heap, size_t size, size_t align)
     return place;
 }
 
+/* Counts a block that is freed. */
+static inline void count_freed(heap_t *heap, size_t requested)
+{
+    HEAP_ASSERT(heap->blocks != 0U && heap->live >= requested);
+    heap->blocks -= 1U;
+    heap->live -= requested;
+}
+
+#if HEAP_OBJECT_POOLS > 0
+/* Frees a slot; one freed already, or never allocated, is not obeyed. */
+static inline void free_slot(heap_t *heap, const void *place)
+{
+    const slot_t slot = objects_resolve(&heap->objects, place);
+    if (slot.found) {
+        count_freed(heap, objects_requested(&heap->objects, slot));
+        objects_free(&heap->objects, slot);
+    }
+}
+#endif
+
 void heap_free(heap_t *heap, void *place)
 {
-    size_t requested = 0;
     HEAP_ASSERT(heap != NULL);
     if (place == NULL) {
         return;
     }
 #if HEAP_OBJECT_POOLS > 0
     if (objects_contain(&heap->objects, place)) {
-        const slot_t slot = objects_resolve(&heap->objects, place);
-        if (!slot.found) {
-            /* Freed twice or never allocated: not obeyed. */
-            return;
-        }
-        requested = objects_requested(&heap->objects, slot);
-        objects_free(&heap->objects, slot);
-    } else {
-        requested = requested_of(block_at(place));
-        give_back_to(heap, pool_of(heap, place), place);
+        free_slot(heap, place);
+        return;
     }
-#else
-    requested = requested_of(block_at(place));
-    give_back_to(heap, pool_of(heap, place), place);
 #endif
-    HEAP_ASSERT(heap->blocks != 0U && heap->live >= requested);
-    heap->blocks -= 1U;
-    heap->live -= requested;
+    count_freed(heap, requested_of(block_at(place)));
+    give_back_to(heap, pool_of(heap, place), place);
+}
+
+/* Counts a resize, refused where `moved` is NULL, and returns that. */
+static inline void *count_resized(heap_t *heap, void *moved, size_t from, size_t to)
+{
+    if (moved == NULL) {
+        heap->failures += 1U;
+        return NULL;
+    }
+    heap->resizes += 1U;
+    heap->live = heap->live - from + to;
+    heap->peak_live = heap->live > heap->peak_live ? heap->live : heap->peak_live;
+    return moved;
 }
 
 /* Moves a block of a general pool, or resizes it where it lies. It stays in
@@ -311,51 +331,37 @@ static void *resize_block(heap_t *heap, void *place, size_t size, size_t align)
 }
 
 #if HEAP_OBJECT_POOLS > 0
-/* Resizes a slot where it lies, or moves it to wherever the size is served. */
-static void *resize_slot(heap_t *heap, void *place, slot_t slot, size_t size, size_t align)
+/* Resizes a slot where it lies, or moves it to wherever the size is served. What is no slot in use
+ * is not obeyed. */
+static inline void *resize_slot(heap_t *heap, void *place, size_t size, size_t align)
 {
+    const slot_t slot = objects_resolve(&heap->objects, place);
+    if (!slot.found) {
+        return NULL;
+    }
     const size_t requested = objects_requested(&heap->objects, slot);
-    if (objects_resize(&heap->objects, slot, size, align)) {
-        return place;
+    void *moved = place;
+    if (!objects_resize(&heap->objects, slot, size, align)) {
+        moved = find(heap, size, align);
+        if (moved != NULL) {
+            memcpy(moved, place, requested < size ? requested : size);
+            objects_free(&heap->objects, slot);
+        }
     }
-    void *const moved = find(heap, size, align);
-    if (moved != NULL) {
-        memcpy(moved, place, requested < size ? requested : size);
-        objects_free(&heap->objects, slot);
-    }
-    return moved;
+    return count_resized(heap, moved, requested, size);
 }
 #endif
 
 void *heap_resize(heap_t *heap, void *place, size_t size, size_t align)
 {
-    size_t requested = 0;
-    void *moved = NULL;
     HEAP_ASSERT(heap != NULL && place != NULL);
 #if HEAP_OBJECT_POOLS > 0
     if (objects_contain(&heap->objects, place)) {
-        const slot_t slot = objects_resolve(&heap->objects, place);
-        if (!slot.found) {
-            return NULL;
-        }
-        requested = objects_requested(&heap->objects, slot);
-        moved = resize_slot(heap, place, slot, size, align);
-    } else {
-        requested = requested_of(block_at(place));
-        moved = resize_block(heap, place, size, align);
+        return resize_slot(heap, place, size, align);
     }
-#else
-    requested = requested_of(block_at(place));
-    moved = resize_block(heap, place, size, align);
 #endif
-    if (moved == NULL) {
-        heap->failures += 1U;
-        return NULL;
-    }
-    heap->resizes += 1U;
-    heap->live = heap->live - requested + size;
-    heap->peak_live = heap->live > heap->peak_live ? heap->live : heap->peak_live;
-    return moved;
+    const size_t requested = requested_of(block_at(place));
+    return count_resized(heap, resize_block(heap, place, size, align), requested, size);
 }
 
 size_t heap_usable_size(const heap_t *heap, const void *place)

@@ -29,85 +29,71 @@ pub(super) fn heap_config(description: &Description, options: &Options) -> Strin
     text.0 + "\n#endif\n"
 }
 
-/// The files of the C library that a heap needs, and their texts.
-pub(super) fn library(
-    description: &Description,
-    options: &Options,
-) -> Vec<(&'static str, &'static str)> {
-    let any =
-        |wanted: fn(&IndexKind) -> bool| description.general.iter().any(|pool| wanted(&pool.index));
-    let files = [
-        (true, "heap.h", include_str!("../c/heap.h")),
-        (true, "heap.c", include_str!("../c/heap.c")),
-        (true, "heap_blocks.h", include_str!("../c/heap_blocks.h")),
-        (true, "heap_pool.h", include_str!("../c/heap_pool.h")),
-        (
-            true,
-            "heap_pool_names.h",
-            include_str!("../c/heap_pool_names.h"),
-        ),
-        (true, "heap_growth.h", include_str!("../c/heap_growth.h")),
-        (true, "heap_verify.h", include_str!("../c/heap_verify.h")),
-        (
-            any(|index| matches!(index, IndexKind::Buddy { .. })),
-            "heap_halving.h",
-            include_str!("../c/heap_halving.h"),
-        ),
-        (
-            any(|index| !matches!(index, IndexKind::Buddy { .. })),
-            "heap_merging.h",
-            include_str!("../c/heap_merging.h"),
-        ),
-        (
-            any(|index| matches!(index, IndexKind::Classes { .. })),
-            "heap_index_classes.h",
-            include_str!("../c/heap_index_classes.h"),
-        ),
-        (
-            any(|index| matches!(index, IndexKind::List { .. })),
-            "heap_index_list.h",
-            include_str!("../c/heap_index_list.h"),
-        ),
-        (
-            any(|index| matches!(index, IndexKind::Buddy { .. })),
-            "heap_index_buddy.h",
-            include_str!("../c/heap_index_buddy.h"),
-        ),
-        (
-            any(|index| matches!(index, IndexKind::Kingsley)),
-            "heap_index_kingsley.h",
-            include_str!("../c/heap_index_kingsley.h"),
-        ),
-        (
-            any(|index| matches!(index, IndexKind::FixedSizes { .. })),
-            "heap_index_fixed.h",
-            include_str!("../c/heap_index_fixed.h"),
-        ),
-        (
-            any(|index| matches!(index, IndexKind::Lea { .. })),
-            "heap_index_lea.h",
-            include_str!("../c/heap_index_lea.h"),
-        ),
-        (
-            !description.dedicated.is_empty(),
-            "heap_dedicated.h",
-            include_str!("../c/heap_dedicated.h"),
-        ),
-        (
-            !description.slabs().is_empty(),
-            "heap_objects.h",
-            include_str!("../c/heap_objects.h"),
-        ),
-        (true, "preload.c", include_str!("../c/preload.c")),
-        (
-            options.mapped.is_some(),
-            "preload_mapped.h",
-            include_str!("../c/preload_mapped.h"),
-        ),
-        (true, "CMakeLists.txt", include_str!("../c/CMakeLists.txt")),
-    ];
-    let needed = files.into_iter().filter(|(needed, ..)| *needed);
-    needed.map(|(_, name, text)| (name, text)).collect()
+/// A file of the C library: its name and its text.
+type LibraryFile = (&'static str, &'static str);
+
+macro_rules! library {
+    ($($name:literal if $needed:expr;)*) => {
+        [$(($needed, ($name, include_str!(concat!("../c/", $name))))),*]
+    };
+}
+
+/// The files of the C library that a heap needs.
+pub(super) fn library(description: &Description, options: &Options) -> Vec<LibraryFile> {
+    let kinds = Kinds::of(description);
+    let files = library! {
+        "heap.h" if true;
+        "heap.c" if true;
+        "heap_blocks.h" if true;
+        "heap_pool.h" if true;
+        "heap_pool_names.h" if true;
+        "heap_merging.h" if kinds.merging;
+        "heap_halving.h" if kinds.buddy;
+        "heap_growth.h" if true;
+        "heap_verify.h" if true;
+        "heap_index_classes.h" if kinds.classes;
+        "heap_index_list.h" if kinds.list;
+        "heap_index_buddy.h" if kinds.buddy;
+        "heap_index_kingsley.h" if kinds.kingsley;
+        "heap_index_fixed.h" if kinds.fixed;
+        "heap_index_lea.h" if kinds.lea;
+        "heap_dedicated.h" if !description.dedicated.is_empty();
+        "heap_objects.h" if !description.slabs().is_empty();
+        "preload.c" if true;
+        "preload_mapped.h" if options.mapped.is_some();
+        "CMakeLists.txt" if true;
+    };
+    let needed = files.into_iter().filter(|(needed, _)| *needed);
+    needed.map(|(_, file)| file).collect()
+}
+
+/// Which kinds of index a heap has.
+struct Kinds {
+    classes: bool,
+    list: bool,
+    buddy: bool,
+    kingsley: bool,
+    fixed: bool,
+    lea: bool,
+    /// Any that merges blocks of all sizes, or none.
+    merging: bool,
+}
+
+impl Kinds {
+    fn of(description: &Description) -> Self {
+        let any = |wanted: fn(&IndexKind) -> bool| {
+            description.general.iter().any(|pool| wanted(&pool.index))
+        };
+        Kinds {
+            classes: any(|index| matches!(index, IndexKind::Classes { .. })),
+            list: any(|index| matches!(index, IndexKind::List { .. })),
+            buddy: any(|index| matches!(index, IndexKind::Buddy { .. })),
+            kingsley: any(|index| matches!(index, IndexKind::Kingsley)),
+            fixed: any(|index| matches!(index, IndexKind::FixedSizes { .. })),
+            lea: any(|index| matches!(index, IndexKind::Lea { .. })),
+            merging: any(|index| !matches!(index, IndexKind::Buddy { .. })),
+        }
+    }
 }
 
 /// The text so far.
@@ -182,40 +168,33 @@ impl Header {
 
     /// What the state of a general pool has to hold.
     fn uses(&mut self, description: &Description) {
+        let kinds = Kinds::of(description);
         let any = |wanted: fn(&IndexKind) -> bool| {
-            u8::from(description.general.iter().any(|pool| wanted(&pool.index)))
+            description.general.iter().any(|pool| wanted(&pool.index))
         };
-        let lea = any(|index| matches!(index, IndexKind::Lea { .. }));
+        let next = any(|index| matches!(index, IndexKind::List { fit, .. } if *fit == Fit::Next));
         let levels = any(
             |index| matches!(index, IndexKind::Classes { second_level, .. } if *second_level > 1),
         );
         self.section("What the state of a general pool has to hold");
-        self.define(
-            "HEAP_USES_DEDICATED",
-            u8::from(!description.dedicated.is_empty()),
-        );
-        self.define(
-            "HEAP_USES_LIST",
-            any(|index| matches!(index, IndexKind::List { .. })),
-        );
-        self.define(
-            "HEAP_USES_NEXT_FIT",
-            any(|index| matches!(index, IndexKind::List { fit: Fit::Next, .. })),
-        );
-        self.define(
-            "HEAP_USES_CLASSES",
-            any(|index| matches!(index, IndexKind::Classes { .. })),
-        );
-        self.define("HEAP_USES_LEA", lea);
-        self.define(
-            "HEAP_USES_BUDDY",
-            any(|index| matches!(index, IndexKind::Buddy { .. })),
-        );
-        self.define("HEAP_USES_WILDERNESS", any(has_wilderness));
-        self.define("HEAP_USES_WORDS", levels.max(lea));
-        if levels == 1 {
+        for (name, uses) in [
+            ("DEDICATED", !description.dedicated.is_empty()),
+            ("LIST", kinds.list),
+            ("NEXT_FIT", next),
+            ("CLASSES", kinds.classes),
+            ("LEA", kinds.lea),
+            ("BUDDY", kinds.buddy),
+            (
+                "WILDERNESS",
+                kinds.list || kinds.kingsley || kinds.fixed || kinds.lea,
+            ),
+            ("WORDS", levels || kinds.lea),
+        ] {
+            self.define(&format!("HEAP_USES_{name}"), u8::from(uses));
+        }
+        if levels {
             self.define("HEAP_WORDS", "(sizeof(size_t) * 8U)");
-        } else if lea == 1 {
+        } else if kinds.lea {
             self.define("HEAP_WORDS", "8U");
         }
     }
@@ -396,11 +375,6 @@ fn index_name(index: &IndexKind) -> &'static str {
         IndexKind::FixedSizes { .. } => "FIXED_SIZES",
         IndexKind::Buddy { .. } => "BUDDY",
     }
-}
-
-/// Whether the block at the end of the memory is kept apart.
-fn has_wilderness(index: &IndexKind) -> bool {
-    !matches!(index, IndexKind::Buddy { .. } | IndexKind::Classes { .. })
 }
 
 fn order_name(order: Order) -> &'static str {

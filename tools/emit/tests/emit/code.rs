@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::decisions::drawn;
 use crate::sample;
 use crate::support::{STRICT, emitted, emitted_mapped, run_tool, succeed};
 
@@ -71,6 +72,16 @@ fn no_compiler_warns_at_any_width() {
                     .arg(directory.path().join("c/preload.c")),
             );
         }
+    }
+}
+
+#[test]
+fn no_compiler_warns_of_drawn_heaps() {
+    for seed in 0..drawn() {
+        let directory = emitted(&sample::description(seed));
+        compile("gcc", directory.path(), &["-ffreestanding", "-m32"]);
+        compile("gcc", directory.path(), &["-DHEAP_COUNT"]);
+        compile("clang", directory.path(), &[]);
     }
 }
 
