@@ -184,7 +184,8 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
         self.general.get_mut(pool)?.as_mut()
     }
 
-    /// The general pools in order.
+    /// The general pools in order. Their own statistics have neither peaks nor failures, which are
+    /// the [whole](Self::statistics)'s.
     pub fn pools(&self) -> impl Iterator<Item = &Heap<I, S>> {
         self.general.iter().flatten()
     }
@@ -221,7 +222,7 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
     ) -> Option<Spot<S::Place>> {
         let heap = self.general[pool].as_mut()?;
         // SAFETY: the callers' caller vouches for the sources.
-        let place = unsafe { heap.allocate_from(size, align, &mut PoolSource { sources, pool }) }?;
+        let place = unsafe { heap.allocate_part(size, align, &mut PoolSource { sources, pool }) }?;
         Some(Spot::Block(pool, place))
     }
 

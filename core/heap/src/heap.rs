@@ -191,6 +191,25 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         place
     }
 
+    /// The same for a pool of a composite, which keeps the peaks and what is refused itself.
+    ///
+    /// # Safety
+    /// As [`allocate_from`](Self::allocate_from).
+    #[inline(always)]
+    pub(crate) unsafe fn allocate_part(
+        &mut self,
+        size: usize,
+        align: usize,
+        source: &mut impl Source,
+    ) -> Option<S::Place> {
+        self.begin();
+        let place = self.find(size, align, source)?;
+        if S::STATISTICS {
+            self.counters.holds(size);
+        }
+        Some(place)
+    }
+
     #[inline(always)]
     fn find(&mut self, size: usize, align: usize, source: &mut impl Source) -> Option<S::Place> {
         let aligned = self.store.alignment(align);

@@ -134,6 +134,12 @@ impl Mapped {
         size >= self.from && self.has_room(size, align)
     }
 
+    /// Least bytes of an allocation that may be mapped: it never falls. O(1).
+    #[inline(always)]
+    pub fn from(&self) -> usize {
+        self.from
+    }
+
     /// Whether a block of a pool may have to be mapped when it is resized to `size` bytes: the quick
     /// half of [`serves_growth`](Self::serves_growth). O(1).
     #[inline(always)]

@@ -58,10 +58,8 @@ impl Counters {
 
     #[inline(always)]
     pub(crate) fn allocated(&mut self, size: usize) {
-        self.allocations += 1;
-        self.blocks += 1;
+        self.holds(size);
         self.peak_blocks = self.peak_blocks.max(self.blocks);
-        self.live += size;
         self.peak_live = self.peak_live.max(self.live);
     }
 
@@ -69,6 +67,14 @@ impl Counters {
     pub(crate) fn freed(&mut self, size: usize) {
         self.blocks -= 1;
         self.live -= size;
+    }
+
+    /// As [`allocated`](Self::allocated), without peaks: a composite keeps those of its pools together.
+    #[inline(always)]
+    pub(crate) fn holds(&mut self, size: usize) {
+        self.allocations += 1;
+        self.blocks += 1;
+        self.live += size;
     }
 
     #[inline(always)]

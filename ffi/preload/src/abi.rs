@@ -6,33 +6,105 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
+use metes_heap::index::Index;
 use metes_heap::{BadFree, MOST_DOUBTS, Statistics};
 
-use crate::host::{self, ALIGN, GoesOn, Refused};
+use crate::heaps::{self, Locked, answer, each};
+use crate::host::{self, ALIGN, GoesOn, Host, Records, Refused};
 use crate::process::{say, set_errno};
 
 const PAGE: usize = 4096;
 
+/// What became of an allocation, told after the lock is given back.
 #[inline(always)]
-fn allocate(size: usize, align: usize) -> *mut c_void {
-    allocate_told(size, align).0
-}
-
-/// A block, and whether it is zero already.
-#[inline(always)]
-fn allocate_told(size: usize, align: usize) -> (*mut c_void, bool) {
-    let locked = host::lock();
-    let block = locked.host.allocate(size, align);
-    let fresh = locked.host.is_fresh(block);
-    let fault = locked.host.take_fault();
-    drop(locked);
+fn allocated<I: Index<S>, S: Records, const POOLS: usize, H>(
+    heap: &mut Host<I, S, POOLS>,
+    held: H,
+    block: *mut u8,
+) -> *mut c_void {
+    let fault = heap.take_fault();
+    drop(held);
     if let Some(what) = fault {
         misused("malloc", block.cast(), BadFree::Overwritten(what));
     }
     if block.is_null() {
         set_errno(libc::ENOMEM);
     }
-    (block.cast(), fresh)
+    block.cast()
+}
+
+#[inline(never)]
+extern "C" fn allocate<I: Index<S>, S: Records, const POOLS: usize, H>(
+    heap: &mut Host<I, S, POOLS>,
+    held: H,
+    size: usize,
+) -> *mut c_void {
+    let block = heap.allocate(size);
+    allocated(heap, held, block)
+}
+
+#[inline(never)]
+extern "C" fn allocate_aligned<I: Index<S>, S: Records, const POOLS: usize, H>(
+    heap: &mut Host<I, S, POOLS>,
+    held: H,
+    size: usize,
+    align: usize,
+) -> *mut c_void {
+    let block = heap.allocate_aligned(size, align);
+    allocated(heap, held, block)
+}
+
+#[inline(never)]
+extern "C" fn allocate_cleared<I: Index<S>, S: Records, const POOLS: usize, H>(
+    heap: &mut Host<I, S, POOLS>,
+    held: H,
+    size: usize,
+) -> *mut c_void {
+    let block = heap.allocate(size);
+    // What is no page is cleared whatever it is.
+    let fresh = size >= PAGE && heap.is_fresh(block);
+    let block = allocated(heap, held, block);
+    if !block.is_null() && !fresh {
+        // SAFETY: a new block of that size, outside the lock.
+        unsafe { host::clear(block.cast(), size) };
+    }
+    block
+}
+
+#[inline(never)]
+extern "C" fn release<I: Index<S>, S: Records, const POOLS: usize, H>(
+    heap: &mut Host<I, S, POOLS>,
+    held: H,
+    block: *mut c_void,
+) {
+    let freed = heap.free(block.cast());
+    drop(held);
+    if let Err(why) = freed {
+        misused("free", block, why);
+    }
+}
+
+#[inline(never)]
+extern "C" fn resize<I: Index<S>, S: Records, const POOLS: usize, H>(
+    heap: &mut Host<I, S, POOLS>,
+    held: H,
+    block: *mut c_void,
+    size: usize,
+) -> *mut c_void {
+    let resized = heap.resize(block.cast(), size);
+    drop(held);
+    match resized {
+        Ok(new) => new.cast(),
+        Err(Refused::NoMemory) => {
+            set_errno(libc::ENOMEM);
+            ptr::null_mut()
+        }
+        Err(Refused::Bad(why)) => {
+            misused("realloc", block, why);
+            set_errno(libc::EINVAL);
+            ptr::null_mut()
+        }
+    }
 }
 
 /// Says what a program did wrong, and ends it as glibc does, or goes on if it is to.
@@ -49,7 +121,9 @@ fn misused(function: &str, block: *mut c_void, why: BadFree) {
         false => format!("{block:p}"),
     };
     say(&format!("metes: {function}({block}): {what}\n"));
-    let goes_on = host::lock().host.goes_on_after(place, why);
+    let Locked { heap, held } = heaps::lock();
+    let goes_on = each!(heap, heap => heap.goes_on_after(place, why));
+    drop(held);
     match goes_on {
         GoesOn::Yes => return,
         GoesOn::No => {}
@@ -65,7 +139,7 @@ fn misused(function: &str, block: *mut c_void, why: BadFree) {
 /// See malloc(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
-    allocate(size, ALIGN)
+    answer!(allocate(size), malloc(size))
 }
 
 /// See malloc(3).
@@ -77,10 +151,8 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     if block.is_null() {
         return;
     }
-    let freed = host::lock().host.free(block.cast());
-    if let Err(why) = freed {
-        misused("free", block, why);
-    }
+    // SAFETY: of `again`: the caller's contract.
+    answer!(release(block), unsafe { free(block) });
 }
 
 /// See malloc(3).
@@ -90,12 +162,7 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         set_errno(libc::ENOMEM);
         return ptr::null_mut();
     };
-    let (block, fresh) = allocate_told(size, ALIGN);
-    if !block.is_null() && !fresh {
-        // SAFETY: a new block of that size, outside the lock.
-        unsafe { host::clear(block.cast(), size) };
-    }
-    block
+    answer!(allocate_cleared(size), calloc(1, size))
 }
 
 /// See malloc(3).
@@ -112,19 +179,8 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         unsafe { free(block) };
         return ptr::null_mut();
     }
-    let resized = host::lock().host.resize(block.cast(), size);
-    match resized {
-        Ok(new) => new.cast(),
-        Err(Refused::NoMemory) => {
-            set_errno(libc::ENOMEM);
-            ptr::null_mut()
-        }
-        Err(Refused::Bad(why)) => {
-            misused("realloc", block, why);
-            set_errno(libc::EINVAL);
-            ptr::null_mut()
-        }
-    }
+    // SAFETY: of `again`: the caller's contract.
+    answer!(resize(block, size), unsafe { realloc(block, size) })
 }
 
 /// See malloc(3).
@@ -147,6 +203,12 @@ pub unsafe extern "C" fn reallocarray(
     }
 }
 
+/// A block aligned to a power of two.
+fn aligned(size: usize, align: usize) -> *mut c_void {
+    let align = align.max(ALIGN);
+    answer!(allocate_aligned(size, align), aligned(size, align))
+}
+
 /// See posix_memalign(3).
 ///
 /// # Safety
@@ -160,7 +222,7 @@ pub unsafe extern "C" fn posix_memalign(
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
         return libc::EINVAL;
     }
-    let block = allocate(size, align.max(ALIGN));
+    let block = aligned(size, align);
     if block.is_null() {
         // As in glibc, errno says so, too.
         return libc::ENOMEM;
@@ -174,7 +236,7 @@ pub unsafe extern "C" fn posix_memalign(
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     match align.checked_next_power_of_two() {
-        Some(align) => allocate(size, align.max(ALIGN)),
+        Some(align) => aligned(size, align),
         None => {
             set_errno(libc::EINVAL);
             ptr::null_mut()
@@ -191,14 +253,14 @@ pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
 /// See posix_memalign(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
-    allocate(size, PAGE)
+    aligned(size, PAGE)
 }
 
 /// See posix_memalign(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(PAGE) {
-        Some(size) => allocate(size, PAGE),
+        Some(size) => aligned(size, PAGE),
         None => {
             set_errno(libc::ENOMEM);
             ptr::null_mut()
@@ -215,7 +277,9 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() {
         return 0;
     }
-    let size = host::lock().host.usable_size(block.cast());
+    let Locked { heap, held } = heaps::lock();
+    let size = each!(heap, heap => heap.usable_size(block.cast()));
+    drop(held);
     match size {
         Ok(size) => size,
         Err(why) => {
@@ -259,7 +323,8 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _
 /// pools stay.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
-    c_int::from(host::lock().host.trim())
+    let Locked { heap, held: _held } = heaps::lock();
+    c_int::from(each!(heap, heap => heap.trim()))
 }
 
 /// See mallopt(3): the parameters of glibc's heap have no meaning here.
@@ -287,8 +352,8 @@ pub struct MallocInfo<T> {
 /// What the heap has, and of blocks that are mappings of their own: their number, bytes of their pages, and
 /// the most of either at once.
 fn figures() -> (Statistics, [usize; 4]) {
-    let held = host::lock();
-    (held.host.statistics(), held.host.mapped_figures())
+    let Locked { heap, held: _held } = heaps::lock();
+    each!(heap, heap => (heap.statistics(), heap.mapped_figures()))
 }
 
 /// See mallinfo(3).
@@ -385,7 +450,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
         set_errno(libc::EINVAL);
         return -1;
     }
-    let statistics = host::lock().host.statistics();
+    let (statistics, _) = figures();
     let text = format!(
         "<malloc version=\"metes-1\">\n<system type=\"current\" size=\"{}\"/>\n\
          <live count=\"{}\" size=\"{}\"/>\n<live type=\"max\" size=\"{}\"/>\n</malloc>\n\0",

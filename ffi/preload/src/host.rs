@@ -1,31 +1,27 @@
-//! The heap of the process.
+//! A heap behind malloc: its pools, and what stands beside them.
 //!
-//! Invariant: it is made once, by the first thread that needs it, and used
-//! under its lock only; every block given out lies in the arena
-//! or is a mapping of its own.
+//! Invariant: every block given out lies in the arena or is a mapping of its own.
 
-use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, Ordering};
 
-use metes_config::{Config, StoreKind};
+use metes_config::Config;
 use metes_heap::description::LEVELS;
-use metes_heap::store::tagged::TaggedBlock;
+use metes_heap::index::Index;
 use metes_heap::{
-    AnyPool, BadFree, Composite, Description, Hardened, Heap, IndexKind, Levels, MOST_DOUBTS,
-    Memory, ObjectPools, Overwritten, Sizes, Slabs, Spot, Statistics, Tagged, Tlsf,
+    BadFree, Composite, Levels, MOST_DOUBTS, Memory, ObjectPools, Overwritten, Slabs, Spot,
+    Statistics, Store, Tagged,
 };
 
 use crate::arena::{Arena, map};
-use crate::lock::{Held, Lock, prepare_for_forks};
 use crate::mapped::{Found, Mappings};
-use crate::process::{random, read, reason, refuse, variable};
+use crate::process::{random, refuse, variable};
 use crate::report::{Digest, Event, Report};
 
 /// Blocks as large as the word's address space are prepared for, whatever is
 /// really reserved, so that offsets do not depend on it.
 const SPAN: usize = 1 << 36;
+/// The largest request of the usual alignment that a heap of that span may serve.
+const LARGEST: usize = SPAN - PAGE - ALIGN;
 /// Most slabs of object pools.
 const SLABS: usize = 1 << 20;
 /// Slabs below which object pools are given up.
@@ -36,176 +32,18 @@ const PAGE: usize = 4096;
 /// The alignment of every block.
 pub(crate) const ALIGN: usize = 16;
 
-/// The pools of the heap. The default heap is compiled for its parameters; it
-/// decides what the general form decides.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one, and nothing may be allocated"
-)]
-enum Pools {
-    Default(Composite<'static, Tlsf<DEFAULT>, Tagged, 1>),
-    Any(Composite<'static, AnyPool<TaggedBlock>, Tagged>),
-    /// Verifies its records.
-    Hardened(Composite<'static, AnyPool<TaggedBlock>, Hardened>),
-}
+/// A store of blocks that programs hold by their addresses.
+pub(crate) trait Records: Store<Place = NonNull<u8>, Region = Memory> {}
 
-/// Second level of the default heap.
-const DEFAULT: usize = 32;
+impl<S: Store<Place = NonNull<u8>, Region = Memory>> Records for S {}
 
-macro_rules! each {
-    ($pools:expr, $own:ident => $call:expr) => {
-        match $pools {
-            Pools::Default($own) => $call,
-            Pools::Any($own) => $call,
-            Pools::Hardened($own) => $call,
-        }
-    };
-}
-
-impl Pools {
-    fn describe(heap: &Description, store: StoreKind, objects: ObjectPools<'static>) -> Self {
-        if store == StoreKind::Hardened {
-            let store = |_| Hardened::new(random());
-            return Pools::Hardened(Composite::describe(heap, store, objects));
-        }
-        let only = Description::of(IndexKind::tlsf(DEFAULT as u32));
-        if heap.general == only.general && heap.dedicated.is_empty() {
-            let general = Heap::new(Tlsf::new(), Tagged::new());
-            return Pools::Default(Composite::new([Some(general)], [Sizes::ALL], objects));
-        }
-        Pools::Any(Composite::describe(heap, |_| Tagged::new(), objects))
-    }
-
-    /// Gives general pool `number`, laid out for `span`, its first region; `open` makes so many bytes
-    /// at the beginning of its range usable. False if there is no memory.
-    fn begin(
-        &mut self,
-        number: usize,
-        span: usize,
-        increment: usize,
-        start: *mut u8,
-        open: impl FnOnce(usize) -> bool,
-    ) -> bool {
-        each!(self, pools => {
-            let Some(general) = pools.general(number) else {
-                return true;
-            };
-            general.reserve_span(span);
-            let first = general.smallest_region().checked_next_multiple_of(increment);
-            let (Some(start), Some(first)) = (NonNull::new(start), first) else {
-                return false;
-            };
-            if !open(first) {
-                return false;
-            }
-            // SAFETY: `first` bytes from the start of a range of the arena were
-            // just opened, for this pool alone.
-            let memory = unsafe { Memory::from_raw(start, first) };
-            general.add_region(memory).is_ok()
-        })
-    }
-}
-
-struct Shared {
-    lock: Lock,
-    ready: AtomicBool,
-    host: UnsafeCell<MaybeUninit<Host>>,
-}
-
-// SAFETY: `host` is written once before `ready` is set, and then used by the
-// holder of the lock only.
-unsafe impl Sync for Shared {}
-
-static SHARED: Shared = Shared {
-    lock: Lock::new(),
-    ready: AtomicBool::new(false),
-    host: UnsafeCell::new(MaybeUninit::uninit()),
-};
-
-/// The heap, locked.
-pub(crate) struct Locked<'a> {
-    pub(crate) host: &'a mut Host,
-    _held: Held<'a>,
-}
-
-/// Locks the heap; makes it first, if this is its first use.
-#[inline(always)]
-pub(crate) fn lock() -> Locked<'static> {
-    let mut held = SHARED.lock.hold();
-    if !SHARED.ready.load(Ordering::Relaxed) {
-        held = begin(held);
-    }
-    Locked {
-        // SAFETY: `ready` says that it is written, the lock that it is ours;
-        // the lock orders both after the writing.
-        host: unsafe { (*SHARED.host.get()).assume_init_mut() },
-        _held: held,
-    }
-}
-
-/// Locks the heap if nobody holds it, and it was made.
-pub(crate) fn try_lock() -> Option<Locked<'static>> {
-    lock_made(SHARED.lock.try_hold()?)
-}
-
-/// Locks the heap at the end of the process, if it was made.
-pub(crate) fn lock_at_exit() -> Option<Locked<'static>> {
-    lock_made(SHARED.lock.hold_at_exit()?)
-}
-
-fn lock_made(held: Held<'static>) -> Option<Locked<'static>> {
-    if !SHARED.ready.load(Ordering::Relaxed) {
-        return None;
-    }
-    Some(Locked {
-        // SAFETY: as in `lock`.
-        host: unsafe { (*SHARED.host.get()).assume_init_mut() },
-        _held: held,
-    })
-}
-
-/// Makes the heap, and watches for forks from then on: not from this library's
-/// constructor on, as those of other libraries may come first, start threads
-/// and fork. Now the process has one thread, because to start one allocates.
-#[cold]
-fn begin(held: Held<'static>) -> Held<'static> {
-    let host = Host::of_environment();
-    // SAFETY: the lock is held, and nothing refers to what is not ready.
-    unsafe { (*SHARED.host.get()).write(host) };
-    SHARED.ready.store(true, Ordering::Relaxed);
-    drop(held);
-    prepare_for_forks();
-    // SAFETY: three functions without arguments, for as long as this library is
-    // loaded. If it allocates, it allocates here: the lock is free.
-    let watched = unsafe {
-        libc::pthread_atfork(
-            Some(before_fork),
-            Some(after_fork),
-            Some(after_fork_in_child),
-        )
-    };
-    if watched != 0 {
-        refuse("no memory is left to watch for forks");
-    }
-    SHARED.lock.hold()
-}
-
-extern "C" fn before_fork() {
-    SHARED.lock.before_fork();
-}
-
-extern "C" fn after_fork() {
-    SHARED.lock.after_fork();
-}
-
-extern "C" fn after_fork_in_child() {
-    SHARED.lock.after_fork_in_child();
-}
-
-/// The heap and what it keeps beside.
-pub(crate) struct Host {
-    pools: Pools,
+/// Pools and what is kept beside them, compiled for the kind of pools.
+pub(crate) struct Host<I, S: Store, const POOLS: usize> {
+    pools: Composite<'static, I, S, POOLS>,
     arena: Arena,
+    /// The largest request that concerns the pools alone. Zero while every request is to be looked at:
+    /// because it is noted, or a spare may have to go.
+    plain: usize,
     /// Number of the range of slabs.
     slabs: usize,
     /// The large blocks, which lie outside the arena.
@@ -230,7 +68,7 @@ pub(crate) enum GoesOn {
 /// indexes answer for the span that they were prepared for.
 #[inline(always)]
 fn bounded(size: usize, align: usize) -> usize {
-    if size.saturating_add(align) > SPAN - PAGE {
+    if size.saturating_add(align) > LARGEST + ALIGN {
         return usize::MAX;
     }
     size.max(1)
@@ -244,40 +82,13 @@ pub(crate) enum Refused {
     Bad(BadFree),
 }
 
-impl Host {
-    fn of_environment() -> Self {
-        let config = match variable("METES_HEAP") {
-            None => metes_config::spec_on_host("tlsf"),
-            Some(text) => {
-                let Ok(text) = String::from_utf8(text) else {
-                    refuse("METES_HEAP is not UTF-8 text");
-                };
-                if metes_config::is_path(&text) {
-                    metes_config::parse(&read_text(&text), &text)
-                } else {
-                    metes_config::spec_on_host(&text)
-                }
-            }
-        };
-        let config = match config {
-            Ok(config) => config,
-            Err(error) => refuse(&format!("METES_HEAP: {}", error.one_line())),
-        };
-        if matches!(config.store, StoreKind::Moving(_)) {
-            refuse("METES_HEAP: this compact-fit moves blocks, which malloc cannot: say moving=no");
-        }
-        if !config.store.inside() {
-            let name = config.name();
-            refuse(&format!(
-                "METES_HEAP: {name} keeps its records outside the memory, which malloc cannot: \
-                 leave out the `store`"
-            ));
-        }
-        let report = variable("METES_REPORT").filter(|pattern| !pattern.is_empty());
-        Self::new(&config, report.map(Report::new))
-    }
-
-    fn new(config: &Config, report: Option<Report>) -> Self {
+impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
+    /// A heap of what `make` makes of its object pools.
+    pub(crate) fn new(
+        config: &Config,
+        report: Option<Report>,
+        make: impl FnOnce(ObjectPools<'static>) -> Composite<'static, I, S, POOLS>,
+    ) -> Self {
         let heap = &config.heap;
         let slabs = heap.general.len();
         let increment = config.arena.increment;
@@ -294,26 +105,26 @@ impl Host {
                 None => refuse("no address space is left for the records of object pools"),
             },
         };
-        let mut pools = Pools::describe(heap, config.store, objects);
+        let mut pools = make(objects);
         for number in 0..slabs {
-            let start = arena.start(number);
-            let span = arena.levels().span(number, SPAN);
-            let open = |bytes| arena.begin(number, bytes);
-            if !pools.begin(number, span, increment, start, open) {
+            if begin(&mut pools, number, increment, &mut arena).is_none() {
                 refuse("no memory is left to begin a heap with");
             }
         }
-        let key = (config.store == StoreKind::Hardened).then(random);
+        let key = S::VERIFIES.then(random);
         let mapped = Mappings::new(config.arena.mapped, arena.start(0), key);
-        Host {
+        let mut host = Host {
             pools,
             arena,
+            plain: 0,
             slabs,
             mapped,
             report,
             ignores_bad_frees: ignores_bad_frees(),
             doubts: 0,
-        }
+        };
+        host.look_ahead();
+        host
     }
 
     /// Whether the program goes on. A check of a hardened heap could be guessed by one that goes on for ever:
@@ -324,7 +135,7 @@ impl Host {
             return GoesOn::No;
         }
         let outside = why == BadFree::Foreign && self.arena.locate(address).is_none();
-        if outside || !matches!(self.pools, Pools::Hardened(_)) {
+        if outside || !S::VERIFIES {
             return GoesOn::Yes;
         }
         self.doubts += 1;
@@ -346,7 +157,7 @@ impl Host {
         if !address.addr().is_multiple_of(ALIGN) || offset < ALIGN {
             return Err(BadFree::Foreign);
         }
-        if matches!(self.pools, Pools::Hardened(_)) {
+        if S::VERIFIES {
             // The store verifies more than can be seen here.
             return Ok(Spot::Block(number, place));
         }
@@ -359,9 +170,9 @@ impl Host {
     /// What the last operation found overwritten; told once.
     #[inline(always)]
     pub(crate) fn take_fault(&mut self) -> Option<Overwritten> {
-        match &mut self.pools {
-            Pools::Hardened(pools) => pools.take_fault(),
-            _ => None,
+        match S::VERIFIES {
+            true => self.pools.take_fault(),
+            false => None,
         }
     }
 
@@ -396,19 +207,31 @@ impl Host {
 
     /// Allocates at least one byte; null when there is no memory.
     #[inline(always)]
-    pub(crate) fn allocate(&mut self, size: usize, align: usize) -> *mut u8 {
+    pub(crate) fn allocate(&mut self, size: usize) -> *mut u8 {
+        // No size is below one.
+        if size.wrapping_sub(1) >= self.plain {
+            return self.allocate_aligned(size, ALIGN);
+        }
+        // SAFETY: the arena is the source of every pool.
+        match unsafe { self.pools.allocate(size, ALIGN, &mut self.arena) } {
+            Some(spot) => self.address(spot),
+            None => ptr::null_mut(),
+        }
+    }
+
+    /// The same of any alignment and size.
+    #[inline(never)]
+    pub(crate) fn allocate_aligned(&mut self, size: usize, align: usize) -> *mut u8 {
         let size = bounded(size, align);
         if self.mapped.rule.serves(size, align) {
             let address = self.mapped.allocate(size, align);
             if !address.is_null() {
-                each!(&mut self.pools, pools => pools.count_allocation(size));
+                self.pools.count_allocation(size);
                 return self.served(Event::Allocate, address, size);
             }
         }
         // SAFETY: the arena is the source of every pool.
-        let spot = unsafe {
-            each!(&mut self.pools, pools => pools.allocate(size, align, &mut self.arena))
-        };
+        let spot = unsafe { self.pools.allocate(size, align, &mut self.arena) };
         let Some(spot) = spot else {
             self.settle();
             return ptr::null_mut();
@@ -427,8 +250,18 @@ impl Host {
 
     #[inline(always)]
     fn settle(&mut self) {
-        self.mapped
-            .settle(|| each!(&self.pools, pools => pools.footprint()));
+        self.mapped.settle(|| self.pools.footprint());
+        self.look_ahead();
+    }
+
+    /// Says which requests will concern the pools alone.
+    #[inline(always)]
+    fn look_ahead(&mut self) {
+        let looks = self.report.is_some() || self.mapped.rule.spare() != 0;
+        self.plain = match looks {
+            true => 0,
+            false => (self.mapped.rule.from() - 1).min(LARGEST),
+        };
     }
 
     /// Whether a block just allocated is pages that nothing was written to.
@@ -445,7 +278,7 @@ impl Host {
             Err(why) => return Err(why),
         };
         // SAFETY: the program frees a block of this heap, as far as can be told.
-        unsafe { each!(&mut self.pools, pools => pools.free(spot)) }?;
+        unsafe { self.pools.free(spot) }?;
         self.note(Event::Free, address, 0);
         Ok(())
     }
@@ -454,11 +287,9 @@ impl Host {
     fn free_mapped(&mut self, address: *mut u8) -> Result<(), BadFree> {
         let found = self.mapped.find(address)?;
         self.note(Event::Free, address, 0);
-        let beside = each!(&mut self.pools, pools => {
-            pools.count_free(found.block.size);
-            pools.footprint()
-        });
-        self.mapped.free(found, beside);
+        self.pools.count_free(found.block.size);
+        self.mapped.free(found, self.pools.footprint());
+        self.look_ahead();
         Ok(())
     }
 
@@ -498,10 +329,8 @@ impl Host {
             unsafe { ptr::copy_nonoverlapping(from, to, bytes) };
         };
         // SAFETY: as for `allocate` and `free`.
-        let moved = unsafe {
-            each!(&mut self.pools, pools => pools.resize(spot, size, ALIGN, &mut self.arena, copy))
-                .map_err(Refused::Bad)?
-        };
+        let moved = unsafe { self.pools.resize(spot, size, ALIGN, &mut self.arena, copy) };
+        let moved = moved.map_err(Refused::Bad)?;
         Ok(self.address(moved.ok_or(Refused::NoMemory)?))
     }
 
@@ -514,7 +343,7 @@ impl Host {
         size: usize,
     ) -> Result<Option<*mut u8>, BadFree> {
         // SAFETY: the program resizes a block of this heap, as far as can be told.
-        let held = unsafe { each!(&mut self.pools, pools => pools.requested(spot)) }?;
+        let held = unsafe { self.pools.requested(spot) }?;
         if !self.mapped.rule.serves_growth(held, size) {
             return Ok(None);
         }
@@ -525,16 +354,16 @@ impl Host {
         // SAFETY: a block in use of `held` bytes, and a new one of more.
         unsafe { ptr::copy_nonoverlapping(self.address(spot), new, held) };
         // SAFETY: as above.
-        let freed = unsafe { each!(&mut self.pools, pools => pools.hand_over(spot)) };
+        let freed = unsafe { self.pools.hand_over(spot) };
         if let Err(why) = freed {
             // What was found on the way is told; the block is as it was.
             if let Ok(found) = self.mapped.find(new) {
-                let beside = each!(&self.pools, pools => pools.footprint());
+                let beside = self.pools.footprint();
                 self.mapped.free(found, beside);
             }
             return Err(why);
         }
-        each!(&mut self.pools, pools => pools.count_resize(held, size));
+        self.pools.count_resize(held, size);
         Ok(Some(new))
     }
 
@@ -547,25 +376,20 @@ impl Host {
     ) -> Result<*mut u8, Refused> {
         let held = found.block.size;
         if self.mapped.rule.keeps(size) {
-            let beside = each!(&self.pools, pools => pools.footprint());
+            let beside = self.pools.footprint();
             let new = self.mapped.resize(found, size, beside);
             if !new.is_null() {
-                each!(&mut self.pools, pools => pools.count_resize(held, size));
+                self.pools.count_resize(held, size);
                 return Ok(new);
             }
         }
         // SAFETY: the arena is the source of every pool.
-        let spot = unsafe {
-            each!(&mut self.pools, pools => pools.take_over(size, ALIGN, &mut self.arena))
-        };
+        let spot = unsafe { self.pools.take_over(size, ALIGN, &mut self.arena) };
         let new = self.address(spot.ok_or(Refused::NoMemory)?);
         // SAFETY: a block in use of `held` bytes, and a new one of `size`.
         unsafe { ptr::copy_nonoverlapping(address, new, held.min(size)) };
-        let beside = each!(&mut self.pools, pools => {
-            pools.count_resize(held, size);
-            pools.footprint()
-        });
-        self.mapped.free(found, beside);
+        self.pools.count_resize(held, size);
+        self.mapped.free(found, self.pools.footprint());
         Ok(new)
     }
 
@@ -574,7 +398,7 @@ impl Host {
     pub(crate) fn usable_size(&mut self, address: *mut u8) -> Result<usize, BadFree> {
         match self.spot(address) {
             // SAFETY: the program asks about a block of this heap, as far as can be told.
-            Ok(spot) => unsafe { each!(&mut self.pools, pools => pools.requested(spot)) },
+            Ok(spot) => unsafe { self.pools.requested(spot) },
             Err(BadFree::Foreign) => Ok(self.mapped.find(address)?.block.size),
             Err(why) => Err(why),
         }
@@ -582,28 +406,27 @@ impl Host {
 
     /// Gives back what nothing uses; whether there was any.
     pub(crate) fn trim(&mut self) -> bool {
-        let beside = each!(&self.pools, pools => pools.footprint());
-        self.mapped.trim(beside)
+        let trimmed = self.mapped.trim(self.pools.footprint());
+        self.look_ahead();
+        trimmed
     }
 
     /// Footprint of each memory level, up to the last one with a pool.
     pub(crate) fn footprints(&self) -> ([usize; LEVELS], usize) {
         let levels = self.arena.levels();
         let mut footprints = [0; LEVELS];
-        each!(&self.pools, pools => {
-            for (number, pool) in pools.pools().enumerate() {
-                footprints[levels.of_general(number)] += pool.footprint();
-            }
-            let objects = pools.objects();
-            footprints[levels.of_objects()] += objects.extent() + objects.record_bytes();
-        });
+        for (number, pool) in self.pools.pools().enumerate() {
+            footprints[levels.of_general(number)] += pool.footprint();
+        }
+        let objects = self.pools.objects();
+        footprints[levels.of_objects()] += objects.extent() + objects.record_bytes();
         // Where blocks are mapped, there is one level.
         footprints[0] = self.mapped.rule.footprint(footprints[0]);
         (footprints, levels.count())
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        let own = each!(&self.pools, pools => pools.statistics());
+        let own = self.pools.statistics();
         Statistics {
             footprint: self.mapped.rule.footprint(own.footprint),
             record_bytes: own.record_bytes + self.mapped.rule.record_bytes(),
@@ -622,6 +445,27 @@ impl Host {
     }
 }
 
+/// Gives general pool `number` its first region, at the beginning of its range.
+fn begin<I: Index<S>, S: Records, const POOLS: usize>(
+    pools: &mut Composite<'static, I, S, POOLS>,
+    number: usize,
+    increment: usize,
+    arena: &mut Arena,
+) -> Option<()> {
+    let general = pools.general(number)?;
+    general.reserve_span(arena.levels().span(number, SPAN));
+    let first = general
+        .smallest_region()
+        .checked_next_multiple_of(increment)?;
+    let start = NonNull::new(arena.start(number))?;
+    if !arena.begin(number, first) {
+        return None;
+    }
+    // SAFETY: `first` bytes from the start of a range of the arena were just opened, for this pool alone.
+    let memory = unsafe { Memory::from_raw(start, first) };
+    general.add_region(memory).ok()
+}
+
 /// What `METES_BAD_FREE` says.
 fn ignores_bad_frees() -> bool {
     match variable("METES_BAD_FREE").as_deref() {
@@ -631,23 +475,6 @@ fn ignores_bad_frees() -> bool {
             "METES_BAD_FREE is `{}`: it can be `abort` or `ignore`",
             String::from_utf8_lossy(other)
         )),
-    }
-}
-
-fn read_text(path: &str) -> String {
-    let Ok(name) = std::ffi::CString::new(path) else {
-        refuse("METES_HEAP is a path with a zero byte");
-    };
-    let bytes = match read(&name) {
-        Ok(bytes) => bytes,
-        Err(errno) => refuse(&format!(
-            "METES_HEAP: cannot read {path}: {}",
-            reason(errno)
-        )),
-    };
-    match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(_) => refuse(&format!("METES_HEAP: {path} is not UTF-8 text")),
     }
 }
 

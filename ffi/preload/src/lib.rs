@@ -17,6 +17,7 @@
 
 mod abi;
 mod arena;
+mod heaps;
 mod host;
 mod lock;
 mod mapped;
@@ -29,6 +30,9 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use metes_ffi::Scratch;
+
+use heaps::{Heaps, Locked, each};
+use lock::Held;
 
 #[global_allocator]
 static SCRATCH: Scratch = Scratch::new();
@@ -45,7 +49,7 @@ static END: extern "C" fn() = end;
 /// been allocated yet.
 extern "C" fn begin() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
-    drop(host::lock());
+    drop(heaps::lock().held);
     if !BEGUN.swap(true, Ordering::Relaxed) {
         // A panic means that a program wrote where it must not. The usual hook
         // might allocate, with the lock held.
@@ -60,14 +64,14 @@ extern "C" fn begin() {
 /// At exit: the report.
 extern "C" fn end() {
     // A handler of a signal may be what exits.
-    leave_report(host::lock_at_exit());
+    leave_report(heaps::lock_at_exit());
 }
 
 /// See _exit(2). Programs that leave this way (shells do) report too, unless
 /// they are inside the heap: it may be a signal handler that leaves.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
-    leave_report(host::try_lock());
+    leave_report(heaps::try_lock());
     process::leave(status)
 }
 
@@ -78,10 +82,12 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
 }
 
 /// Writes the report, if one is wanted; once for each process.
-fn leave_report(locked: Option<host::Locked<'_>>) {
+fn leave_report(locked: Option<Locked<Heaps, Held>>) {
     static LEFT_BY: AtomicI32 = AtomicI32::new(0);
-    let Some(locked) = locked else { return };
-    let Some(digest) = locked.host.digest() else {
+    let Some(Locked { heap, held }) = locked else {
+        return;
+    };
+    let Some(digest) = each!(heap, heap => heap.digest()) else {
         return;
     };
     // SAFETY: has no precondition.
@@ -89,10 +95,11 @@ fn leave_report(locked: Option<host::Locked<'_>>) {
     if LEFT_BY.swap(pid, Ordering::Relaxed) == pid {
         return;
     }
-    let statistics = locked.host.statistics();
-    let (levels, count) = locked.host.footprints();
-    let path = locked.host.report.as_ref().map(|report| report.path(pid));
-    drop(locked);
+    let (statistics, (levels, count), path) = each!(heap, heap => {
+        let path = heap.report.as_ref().map(|report| report.path(pid));
+        (heap.statistics(), heap.footprints(), path)
+    });
+    drop(held);
     if let Some(path) = path {
         report::write(path, pid, &statistics, &levels[..count], &digest);
     }

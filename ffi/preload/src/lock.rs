@@ -24,8 +24,8 @@
 //!   for the heap.
 
 use core::ffi::{c_char, c_void};
-use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::{mem, ptr};
 
 use crate::process::say;
 
@@ -46,7 +46,10 @@ unsafe extern "C" {
     static __libc_single_threaded: c_char;
 }
 
-pub(crate) struct Lock {
+/// The lock of the heap of the process.
+static LOCK: Lock = Lock::new();
+
+struct Lock {
     state: AtomicU32,
     /// How often a sleeper was woken: the word that they sleep on.
     wakes: AtomicU32,
@@ -55,12 +58,13 @@ pub(crate) struct Lock {
 }
 
 /// Holding the lock.
-pub(crate) struct Held<'a> {
-    lock: &'a Lock,
+#[repr(transparent)]
+pub(crate) struct Held {
     how: How,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 enum How {
     /// By the only thread, which only marked it.
     Alone,
@@ -69,6 +73,10 @@ enum How {
     /// As the thread that forks, which gives it back after the fork.
     Forking,
 }
+
+/// Holding the lock as the only thread, which only marked it: known when compiled, so that giving it back
+/// is one store.
+pub(crate) struct Marked(());
 
 /// The only thread holds the lock already: a handler of a signal has interrupted it there.
 /// To go on would be to work on a heap that is being changed.
@@ -137,8 +145,72 @@ fn alone() -> bool {
     unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
 }
 
+/// Holds the lock, if the process has but one thread.
+#[inline(always)]
+pub(crate) fn mark() -> Option<Marked> {
+    if !alone() {
+        return None;
+    }
+    if LOCK.state.load(Ordering::Relaxed) != FREE {
+        interrupted();
+    }
+    LOCK.state.store(HELD, Ordering::Relaxed);
+    Some(Marked(()))
+}
+
+/// Holds the lock.
+pub(crate) fn hold() -> Held {
+    match mark() {
+        Some(marked) => {
+            mem::forget(marked);
+            Held { how: How::Alone }
+        }
+        None => hold_among_others(),
+    }
+}
+
+/// The same, where there are other threads.
+#[inline(always)]
+pub(crate) fn hold_among_others() -> Held {
+    let how = match LOCK.take() {
+        true => How::Taken,
+        false => How::Forking,
+    };
+    Held { how }
+}
+
+/// Holds the lock if it is free now: also for a signal handler that may have
+/// interrupted its own thread inside.
+pub(crate) fn try_hold() -> Option<Held> {
+    LOCK.try_take().then_some(Held { how: How::Taken })
+}
+
+/// Holds the lock for a thread that ends the process, which may have been interrupted inside by
+/// the handler that ends it: the only thread does not wait for itself.
+pub(crate) fn hold_at_exit() -> Option<Held> {
+    match alone() {
+        true => try_hold(),
+        false => Some(hold()),
+    }
+}
+
+/// Before a fork: see [`Lock::before_fork`].
+pub(crate) extern "C" fn before_fork() {
+    LOCK.before_fork();
+}
+
+/// After a fork, in the parent.
+pub(crate) extern "C" fn after_fork() {
+    LOCK.after_fork();
+}
+
+/// After a fork, in the child.
+pub(crate) extern "C" fn after_fork_in_child() {
+    LOCK.after_fork_in_child();
+}
+
 impl Lock {
-    pub(crate) const fn new() -> Self {
+    const fn new() -> Self {
         Lock {
             state: AtomicU32::new(FREE),
             wakes: AtomicU32::new(0),
@@ -146,25 +218,7 @@ impl Lock {
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn hold(&self) -> Held<'_> {
-        let how = if alone() {
-            if self.state.load(Ordering::Relaxed) != FREE {
-                interrupted();
-            }
-            self.state.store(HELD, Ordering::Relaxed);
-            How::Alone
-        } else if self.take() {
-            How::Taken
-        } else {
-            How::Forking
-        };
-        Held { lock: self, how }
-    }
-
-    /// Holds it if it is free now: also for a signal handler that may have
-    /// interrupted its own thread inside.
-    pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
+    fn try_take(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         // Others may sleep though it is free; a change of theirs is no reason not to take it.
         while state & HELD == 0 {
@@ -174,23 +228,11 @@ impl Lock {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => {
-                    let how = How::Taken;
-                    return Some(Held { lock: self, how });
-                }
+                Ok(_) => return true,
                 Err(now) => state = now,
             }
         }
-        None
-    }
-
-    /// Holds it for a thread that ends the process, which may have been interrupted inside by
-    /// the handler that ends it: the only thread does not wait for itself.
-    pub(crate) fn hold_at_exit(&self) -> Option<Held<'_>> {
-        match alone() {
-            true => self.try_hold(),
-            false => Some(self.hold()),
-        }
+        false
     }
 
     /// `false` if this thread holds it already, as the one that forks.
@@ -307,7 +349,7 @@ impl Lock {
     /// Before a fork: takes the lock for the thread that forks. The only thread
     /// of a process need not, and must not: it may fork in a signal handler that
     /// interrupted it inside.
-    pub(crate) fn before_fork(&self) {
+    fn before_fork(&self) {
         if !alone() {
             if let Some(streams) = Streams::get() {
                 // SAFETY: has no precondition; it may be taken twice by a thread.
@@ -319,7 +361,7 @@ impl Lock {
     }
 
     /// After a fork, in the parent.
-    pub(crate) fn after_fork(&self) {
+    fn after_fork(&self) {
         if self.forking.load(Ordering::Relaxed) == this_thread() {
             self.forking.store(0, Ordering::Relaxed);
             self.give();
@@ -333,7 +375,7 @@ impl Lock {
     /// After a fork, in the child, whose only thread is the one that forked:
     /// those that waited for the lock exist no more. That of the streams the C library
     /// has made anew.
-    pub(crate) fn after_fork_in_child(&self) {
+    fn after_fork_in_child(&self) {
         if self.forking.load(Ordering::Relaxed) != 0 {
             self.forking.store(0, Ordering::Relaxed);
             self.state.store(FREE, Ordering::Release);
@@ -341,12 +383,19 @@ impl Lock {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Marked {
+    #[inline(always)]
+    fn drop(&mut self) {
+        LOCK.state.store(FREE, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Held {
     #[inline(always)]
     fn drop(&mut self) {
         match self.how {
-            How::Alone => self.lock.state.store(FREE, Ordering::Relaxed),
-            How::Taken => self.lock.give(),
+            How::Alone => drop(Marked(())),
+            How::Taken => LOCK.give(),
             How::Forking => {}
         }
     }
