@@ -111,9 +111,10 @@ impl Sizes {
     }
 }
 
-/// General pools and object pools. `POOLS` bounds the number of general pools.
+/// General pools and object pools. `POOLS` bounds the number of general pools; where `OBJECTS` says that
+/// there are no object pools, the code for them is left out.
 #[derive(Debug)]
-pub struct Composite<'a, I, S: Store, const POOLS: usize = GENERAL> {
+pub struct Composite<'a, I, S: Store, const POOLS: usize = GENERAL, const OBJECTS: bool = true> {
     general: [Option<Heap<I, S>>; POOLS],
     sizes: [Sizes; POOLS],
     objects: ObjectPools<'a>,
@@ -161,7 +162,9 @@ impl<'a, I: Index<S>, S: Store>
     }
 }
 
-impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
+impl<'a, I: Index<S>, S: Store, const POOLS: usize, const OBJECTS: bool>
+    Composite<'a, I, S, POOLS, OBJECTS>
+{
     /// A composite of given parts: general pools with the requests that each
     /// takes, in the order in which they are asked, and object pools. The last
     /// pool takes all requests.
@@ -271,10 +274,10 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
         align: usize,
         sources: &mut impl Sources,
     ) -> Option<Spot<S::Place>> {
-        let slot = self
-            .objects
-            .allocate(size, align, |bytes| sources.grow_slabs(bytes));
-        if let Some(offset) = slot {
+        if OBJECTS
+            && let Some(offset) =
+                (self.objects).allocate(size, align, |bytes| sources.grow_slabs(bytes))
+        {
             return Some(Spot::Slot(offset));
         }
         let pool = self.route(size);
@@ -347,6 +350,7 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize> Composite<'a, I, S, POOLS> {
     #[inline(always)]
     fn release(&mut self, spot: Spot<S::Place>) -> Result<usize, BadFree> {
         match spot {
+            Spot::Slot(_) if !OBJECTS => Err(BadFree::Foreign),
             Spot::Slot(offset) => Ok(self.objects.free(offset)?.requested),
             Spot::Block(pool, place) => {
                 let heap = self.heap(pool)?;

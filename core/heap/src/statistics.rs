@@ -59,8 +59,13 @@ impl Counters {
     #[inline(always)]
     pub(crate) fn allocated(&mut self, size: usize) {
         self.holds(size);
-        self.peak_blocks = self.peak_blocks.max(self.blocks);
-        self.peak_live = self.peak_live.max(self.live);
+        // Peaks are rare: better not written each time.
+        if self.blocks > self.peak_blocks {
+            self.peak_blocks = self.blocks;
+        }
+        if self.live > self.peak_live {
+            self.peak_live = self.live;
+        }
     }
 
     #[inline(always)]

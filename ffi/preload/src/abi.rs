@@ -4,7 +4,7 @@
 //! no memory gives null with `ENOMEM` and changes nothing.
 
 use core::ffi::{c_int, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use metes_heap::index::Index;
 use metes_heap::{BadFree, MOST_DOUBTS, Statistics};
@@ -17,8 +17,8 @@ const PAGE: usize = 4096;
 
 /// What became of an allocation, told after the lock is given back.
 #[inline(always)]
-fn allocated<I: Index<S>, S: Records, const POOLS: usize, H>(
-    heap: &mut Host<I, S, POOLS>,
+fn allocated<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool, H>(
+    heap: &mut Host<I, S, POOLS, OBJECTS>,
     held: H,
     block: *mut u8,
 ) -> *mut c_void {
@@ -34,8 +34,8 @@ fn allocated<I: Index<S>, S: Records, const POOLS: usize, H>(
 }
 
 #[inline(never)]
-extern "C" fn allocate<I: Index<S>, S: Records, const POOLS: usize, H>(
-    heap: &mut Host<I, S, POOLS>,
+extern "C" fn allocate<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool, H>(
+    heap: &mut Host<I, S, POOLS, OBJECTS>,
     held: H,
     size: usize,
 ) -> *mut c_void {
@@ -44,8 +44,14 @@ extern "C" fn allocate<I: Index<S>, S: Records, const POOLS: usize, H>(
 }
 
 #[inline(never)]
-extern "C" fn allocate_aligned<I: Index<S>, S: Records, const POOLS: usize, H>(
-    heap: &mut Host<I, S, POOLS>,
+extern "C" fn allocate_aligned<
+    I: Index<S>,
+    S: Records,
+    const POOLS: usize,
+    const OBJECTS: bool,
+    H,
+>(
+    heap: &mut Host<I, S, POOLS, OBJECTS>,
     held: H,
     size: usize,
     align: usize,
@@ -55,8 +61,14 @@ extern "C" fn allocate_aligned<I: Index<S>, S: Records, const POOLS: usize, H>(
 }
 
 #[inline(never)]
-extern "C" fn allocate_cleared<I: Index<S>, S: Records, const POOLS: usize, H>(
-    heap: &mut Host<I, S, POOLS>,
+extern "C" fn allocate_cleared<
+    I: Index<S>,
+    S: Records,
+    const POOLS: usize,
+    const OBJECTS: bool,
+    H,
+>(
+    heap: &mut Host<I, S, POOLS, OBJECTS>,
     held: H,
     size: usize,
 ) -> *mut c_void {
@@ -72,26 +84,26 @@ extern "C" fn allocate_cleared<I: Index<S>, S: Records, const POOLS: usize, H>(
 }
 
 #[inline(never)]
-extern "C" fn release<I: Index<S>, S: Records, const POOLS: usize, H>(
-    heap: &mut Host<I, S, POOLS>,
+extern "C" fn release<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool, H>(
+    heap: &mut Host<I, S, POOLS, OBJECTS>,
     held: H,
-    block: *mut c_void,
+    block: NonNull<u8>,
 ) {
-    let freed = heap.free(block.cast());
+    let freed = heap.free(block);
     drop(held);
     if let Err(why) = freed {
-        misused("free", block, why);
+        misused("free", block.as_ptr().cast(), why);
     }
 }
 
 #[inline(never)]
-extern "C" fn resize<I: Index<S>, S: Records, const POOLS: usize, H>(
-    heap: &mut Host<I, S, POOLS>,
+extern "C" fn resize<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool, H>(
+    heap: &mut Host<I, S, POOLS, OBJECTS>,
     held: H,
-    block: *mut c_void,
+    block: NonNull<u8>,
     size: usize,
 ) -> *mut c_void {
-    let resized = heap.resize(block.cast(), size);
+    let resized = heap.resize(block, size);
     drop(held);
     match resized {
         Ok(new) => new.cast(),
@@ -100,7 +112,7 @@ extern "C" fn resize<I: Index<S>, S: Records, const POOLS: usize, H>(
             ptr::null_mut()
         }
         Err(Refused::Bad(why)) => {
-            misused("realloc", block, why);
+            misused("realloc", block.as_ptr().cast(), why);
             set_errno(libc::EINVAL);
             ptr::null_mut()
         }
@@ -148,11 +160,10 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 /// `block` is null or a block of this family.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
-    if block.is_null() {
-        return;
+    if let Some(own) = NonNull::new(block.cast()) {
+        // SAFETY: of `again`: the caller's contract.
+        answer!(release(own), unsafe { free(block) });
     }
-    // SAFETY: of `again`: the caller's contract.
-    answer!(release(block), unsafe { free(block) });
 }
 
 /// See malloc(3).
@@ -171,16 +182,16 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 /// As [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    if block.is_null() {
+    let Some(own) = NonNull::new(block.cast()) else {
         return malloc(size);
-    }
+    };
     if size == 0 {
         // SAFETY: the caller's contract.
         unsafe { free(block) };
         return ptr::null_mut();
     }
     // SAFETY: of `again`: the caller's contract.
-    answer!(resize(block, size), unsafe { realloc(block, size) })
+    answer!(resize(own, size), unsafe { realloc(block, size) })
 }
 
 /// See malloc(3).
@@ -274,11 +285,11 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 /// As [`free`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
-    if block.is_null() {
+    let Some(own) = NonNull::new(block.cast()) else {
         return 0;
-    }
+    };
     let Locked { heap, held } = heaps::lock();
-    let size = each!(heap, heap => heap.usable_size(block.cast()));
+    let size = each!(heap, heap => heap.usable_size(own));
     drop(held);
     match size {
         Ok(size) => size,

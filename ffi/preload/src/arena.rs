@@ -181,6 +181,10 @@ impl Arena {
     #[inline(always)]
     pub(crate) fn locate(&self, address: *mut u8) -> Option<(usize, usize)> {
         let offset = address.addr().wrapping_sub(self.base.addr());
+        // Most blocks lie in the first range, whose beginning is the arena's.
+        if offset < self.ranges[0].extent {
+            return Some((0, offset));
+        }
         let number = offset >> self.stride_log2;
         if number >= self.count {
             return None;

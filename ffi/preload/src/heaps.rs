@@ -22,10 +22,10 @@ use crate::lock::{self, Held, Marked};
 use crate::process::{random, read, reason, refuse, variable};
 use crate::report::Report;
 
-/// A heap of one general pool and, maybe, object pools.
-type One<I, S> = Host<I, S, 1>;
+/// A heap of one general pool.
+type One<I, S> = Host<I, S, 1, false>;
 /// A heap of any pools.
-type Any<S> = Host<AnyPool<TaggedBlock>, S, GENERAL>;
+type Any<S> = Host<AnyPool<TaggedBlock>, S, GENERAL, true>;
 
 /// The kinds of heap. Those of named indexes are compiled for their parameters; they decide what the general
 /// kind decides. The tag is a byte of its own, so that one comparison tells the kind.
@@ -93,9 +93,8 @@ impl Heaps {
     fn new(config: &Config, report: Option<Report>) -> Self {
         let heap = &config.heap;
         let hardened = config.store == StoreKind::Hardened;
-        // The only general pool, without dedicated ones in front.
-        let only = heap.general.iter().next();
-        let only = only.filter(|_| heap.general.len() == 1 && heap.dedicated.is_empty());
+        let alone = heap.general.len() == 1 && heap.dedicated.is_empty() && heap.slabs().is_empty();
+        let only = heap.general.iter().next().filter(|_| alone);
         let classes = only.and_then(|General { index, limits, .. }| match index {
             IndexKind::Classes {
                 second_level,

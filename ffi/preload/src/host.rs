@@ -20,8 +20,7 @@ use crate::report::{Digest, Event, Report};
 /// Blocks as large as the word's address space are prepared for, whatever is
 /// really reserved, so that offsets do not depend on it.
 const SPAN: usize = 1 << 36;
-/// The largest request of the usual alignment that a heap of that span may serve.
-const LARGEST: usize = SPAN - PAGE - ALIGN;
+const _: () = assert!(u32::MAX as usize + ALIGN <= SPAN - PAGE);
 /// Most slabs of object pools.
 const SLABS: usize = 1 << 20;
 /// Slabs below which object pools are given up.
@@ -38,12 +37,12 @@ pub(crate) trait Records: Store<Place = NonNull<u8>, Region = Memory> {}
 impl<S: Store<Place = NonNull<u8>, Region = Memory>> Records for S {}
 
 /// Pools and what is kept beside them, compiled for the kind of pools.
-pub(crate) struct Host<I, S: Store, const POOLS: usize> {
-    pools: Composite<'static, I, S, POOLS>,
+pub(crate) struct Host<I, S: Store, const POOLS: usize, const OBJECTS: bool> {
+    pools: Composite<'static, I, S, POOLS, OBJECTS>,
     arena: Arena,
     /// The largest request that concerns the pools alone. Zero while every request is to be looked at:
     /// because it is noted, or a spare may have to go.
-    plain: usize,
+    plain: u32,
     /// Number of the range of slabs.
     slabs: usize,
     /// The large blocks, which lie outside the arena.
@@ -68,7 +67,7 @@ pub(crate) enum GoesOn {
 /// indexes answer for the span that they were prepared for.
 #[inline(always)]
 fn bounded(size: usize, align: usize) -> usize {
-    if size.saturating_add(align) > LARGEST + ALIGN {
+    if size.saturating_add(align) > SPAN - PAGE {
         return usize::MAX;
     }
     size.max(1)
@@ -82,12 +81,12 @@ pub(crate) enum Refused {
     Bad(BadFree),
 }
 
-impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
+impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S, POOLS, OBJECTS> {
     /// A heap of what `make` makes of its object pools.
     pub(crate) fn new(
         config: &Config,
         report: Option<Report>,
-        make: impl FnOnce(ObjectPools<'static>) -> Composite<'static, I, S, POOLS>,
+        make: impl FnOnce(ObjectPools<'static>) -> Composite<'static, I, S, POOLS, OBJECTS>,
     ) -> Self {
         let heap = &config.heap;
         let slabs = heap.general.len();
@@ -148,13 +147,13 @@ impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
     /// The block at an address, or why there is none. Cheap: it reads the
     /// header that the heap is about to read.
     #[inline(always)]
-    fn spot(&self, address: *mut u8) -> Result<Spot<NonNull<u8>>, BadFree> {
-        let (number, offset) = self.arena.locate(address).ok_or(BadFree::Foreign)?;
-        if number == self.slabs {
+    fn spot(&self, place: NonNull<u8>) -> Result<Spot<NonNull<u8>>, BadFree> {
+        let located = self.arena.locate(place.as_ptr());
+        let (number, offset) = located.ok_or(BadFree::Foreign)?;
+        if OBJECTS && number == self.slabs {
             return Ok(Spot::Slot(offset));
         }
-        let place = NonNull::new(address).ok_or(BadFree::Foreign)?;
-        if !address.addr().is_multiple_of(ALIGN) || offset < ALIGN {
+        if !place.addr().get().is_multiple_of(ALIGN) || offset < ALIGN {
             return Err(BadFree::Foreign);
         }
         if S::VERIFIES {
@@ -209,7 +208,7 @@ impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
     #[inline(always)]
     pub(crate) fn allocate(&mut self, size: usize) -> *mut u8 {
         // No size is below one.
-        if size.wrapping_sub(1) >= self.plain {
+        if size.wrapping_sub(1) >= self.plain as usize {
             return self.allocate_aligned(size, ALIGN);
         }
         // SAFETY: the arena is the source of every pool.
@@ -260,7 +259,8 @@ impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
         let looks = self.report.is_some() || self.mapped.rule.spare() != 0;
         self.plain = match looks {
             true => 0,
-            false => (self.mapped.rule.from() - 1).min(LARGEST),
+            // Few requests are larger, and sums of what is not larger overflow nowhere.
+            false => u32::try_from(self.mapped.rule.from().saturating_sub(1)).unwrap_or(u32::MAX),
         };
     }
 
@@ -269,17 +269,17 @@ impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
         self.arena.locate(address).is_none()
     }
 
-    /// Frees a block; its requested bytes.
+    /// Frees a block.
     #[inline(always)]
-    pub(crate) fn free(&mut self, address: *mut u8) -> Result<(), BadFree> {
-        let spot = match self.spot(address) {
+    pub(crate) fn free(&mut self, place: NonNull<u8>) -> Result<(), BadFree> {
+        let spot = match self.spot(place) {
             Ok(spot) => spot,
-            Err(BadFree::Foreign) => return self.free_mapped(address),
+            Err(BadFree::Foreign) => return self.free_mapped(place.as_ptr()),
             Err(why) => return Err(why),
         };
         // SAFETY: the program frees a block of this heap, as far as can be told.
         unsafe { self.pools.free(spot) }?;
-        self.note(Event::Free, address, 0);
+        self.note(Event::Free, place.as_ptr(), 0);
         Ok(())
     }
 
@@ -294,9 +294,10 @@ impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
     }
 
     /// Resizes a block to at least one byte.
-    pub(crate) fn resize(&mut self, address: *mut u8, size: usize) -> Result<*mut u8, Refused> {
+    pub(crate) fn resize(&mut self, place: NonNull<u8>, size: usize) -> Result<*mut u8, Refused> {
         let size = bounded(size, ALIGN);
-        let resized = match self.spot(address) {
+        let address = place.as_ptr();
+        let resized = match self.spot(place) {
             Ok(spot) => self.resize_spot(spot, size),
             Err(BadFree::Foreign) => match self.mapped.find(address) {
                 Ok(found) => self.resize_mapped(address, found, size),
@@ -395,11 +396,11 @@ impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
 
     /// The bytes that the program may use: those that it has requested, so that
     /// what it does with them does not depend on the heap.
-    pub(crate) fn usable_size(&mut self, address: *mut u8) -> Result<usize, BadFree> {
-        match self.spot(address) {
+    pub(crate) fn usable_size(&mut self, place: NonNull<u8>) -> Result<usize, BadFree> {
+        match self.spot(place) {
             // SAFETY: the program asks about a block of this heap, as far as can be told.
             Ok(spot) => unsafe { self.pools.requested(spot) },
-            Err(BadFree::Foreign) => Ok(self.mapped.find(address)?.block.size),
+            Err(BadFree::Foreign) => Ok(self.mapped.find(place.as_ptr())?.block.size),
             Err(why) => Err(why),
         }
     }
@@ -446,8 +447,8 @@ impl<I: Index<S>, S: Records, const POOLS: usize> Host<I, S, POOLS> {
 }
 
 /// Gives general pool `number` its first region, at the beginning of its range.
-fn begin<I: Index<S>, S: Records, const POOLS: usize>(
-    pools: &mut Composite<'static, I, S, POOLS>,
+fn begin<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool>(
+    pools: &mut Composite<'static, I, S, POOLS, OBJECTS>,
     number: usize,
     increment: usize,
     arena: &mut Arena,

@@ -145,14 +145,11 @@ fn alone() -> bool {
     unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
 }
 
-/// Holds the lock, if the process has but one thread.
+/// Holds the lock, if the process has but one thread, which does not hold it.
 #[inline(always)]
 pub(crate) fn mark() -> Option<Marked> {
-    if !alone() {
+    if !alone() || LOCK.state.load(Ordering::Relaxed) != FREE {
         return None;
-    }
-    if LOCK.state.load(Ordering::Relaxed) != FREE {
-        interrupted();
     }
     LOCK.state.store(HELD, Ordering::Relaxed);
     Some(Marked(()))
@@ -169,7 +166,7 @@ pub(crate) fn hold() -> Held {
     }
 }
 
-/// The same, where there are other threads.
+/// The same, where there are other threads, or the only one is inside.
 #[inline(always)]
 pub(crate) fn hold_among_others() -> Held {
     let how = match LOCK.take() {
@@ -246,6 +243,9 @@ impl Lock {
 
     #[cold]
     fn take_slowly(&self) -> bool {
+        if alone() {
+            interrupted();
+        }
         if self.forking.load(Ordering::Relaxed) == this_thread() {
             return false;
         }
