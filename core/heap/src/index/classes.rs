@@ -213,13 +213,20 @@ impl<P: ClassParameters> SizeClasses<P> {
     }
 
     #[inline(always)]
-    fn set<S: Store>(&mut self, store: &S, class: usize) {
+    fn set(&mut self, class: usize) {
         let (word, bit) = self.place(class);
         if !self.one_level() {
             self.words[word] |= 1 << bit;
-            store.touch(1, 1);
         }
         self.top |= 1 << word;
+    }
+
+    /// Tells of the words that are written where the bit was not set.
+    #[inline(always)]
+    fn touch_set<S: Store>(&self, store: &S) {
+        if !self.one_level() {
+            store.touch(1, 1);
+        }
         store.touch(1, 1);
     }
 
@@ -258,8 +265,11 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     fn insert(&mut self, store: &mut S, block: S::Block, size: usize) {
         let class = self.class(store, size);
         let head = store.head(class);
-        if store.link_after(head, block) == head {
-            self.set(store, class);
+        let first = store.link_after(head, block) == head;
+        // Set whatever it was: whether the list was empty is nothing that a processor can foresee.
+        self.set(class);
+        if first {
+            self.touch_set(store);
         }
     }
 
