@@ -230,18 +230,23 @@ impl<P: ClassParameters> SizeClasses<P> {
         store.touch(1, 1);
     }
 
+    /// Clears the bit of a class if its list is empty now, without a branch on it.
     #[inline(always)]
-    fn clear<S: Store>(&mut self, store: &S, class: usize) {
+    fn clear_if<S: Store>(&mut self, store: &S, class: usize, empty: bool) {
         let (word, bit) = self.place(class);
+        let mut last = empty;
         if !self.one_level() {
-            self.words[word] &= !(1 << bit);
-            store.touch(1, 1);
-            if self.words[word] != 0 {
-                return;
-            }
+            let bits = self.words[word] & !(u32::from(empty) << bit);
+            self.words[word] = bits;
+            last = bits == 0;
         }
-        self.top &= !(1 << word);
-        store.touch(1, 1);
+        self.top &= !(usize::from(last) << word);
+        if empty && !self.one_level() {
+            store.touch(1, 1);
+        }
+        if empty && last {
+            store.touch(1, 1);
+        }
     }
 }
 
@@ -278,7 +283,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let (before, next) = store.unlink(block);
         if next == before {
             // Both are the head: the list is empty.
-            self.clear(store, store.head_number(before));
+            self.clear_if(store, store.head_number(before), true);
         }
     }
 
@@ -321,9 +326,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let next = store.verified_next(block);
         store.set_next(head, next);
         store.set_previous(next, head);
-        if next == head {
-            self.clear(store, class);
-        }
+        self.clear_if(store, class, next == head);
         Some((block, store.verified_free_size(block)))
     }
 
