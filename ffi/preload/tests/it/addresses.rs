@@ -1,9 +1,10 @@
 //! Where the heap lies, and how many addresses it takes.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
-use crate::common::{compile, heaps, library, preload, run, succeed};
+use crate::common::{compile, directory, heaps, is_slow, library, preload, run, succeed};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -42,6 +43,27 @@ fn each_process_has_its_own_place() {
         {
             assert_eq!(fixed, places(&layout, heap, None), "{heap}");
             assert_ne!(fixed, places(&layout, heap, Some("random")), "{heap}");
+        }
+    }
+}
+
+#[test]
+fn a_heap_decides_the_same_whether_it_is_looked_at_or_not() {
+    let program = compile("decisions.c", &[]);
+    let report = directory("decisions").join("report");
+    for heap in heaps().iter().filter(|heap| !is_slow(heap)) {
+        for heap in [heap.clone(), format!("{heap}:store=hardened")] {
+            if heap.contains(".toml:") {
+                continue;
+            }
+            let sum = |report: Option<&Path>| {
+                let mut command = Command::new(&program);
+                command
+                    .env("METES_HEAP_ADDRESS", "fixed")
+                    .envs(report.map(|report| ("METES_REPORT", report)));
+                text(&succeed(preload(&mut command, &heap)).stdout)
+            };
+            assert_eq!(sum(None), sum(Some(&report)), "{heap}");
         }
     }
 }

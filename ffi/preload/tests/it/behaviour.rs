@@ -479,14 +479,27 @@ fn runs_repeat_themselves_to_the_byte() {
 }
 
 #[test]
-fn the_default_heap_is_the_general_one_compiled() {
+fn named_heaps_are_the_general_ones_compiled() {
     let program = compile("stress.c", &[]);
     let arguments = ["1", "30000", "0"];
-    let compiled = report_of(&program, &arguments, "tlsf");
-    // A limit below the smallest block changes nothing, but is not the default.
-    let general = report_of(&program, &arguments, "tlsf:split_down_to=16");
-    for key in ["placements", "events", "footprint", "peak_live"] {
-        assert_eq!(field(&compiled, key), field(&general, key), "{key}");
+    for name in ["tlsf", "half-fit", "segregated-fit"] {
+        let compiled = report_of(&program, &arguments, name);
+        // A limit below the smallest block changes nothing, but is not the default; a hardened heap places
+        // its blocks as a plain one, and beside TLSF those are of the general kind.
+        for general in [
+            format!("{name}:split_down_to=16"),
+            format!("{name}:store=hardened"),
+            format!("{name}:store=hardened,split_down_to=16"),
+        ] {
+            let other = report_of(&program, &arguments, &general);
+            for key in ["placements", "events", "footprint", "peak_live"] {
+                assert_eq!(
+                    field(&compiled, key),
+                    field(&other, key),
+                    "{general}: {key}"
+                );
+            }
+        }
     }
 }
 
