@@ -1,7 +1,7 @@
 //! `metes emit`.
 
 use metes_config::StoreKind;
-use metes_explore::emit::METES_HEAP;
+use metes_emit::METES_HEAP;
 use serde_json::json;
 
 use crate::arguments::Emit;

@@ -724,7 +724,10 @@ fn emit_writes_code_that_compiles() {
     // A directory with a heap.toml is a heap.
     let (code, again) = place.json(&["emit", "--heap", "out", "-o", "again"]);
     assert_eq!((code, &again["heap"]), (0, &Value::from("tlsf")));
-    assert_eq!(place.read("out/c/heap.c"), place.read("again/c/heap.c"));
+    for file in ["heap.c", "heap_config.h"] {
+        let read = |out: &str| place.read(&format!("{out}/c/{file}"));
+        assert_eq!(read("out"), read("again"));
+    }
 }
 
 #[test]
