@@ -281,6 +281,7 @@ void heap_free(heap_t *heap, void *place)
         return;
     }
 #endif
+    HEAP_ASSERT(is_in_use(block_at(place)));
     count_freed(heap, requested_of(block_at(place)));
     give_back_to(heap, pool_of(heap, place), place);
 }
@@ -360,6 +361,7 @@ void *heap_resize(heap_t *heap, void *place, size_t size, size_t align)
         return resize_slot(heap, place, size, align);
     }
 #endif
+    HEAP_ASSERT(is_in_use(block_at(place)));
     const size_t requested = requested_of(block_at(place));
     return count_resized(heap, resize_block(heap, place, size, align), requested, size);
 }
