@@ -173,7 +173,7 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         set_errno(libc::ENOMEM);
         return ptr::null_mut();
     };
-    answer!(allocate_cleared(size), calloc(1, size))
+    answer!(@any allocate_cleared(size), calloc(1, size))
 }
 
 /// See malloc(3).
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         return ptr::null_mut();
     }
     // SAFETY: of `again`: the caller's contract.
-    answer!(resize(own, size), unsafe { realloc(block, size) })
+    answer!(@any resize(own, size), unsafe { realloc(block, size) })
 }
 
 /// See malloc(3).
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn reallocarray(
 /// A block aligned to a power of two.
 fn aligned(size: usize, align: usize) -> *mut c_void {
     let align = align.max(ALIGN);
-    answer!(allocate_aligned(size, align), aligned(size, align))
+    answer!(@any allocate_aligned(size, align), aligned(size, align))
 }
 
 /// See posix_memalign(3).

@@ -79,6 +79,10 @@ macro_rules! answer {
             }),
         }
     };
+    // The same without code of its own for a process with one thread: for what is longer or rarer.
+    (@any $function:ident($($argument:expr),*), $again:expr) => {
+        $crate::heaps::answer!(@of $crate::heaps::hold(), $function($($argument),*), $again)
+    };
     (@of $locked:expr, $function:ident($($argument:expr),*), $again:expr) => {{
         let $crate::heaps::Locked { heap, held } = $locked;
         match heap {
@@ -238,7 +242,8 @@ pub(crate) fn hold_among_others() -> Locked<Heaps, Held> {
     unsafe { Locked::by(lock::hold_among_others()) }
 }
 
-fn hold() -> Locked<Heaps, Held> {
+/// Locks the heap, which may not be made yet.
+pub(crate) fn hold() -> Locked<Heaps, Held> {
     // SAFETY: the lock was just taken.
     unsafe { Locked::by(lock::hold()) }
 }
