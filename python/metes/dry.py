@@ -31,7 +31,7 @@ from ._elf import needed
 from ._guess import Rules
 from ._library import find
 from ._reads import MOST_READS
-from ._size import UNITS, size
+from ._size import size
 
 #: The library.
 LIBRARY = "libmetes_dry_device.so"
@@ -147,9 +147,9 @@ def _size(number: int | None) -> str:
     """A size for people."""
     if number is None:
         return "not known"
-    for unit in ("GiB", "MiB", "KiB"):
-        if number >= UNITS[unit]:
-            return f"{number / UNITS[unit]:,.2f} {unit}"
+    for unit, one in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if number >= one:
+            return f"{number / one:,.2f} {unit}"
     return f"{number} bytes"
 
 

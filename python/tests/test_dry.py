@@ -1,6 +1,7 @@
 """The dry device's launcher, without a framework: what it reads, and what it says of bad input."""
 
 import argparse
+import json
 import os
 import pickle
 import signal
@@ -15,15 +16,16 @@ from metes import MetesError, dry
 from metes._elf import needed
 
 
-@pytest.mark.parametrize(
-    ("text", "bytes_"),
-    [("4096", 4096), ("1KiB", 1024), (" 24 GiB ", 24 << 30), ("512MiB", 512 << 20), ("7B", 7)],
-)
+#: The grammar of quantities by examples, which the command is held to as well.
+QUANTITIES = json.loads((Path(__file__).parents[2] / "core/quantity/tests/quantities.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("text", "bytes_"), QUANTITIES["sizes"].items())
 def test_sizes(text, bytes_):
     assert dry.size(text) == bytes_
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "24GB", "-1", "1.5GiB", "1e9"])
+@pytest.mark.parametrize("text", QUANTITIES["no_sizes"])
 def test_what_is_no_size(text):
     with pytest.raises(MetesError, match="GiB"):
         dry.size(text)

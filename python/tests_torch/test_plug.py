@@ -234,7 +234,7 @@ heap.check()
     [
         ("torch.ones(1, device='cuda')\nmetes.torch.enable()", "right after importing torch"),
         ("metes.torch.enable()\nmetes.torch.enable()", "enable it once"),
-        ("metes.torch.enable(memory='24GB')", "is no size"),
+        ("metes.torch.enable(memory='24gigs')", "is no size"),
         ("metes.torch.enable(memory=0)", "leave it out"),
         ("metes.torch.enable(memory='8GiB')\ntorch.ones(1, device='cuda')", "the device has 1.00 GiB"),
     ],

@@ -1,28 +1,22 @@
-//! The deterministic generator of the workloads: SplitMix64 (Steele, Lea and
-//! Flood, OOPSLA 2014). Same seed, same workload, on every machine.
+//! What workloads are drawn by. Same seed, same workload, on every machine.
 
 /// A seeded generator.
-pub(crate) struct Random(u64);
+pub(crate) struct Random(metes_random::Random);
 
 impl Random {
     /// A generator that always gives the same sequence for the same seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        Random(metes_random::Random::nth(seed))
     }
 
     /// The next 64 bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next()
     }
 
-    /// A number below `limit` (fixed-point product; the bias is below 2^-32
-    /// for the limits used here).
+    /// A number below `limit`.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.bits()) * limit as u128) >> 64) as usize
+        self.0.below(limit as u64) as usize
     }
 
     /// A size between `low` and `high` whose logarithm is uniform.

@@ -22,7 +22,7 @@ use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, sh
 /// Dynamic memory with temporal and spatial guarantees: finds the heap that
 /// suits a program, gives it as code, and shows that it does what was said.
 ///
-/// Sizes may be written 4096, 4k, 64KiB or 1MiB. Exit status: 0 done, 1 the
+/// Sizes may be written 4096, 4k, 64 KiB or 1.5MiB, times 30, 90s or 2min. Exit status: 0 done, 1 the
 /// thing checked does not hold, 2 bad input.
 #[derive(Parser)]
 #[command(

@@ -5,7 +5,7 @@
 //! that of the signal that ended Metes.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
@@ -35,22 +35,17 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Energy(#[from] metes_explore::EnergyError),
     #[error("{0}")]
-    Emit(#[from] metes_emit::EmitError),
-    #[error("{0}")]
     Worst(#[from] metes_worst::WorstError),
     #[error("{0}")]
     Explorer(#[from] metes_explorer::Error),
     #[error("{0}")]
     Board(#[from] metes_board::Error),
-    #[error("{0}")]
-    Build(#[from] metes_emit::BuildError),
     /// A file or directory that the system does not give.
-    #[error("cannot {action} {}: {source}{}", .path.display(), remedy(.source))]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    #[error("{0}")]
+    File(#[from] metes_tune::FileError),
+    /// A step of a tuning.
+    #[error("{0}")]
+    Tune(#[from] metes_tune::Error),
     #[error("program {program} was ended by {signal}; {kept}")]
     Died {
         program: String,
@@ -80,11 +75,7 @@ impl From<metes_explore::engine::EngineError> for Failure {
 
 impl Failure {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Failure {
-        Failure::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
+        metes_tune::FileError::new(action, path, source).into()
     }
 
     pub(crate) fn ended(signal: i32, kept: impl Into<String>) -> Failure {
@@ -104,20 +95,6 @@ impl Failure {
 
     pub(crate) fn input(text: impl Into<String>) -> Failure {
         Failure::Input(text.into())
-    }
-}
-
-fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound => "; check the path",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; choose a place that you may write to"
-        }
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "; something that is no directory has this name, choose another"
-        }
-        io::ErrorKind::StorageFull => "; free some space or choose another disk",
-        _ => "",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metes_config::{Config, HandleHeap, StoreKind};
+use metes_config::{Config, HandleHeap};
 
 use crate::error::Failure;
 
@@ -35,18 +35,5 @@ pub(crate) fn named(text: &str) -> Result<Named, Failure> {
     match metes_config::handle_heap(text) {
         Some(heap) => heap.map(Named::Handles).map_err(Failure::Heap),
         None => resolve(text).map(|config| Named::Pointers(Box::new(config))),
-    }
-}
-
-/// Refuses a heap whose blocks move under a program that knows addresses only.
-pub(crate) fn need_addresses(config: &Config) -> Result<(), Failure> {
-    match config.store {
-        StoreKind::Moving(_) => Err(Failure::input(format!(
-            "{} moves blocks, and an unmodified program holds their addresses: say `moving=no` \
-             (compact-fit:moving=no), or write the program against handles \
-             (metes_heap::compact::CompactFit); `metes replay` tells what memory it would take",
-            config.name()
-        ))),
-        _ => Ok(()),
     }
 }

@@ -5,17 +5,14 @@
 //! computed by the libraries. With `--json` stdout holds exactly one document.
 
 mod arguments;
-mod capture;
 mod emitted;
 mod energy;
 mod error;
 mod heap;
 mod interrupt;
-mod launch;
 mod libraries;
 mod output;
 mod own;
-mod page;
 mod progress;
 mod quantity;
 mod results;

@@ -1,7 +1,8 @@
-//! The operations, and what they may take.
+//! The operations, as the interface shows them.
 //!
-//! Every operation is written once, for any kind of number. [`exact!`] runs it on fractions of 64
-//! bits, and again on long ones if a result did not fit.
+//! Every operation is written once, for any kind of number, in a module that knows of an [`Algebra`]
+//! only what it may take. [`exact!`] runs it on fractions of 64 bits, and again on long ones if a result
+//! did not fit.
 //!
 //! Invariant: which numbers an operation ran on can not be seen in its result.
 
@@ -9,129 +10,21 @@ use crate::closure;
 use crate::comparison;
 use crate::composition;
 use crate::convolution;
-use crate::curve::{Curve, Value, shown};
+use crate::curve::{Curve, Value};
 use crate::cut::Prediction;
 use crate::deconvolution;
 use crate::deviation::{self, Deviation};
 use crate::error::Error;
 use crate::extended::Extended;
+use crate::found::Found;
 use crate::inverse::{self, Interval};
 use crate::monotone;
-use crate::number::{Big, Number, Rational, Small, exactly};
-use crate::optimisations::Optimisations;
-use crate::periodic::Periodic;
+use crate::number::{Big, Rational, Small, exactly};
 use crate::pointwise;
 use crate::query::{self, Bounds};
 use crate::rounding;
+use crate::settings::Algebra;
 use crate::transform;
-
-/// Most pieces that an operation may look at, unless another limit is set.
-pub const LIMIT: u64 = 10_000_000;
-
-/// How operations are to be computed: what they may take, and by which means.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Algebra {
-    /// Most pieces, or pairs of pieces, that an operation may look at.
-    pub limit: u64,
-    /// Which optimisations may be used.
-    pub optimisations: Optimisations,
-    /// On how many threads large envelopes are computed; results are the same. By default 1.
-    pub threads: usize,
-}
-
-impl Default for Algebra {
-    fn default() -> Self {
-        Algebra {
-            limit: LIMIT,
-            optimisations: Optimisations::all(),
-            threads: 1,
-        }
-    }
-}
-
-/// What a kernel found, as the interface shows it.
-pub(crate) trait Found: Sized {
-    type Shown;
-    fn shown(self) -> Self::Shown;
-
-    /// The same, unless one of its numbers is longer than may be computed with.
-    fn checked(self) -> Result<Self, Error> {
-        Ok(self)
-    }
-}
-
-impl Found for Periodic<Small> {
-    type Shown = Curve;
-
-    fn shown(self) -> Curve {
-        Curve::of_small(self)
-    }
-}
-
-impl Found for Periodic<Big> {
-    type Shown = Curve;
-
-    fn shown(self) -> Curve {
-        Curve::of_big(self)
-    }
-
-    fn checked(self) -> Result<Self, Error> {
-        Periodic::checked(self)
-    }
-}
-
-impl<N: Number> Found for Extended<N> {
-    type Shown = Value;
-
-    fn shown(self) -> Value {
-        shown(&self)
-    }
-}
-
-impl<F: Found> Found for Result<F, Error> {
-    type Shown = Result<F::Shown, Error>;
-
-    fn shown(self) -> Self::Shown {
-        self.and_then(Found::checked).map(Found::shown)
-    }
-}
-
-impl<F: Found> Found for Option<F> {
-    type Shown = Option<F::Shown>;
-
-    fn shown(self) -> Self::Shown {
-        self.map(Found::shown)
-    }
-}
-
-/// With a number of operations.
-impl<F: Found> Found for (F, u64) {
-    type Shown = (F::Shown, u64);
-
-    fn shown(self) -> Self::Shown {
-        (self.0.shown(), self.1)
-    }
-
-    fn checked(self) -> Result<Self, Error> {
-        Ok((self.0.checked()?, self.1))
-    }
-}
-
-impl Found for Prediction {
-    type Shown = Prediction;
-
-    fn shown(self) -> Prediction {
-        self
-    }
-}
-
-impl Found for u64 {
-    type Shown = u64;
-
-    fn shown(self) -> u64 {
-        self
-    }
-}
 
 /// Runs a kernel on one curve or two.
 macro_rules! exact {

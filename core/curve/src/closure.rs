@@ -22,7 +22,6 @@
 //! Invariant: no closure is enumerated beyond the time from which it repeats itself; all copies and
 //! convolutions of one closure together look at no more than the limit ([`Budget`]).
 
-use crate::algebra::Algebra;
 use crate::convolution;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
@@ -31,6 +30,7 @@ use crate::paths::Envelope;
 use crate::periodic::Periodic;
 use crate::pointwise;
 use crate::section::{Piece, Section};
+use crate::settings::Algebra;
 
 /// What a closure may still look at, of what an operation may.
 struct Budget {
@@ -382,9 +382,9 @@ fn beside_gaps<N: Number>(low: &Periodic<N>, high: &Periodic<N>) -> Option<N> {
 
 #[cfg(test)]
 mod tests {
-    use crate::algebra::Algebra;
     use crate::curve::{Curve, Element, Value};
     use crate::number::Rational;
+    use crate::settings::Algebra;
 
     const STRETCH: i64 = 1_000_000;
 

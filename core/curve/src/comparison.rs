@@ -7,12 +7,12 @@
 //!
 //! Invariant: a comparison makes no curve.
 
-use crate::algebra::Algebra;
 use crate::deviation::nearer;
 use crate::error::Error;
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::pointwise::common_period;
+use crate::settings::Algebra;
 
 /// Whether f(t) ≤ g(t) for all t.
 pub(crate) fn nowhere_above<N: Number>(

@@ -6,12 +6,12 @@
 //!
 //! Invariant: no value of the outer curve is used that lies behind what was taken of it.
 
-use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::section::{Piece, Section};
+use crate::settings::Algebra;
 
 /// f(g(t)).
 pub(crate) fn compose<N: Number>(

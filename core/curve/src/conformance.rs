@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::algebra::Algebra;
 use crate::curve::{Curve, Value};
 use crate::deviation::Deviation;
 use crate::document::value;
 use crate::inverse::Interval;
 use crate::number::Rational;
+use crate::settings::Algebra;
 
 /// What came of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,10 +6,10 @@
 //!
 //! Invariant: a parameter out of its range is an [`Error::Parameter`] that names it.
 
-use crate::algebra::Algebra;
 use crate::curve::{Curve, Element, Value};
 use crate::error::Error;
 use crate::number::Rational;
+use crate::settings::Algebra;
 
 impl Curve {
     /// 0 at all times.

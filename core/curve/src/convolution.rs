@@ -7,7 +7,6 @@
 
 use std::cmp::Ordering;
 
-use crate::algebra::Algebra;
 use crate::cut::{Plan, Prediction, Term};
 use crate::envelope::envelope;
 use crate::error::Error;
@@ -15,6 +14,7 @@ use crate::extended::Extended;
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::pointwise;
+use crate::settings::Algebra;
 use crate::together::Together;
 
 /// f ∗ g, the least of all sums.

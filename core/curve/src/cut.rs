@@ -20,7 +20,6 @@ mod growth;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use crate::algebra::Algebra;
 use crate::envelope::is_convex;
 use crate::error::Error;
 use crate::extended::Extended::{Finite, NegativeInfinity};
@@ -28,6 +27,7 @@ use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::pointwise;
 use crate::section::Section;
+use crate::settings::Algebra;
 
 /// Why no more of the curves is needed than is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

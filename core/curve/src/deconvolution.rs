@@ -13,7 +13,6 @@
 //!
 //! Invariant: +∞ where there is no bound.
 
-use crate::algebra::Algebra;
 use crate::deviation::nearer;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
@@ -22,6 +21,7 @@ use crate::paths::{Envelope, bent};
 use crate::periodic::Periodic;
 use crate::pointwise::common_period;
 use crate::section::{Piece, Section};
+use crate::settings::Algebra;
 
 /// sup f(t + s) − g(s).
 pub(crate) fn minimal<N: Number>(

@@ -13,16 +13,17 @@
 //!
 //! Invariant: what is not below any number is +∞, and no error.
 
-use crate::algebra::{Algebra, Found};
 use crate::composition;
 use crate::curve::{Value, shown};
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
+use crate::found::Found;
 use crate::inverse::{self, never_falls};
 use crate::number::{Number, Rational, exactly};
 use crate::periodic::Periodic;
 use crate::pointwise::common_period;
 use crate::section::Section;
+use crate::settings::Algebra;
 
 /// How far, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

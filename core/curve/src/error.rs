@@ -110,7 +110,7 @@ fn about(pieces: &Rational) -> String {
 }
 
 impl Error {
-    pub(crate) fn too_large(pieces: u64, algebra: &crate::algebra::Algebra) -> Self {
+    pub(crate) fn too_large(pieces: u64, algebra: &crate::settings::Algebra) -> Self {
         Error::TooLarge {
             pieces: i64::try_from(pieces).unwrap_or(i64::MAX).into(),
             limit: algebra.limit,

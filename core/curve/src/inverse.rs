@@ -11,13 +11,13 @@
 //!
 //! Invariant: an inverse is taken of a curve that was seen not to fall.
 
-use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
 use crate::number::{Number, Rational};
 use crate::periodic::Periodic;
 use crate::pointwise;
 use crate::section::{Piece, Section};
+use crate::settings::Algebra;
 
 /// An interval of times.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

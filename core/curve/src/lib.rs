@@ -42,6 +42,7 @@ mod document;
 mod envelope;
 mod error;
 mod extended;
+mod found;
 mod inverse;
 mod limits;
 mod memo;
@@ -58,11 +59,11 @@ mod query;
 mod rounding;
 pub mod script;
 mod section;
+mod settings;
 
 mod together;
 mod transform;
 
-pub use algebra::{Algebra, LIMIT};
 pub use curve::{Curve, Element, Value};
 pub use cut::{Cut, Prediction};
 pub use deviation::Deviation;
@@ -73,3 +74,4 @@ pub use memo::Memo;
 pub use number::{NotANumber, Rational};
 pub use optimisations::Optimisations;
 pub use query::Bounds;
+pub use settings::{Algebra, LIMIT};

@@ -2,10 +2,10 @@
 //!
 //! Invariant: at 0 there is no time before, so the limit from the left there is the value.
 
-use crate::algebra::Found;
 use crate::curve::{Curve, Value};
 use crate::error::Error;
 use crate::extended::Extended;
+use crate::found::Found;
 use crate::number::{Big, Number, Rational, Small, exactly};
 use crate::periodic::Periodic;
 use crate::section::{Piece, Section};

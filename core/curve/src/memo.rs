@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::algebra::Algebra;
 use crate::curve::Curve;
 use crate::error::Error;
+use crate::settings::Algebra;
 
 /// An [`Algebra`] that remembers its (min,+) convolutions, in either order of operands.
 #[derive(Clone, Debug, Default)]

@@ -7,12 +7,12 @@
 //!
 //! Invariant: each is computed by one walk.
 
-use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::section::{Piece, Section};
+use crate::settings::Algebra;
 
 /// sup f(s) over s ≤ t.
 pub(crate) fn upper<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic<N>, Error> {

@@ -25,11 +25,11 @@ pub use orders::{costs_of_trees, orders, splits};
 pub use policy::{Estimate, FirstPair, NextCurve};
 pub(crate) use profile::Profile;
 
-use crate::algebra::Algebra;
 use crate::curve::Curve;
 use crate::error::Error;
 use crate::number::{Small, exactly};
 use crate::periodic::Periodic;
+use crate::settings::Algebra;
 use crate::together::{Taken, Together};
 
 /// How the order of a chain is chosen.

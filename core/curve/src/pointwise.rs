@@ -3,11 +3,11 @@
 //! Invariant: each says from when on its result repeats itself before it computes anything, and
 //! computes just that far.
 
-use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{NegativeInfinity, PositiveInfinity};
 use crate::number::Number;
 use crate::periodic::Periodic;
+use crate::settings::Algebra;
 
 /// A period of both: their least common multiple, or that of one if the other is affine or
 /// infinite in the end, and so has every period.

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::algebra::Algebra;
 use crate::curve::{Curve, Element, Value};
 use crate::document::DocumentError;
 use crate::number::Rational;
+use crate::settings::Algebra;
 
 /// A set of pairs, convolved one after the other on one thread.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 //!
 //! Invariant: answers hold on all of [0, ∞), and are found without walking over periods.
 
-use crate::algebra::Found;
 use crate::curve::{Value, shown};
 use crate::extended::Extended::{self, Finite, NegativeInfinity, PositiveInfinity};
+use crate::found::Found;
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::section::Section;

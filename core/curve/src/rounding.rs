@@ -6,12 +6,12 @@
 //!
 //! Invariant: the number of pieces is known before any is made.
 
-use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite};
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::section::{Piece, Section};
+use crate::settings::Algebra;
 
 /// The greatest whole numbers that are not above.
 pub(crate) fn floor<N: Number>(f: &Periodic<N>, algebra: &Algebra) -> Result<Periodic<N>, Error> {

@@ -21,11 +21,11 @@
 mod growth;
 mod whole;
 
-use crate::algebra::Algebra;
 use crate::envelope::lines::{Operand, Slope, lowest};
 use crate::envelope::staircase;
 use crate::number::Number;
 use crate::periodic::Periodic;
+use crate::settings::Algebra;
 use growth::Growth;
 use whole::Whole;
 

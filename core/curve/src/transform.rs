@@ -2,12 +2,12 @@
 //!
 //! Invariant: each is linear in the pieces, and undone by its opposite where it has one.
 
-use crate::algebra::Algebra;
 use crate::error::Error;
 use crate::extended::Extended::{self, Finite};
 use crate::number::Number;
 use crate::periodic::Periodic;
 use crate::section::{Piece, Section};
+use crate::settings::Algebra;
 
 /// f(t − by), and 0 before; `by` is not below 0.
 pub(crate) fn delayed<N: Number>(f: &Periodic<N>, by: &N) -> Result<Periodic<N>, Error> {

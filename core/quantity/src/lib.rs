@@ -1,18 +1,21 @@
-//! Quantities as people read them, and foreign text as they may be shown it.
+//! Quantities as people read and write them, and foreign text as they may be shown it.
 //!
 //! ```
-//! use metes_quantity::{bytes, duration, grouped};
+//! use metes_quantity::{bytes, duration, grouped, read_bytes};
 //!
 //! assert_eq!(grouped(1_234_567_u64), "1 234 567");
 //! assert_eq!(bytes(579_693_u64), "566 KiB");
 //! assert_eq!(duration(1_240_000), "1.24 ms");
+//! assert_eq!(read_bytes("1.5 MiB"), Ok(1_572_864));
 //! ```
 //!
 //! Invariant: a figure with a unit is rounded to three significant digits, or to a whole number of the
 //! unit where that has more.
 
+mod read;
 mod text;
 
+pub use read::{NoQuantity, read_bytes, read_positive_bytes, read_seconds, spell_bytes};
 pub use text::{printable, showable};
 
 /// Digits in groups of three.

@@ -21,6 +21,7 @@ use metes_device::backend::cuda::{CUstream, Cuda, Streams};
 use metes_device::backend::timeline::{self, Stream, Timeline};
 use metes_device::backend::{Backend, Error, Memory};
 use metes_dry_device::library::Library as Model;
+use metes_random::Random;
 
 const PAGE: u64 = 2 << 20;
 /// The model's device.
@@ -469,7 +470,7 @@ fn streams_report_only_what_has_run() {
     let calls = Calls::load();
     calls.make_current();
     let raw = [(); STREAMS].map(|()| calls.stream());
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut exact = 0;
     for _ in 0..200 {
         let mut streams = cuda.streams(STREAMS).unwrap();
@@ -479,17 +480,17 @@ fn streams_report_only_what_has_run() {
         let mut run = [0; STREAMS];
         let mut held = [false; STREAMS];
         for ticket in 1..200 {
-            let one = random.below(STREAMS);
-            match random.below(8) {
+            let one = random.remainder(STREAMS as u64) as usize;
+            match random.remainder(8) {
                 0..4 => {
                     streams.mark(names[one], ticket).unwrap();
                     work[one].push(Task::Mark(ticket));
                 }
                 4 => {
-                    let other = random.below(STREAMS);
+                    let other = random.remainder(STREAMS as u64) as usize;
                     let marked = last(&work[other]);
                     if marked > 0 && other != one {
-                        let behind = 1 + random.below(marked as usize) as u64;
+                        let behind = 1 + random.remainder(marked);
                         streams.order(names[one], names[other], behind).unwrap();
                         // The point that stands for the ticket is what is waited for.
                         work[one].push(Task::Behind(other, behind));
@@ -562,19 +563,6 @@ fn advance<const N: usize>(work: &[Vec<Task>; N], run: &mut [usize; N], held: [b
         if !more {
             return;
         }
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
     }
 }
 

@@ -44,7 +44,12 @@ pub const ROLES: [(&str, &str, &[&str]); 7] = [
 ];
 
 /// Crates that know no other crate at all, in the program that they end up in.
-pub const KNOW_NOBODY: [&str; 3] = ["metes-heap", "metes-layout", "metes-monitor"];
+pub const KNOW_NOBODY: [&str; 4] = [
+    "metes-heap",
+    "metes-layout",
+    "metes-monitor",
+    "metes-random",
+];
 
 /// What the workspace's metadata (`cargo metadata --no-deps`) breaks of the rules, a sentence each.
 ///

@@ -2,6 +2,8 @@
 //!
 //! *Invariant:* an input is decided by its seeds and its number alone.
 
+use metes_random::Random;
+
 /// Numbers that break what did not expect them.
 const NUMBERS: [&str; 30] = [
     "0",
@@ -70,7 +72,7 @@ const TRIES: usize = 16;
 /// Makes inputs of seeds.
 #[derive(Clone, Debug)]
 pub struct Mutator {
-    state: u64,
+    random: Random,
 }
 
 impl Mutator {
@@ -78,17 +80,13 @@ impl Mutator {
     #[must_use]
     pub fn new(number: u64) -> Self {
         Mutator {
-            state: number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            random: Random::nth(number.wrapping_add(1)),
         }
     }
 
-    /// A number below another, which is not 0 (splitmix64).
+    /// A number below another; 0 below none.
     fn below(&mut self, most: usize) -> usize {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % most.max(1) as u64) as usize
+        self.random.remainder(most.max(1) as u64) as usize
     }
 
     /// An input of one or two seeds, changed in one to eight places. Linear in its length.

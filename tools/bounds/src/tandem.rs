@@ -22,6 +22,7 @@
 mod document;
 mod expression;
 
+use metes_curve::plan::Plan;
 use metes_curve::{Algebra, Curve, Error, Rational, Value};
 
 pub use document::DocumentError;
@@ -456,19 +457,14 @@ fn output(arrival: &Curve, service: &Curve, algebra: &Algebra) -> Result<Option<
 }
 
 fn convolved(hops: &[Hop], algebra: &Algebra) -> Result<Option<Curve>, TandemError> {
-    let mut services = hops.iter().map(|hop| hop.service.as_ref());
-    let Some(Some(first)) = services.next() else {
+    let services = hops.iter().map(|hop| hop.service.clone());
+    let services = services.collect::<Option<Vec<Curve>>>();
+    let Some(services) = services.filter(|services| !services.is_empty()) else {
         return Ok(None);
     };
-    let mut all = first.clone();
-    for service in services {
-        let Some(service) = service else {
-            return Ok(None);
-        };
-        let both = algebra.convolution(&all, service);
-        all = both.map_err(self::algebra("the convolution of residual services"))?;
-    }
-    Ok(Some(all))
+    let all = algebra.chain(&services, &Plan::Automatic);
+    all.map(|all| Some(all.curve))
+        .map_err(self::algebra("the convolution of residual services"))
 }
 
 /// Each flow apart, by what is left to it.

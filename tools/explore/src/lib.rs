@@ -60,8 +60,8 @@ pub use handles::{
 pub use hierarchy::{Counts, Hierarchy, Level, Memory};
 pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
-pub use output::{OutputError, Results, write_json, write_whole};
-pub use pareto::{Objectives, dominates, front};
+pub use output::{OutputError, Results, heap_file, write_front, write_json, write_whole};
+pub use pareto::{Front, Objectives, dominates, front};
 pub use placement::{MAPPED_BIT, Placements, SLAB_BIT};
 pub use pools::Arena;
 pub use proven::{bounded, proven};

@@ -115,17 +115,23 @@ impl Replayer {
     }
 }
 
-/// The outcomes that nothing beats, by rising footprint; the earliest of equals.
-pub(crate) fn best<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Vec<Outcome> {
+/// Positions of the outcomes that nothing `among` them beats, ascending; the earliest of equals.
+pub(crate) fn unbeaten(outcomes: &[Outcome], among: impl Fn(&Outcome) -> bool) -> Vec<usize> {
     let mut met = HashSet::new();
-    let able: Vec<&Outcome> = outcomes
-        .filter(|outcome| outcome.failed == 0 && met.insert(outcome.objectives()))
-        .collect();
-    let points: Vec<Objectives> = able.iter().map(|outcome| outcome.objectives()).collect();
-    let mut front: Vec<Outcome> = pareto::front(&points)
-        .into_iter()
-        .map(|index| able[index].clone())
-        .collect();
+    let able = outcomes.iter().enumerate().filter(|(_, outcome)| {
+        outcome.failed == 0 && among(outcome) && met.insert(outcome.objectives())
+    });
+    let (positions, points): (Vec<usize>, Vec<Objectives>) = able
+        .map(|(index, outcome)| (index, outcome.objectives()))
+        .unzip();
+    let front = pareto::front(&points).into_iter();
+    front.map(|at| positions[at]).collect()
+}
+
+/// The outcomes that nothing `among` them beats, by rising objectives; the earliest of equals.
+pub(crate) fn best(outcomes: &[Outcome], among: impl Fn(&Outcome) -> bool) -> Vec<Outcome> {
+    let front = unbeaten(outcomes, among).into_iter();
+    let mut front: Vec<Outcome> = front.map(|index| outcomes[index].clone()).collect();
     front.sort_by_key(Outcome::objectives);
     front
 }

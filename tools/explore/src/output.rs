@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use metes_config::Config;
 use metes_trace::whole;
 use serde::Serialize;
 
@@ -107,6 +108,34 @@ impl Results {
         serde_json::to_writer(&mut self.lines, outcome)?;
         self.lines.write_all(b"\n")
     }
+}
+
+/// The file of a heap that nothing beats, by its place in the front.
+pub fn heap_file(directory: &Path, index: usize) -> PathBuf {
+    directory
+        .join("pareto")
+        .join(format!("{:03}.toml", index + 1))
+}
+
+/// Writes the heaps of a front below `directory`, a `heap.toml` each, in their order; their paths.
+///
+/// # Errors
+/// [`OutputError`]; files that were written are whole.
+pub fn write_front(directory: &Path, front: &[Config]) -> Result<Vec<PathBuf>, OutputError> {
+    let place = directory.join("pareto");
+    fs::create_dir_all(&place).map_err(OutputError::of(&place))?;
+    let file = |index| heap_file(directory, index);
+    let mut paths = Vec::with_capacity(front.len());
+    for (index, config) in front.iter().enumerate() {
+        write_whole(&file(index), config.to_toml().as_bytes())?;
+        paths.push(file(index));
+    }
+    // Files of an earlier, larger set would be taken for part of this one.
+    let mut index = front.len();
+    while fs::remove_file(file(index)).is_ok() {
+        index += 1;
+    }
+    Ok(paths)
 }
 
 /// Writes a document as indented JSON, whole or not at all.

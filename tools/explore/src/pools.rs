@@ -97,6 +97,16 @@ impl Arena {
         self.mapped.filter(|_| grows)
     }
 
+    /// Arenas as a configuration has them: with its growth, its levels' sizes, and its mapped blocks.
+    pub fn of(config: &Config) -> Arena {
+        Arena {
+            increment: config.arena.increment,
+            mapped: config.arena.mapped,
+            levels: config.level_sizes(),
+            ..Arena::HOST
+        }
+    }
+
     /// A heap as it is written down for programs that are to run as replays here do.
     pub fn config(&self, heap: Description) -> Config {
         let mut config = Config::of(heap);

@@ -1,25 +1,26 @@
 //! Numbers that look random and are the same on every machine.
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+use metes_random::mix;
+
+/// The sequence that searches draw from.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(metes_random::Random);
 
 impl Random {
     /// The sequence of a seed.
     pub fn new(seed: u64) -> Self {
-        Random(seed)
+        Random(metes_random::Random::new(seed))
     }
 
     /// The next number, any of 64 bits. O(1).
     #[allow(clippy::should_implement_trait, reason = "it has no end")]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.0)
+        self.0.next()
     }
 
-    /// A number below `bound`, which is not zero.
+    /// A number below `bound`, which is not zero, as a remainder: searches are repeated by it.
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
+        self.0.remainder(bound as u64) as usize
     }
 
     /// Puts the items in a random order. Linear.
@@ -28,12 +29,6 @@ impl Random {
             items.swap(last, self.below(last + 1));
         }
     }
-}
-
-fn mix(word: u64) -> u64 {
-    let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ word >> 31
 }
 
 /// A seeded permutation of the numbers below `size`: a Feistel network over the

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
+use metes_config::Config;
 use metes_heap::description::{GENERAL, IndexKind, LEVELS, List};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
@@ -42,6 +43,16 @@ pub struct Options {
     pub arena: Arena,
     /// What operations cost.
     pub cost: CostModel,
+}
+
+impl Options {
+    /// As a program's heap of this configuration runs: growing by its increment.
+    pub fn of(config: &Config) -> Options {
+        Options {
+            arena: Arena::of(config),
+            ..Options::default()
+        }
+    }
 }
 
 /// Most of something in one operation, by operation.

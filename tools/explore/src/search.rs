@@ -256,10 +256,6 @@ pub fn explore(
         .outcomes
         .iter()
         .filter(|outcome| outcome.named.is_some());
-    let constant = state
-        .outcomes
-        .iter()
-        .filter(|outcome| outcome.constant_time);
     Exploration {
         configurations: state.evaluated,
         distinct: distinct.len() as u64,
@@ -272,8 +268,8 @@ pub fn explore(
         named: named.cloned().collect(),
         unfinished: search.unfinished(&state, sampled.as_ref().map(|(_, state)| state), events),
         sampled: sampled.map(|(sampled, _)| sampled),
-        pareto: best(state.outcomes.iter()),
-        constant_time: best(constant),
+        pareto: best(&state.outcomes, |_| true),
+        constant_time: best(&state.outcomes, |outcome| outcome.constant_time),
         details: state.details,
         outcomes: state.outcomes,
     }
@@ -463,7 +459,7 @@ impl Search<'_> {
             timer: self.timer,
             deadline: rules.deadline,
             must_end: rules.must_end,
-            front: rules.may_be_beaten.then_some(front.as_slice()),
+            front: rules.may_be_beaten.then_some(front),
             most_cycles: match rules.may_be_beaten {
                 true => known.most_cycles,
                 false => u64::MAX,

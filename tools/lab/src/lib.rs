@@ -9,9 +9,8 @@
 
 pub mod device;
 mod page;
-mod random;
 mod report;
 
+pub use metes_random::Random;
 pub use page::{figure, page, page_of};
-pub use random::Random;
 pub use report::{Figure, Plot, Report, Series};

@@ -54,9 +54,9 @@ impl<'c> Replayed<'c> {
 
 /// How a configuration is replayed: its own arena and levels.
 pub fn options_of(config: &Config) -> Options {
-    let mut options = Options::default();
-    options.arena.increment = config.arena.increment;
-    options.arena.levels = config.level_sizes();
+    let mut options = Options::of(config);
+    // What is attacked is what has a bound: the pools.
+    options.arena.mapped = None;
     options
 }
 

@@ -1,16 +1,19 @@
 //! `metes explore`.
 
+use std::path::PathBuf;
+
 use metes_explore::Exploration;
+use metes_tune::{Content, search, write_report};
 use serde_json::json;
 
 use crate::arguments::Explore;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, Table};
-use crate::page::{self, Content};
 use crate::quantity::{bytes, grouped, ratio};
 use crate::results::{Kind, Results};
+use crate::search::{Bar, outcomes};
 use crate::verbs::tune::summary::explored;
-use crate::{progress, search, tracefile};
+use crate::{interrupt, progress, tracefile};
 
 pub(super) mod described;
 
@@ -58,23 +61,29 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         Space::Named => Some(0),
         _ => arguments.configurations,
     };
-    let searched = search::run(
+    let seconds = arguments.budget.unwrap_or(BUDGET);
+    let mut bar = Bar::begin(seconds);
+    let searched = search(
         &events,
-        arguments.budget.unwrap_or(BUDGET),
+        seconds,
         configurations,
         arguments.mapped.unwrap_or_default().0,
         results.gathered(),
+        interrupt::flag()?,
+        &mut bar,
     )?;
+    drop(bar);
     let found = &searched.found;
     let front = match space {
         Space::ConstantTime => &found.constant_time,
         _ => &found.pareto,
     };
-    let outcomes = search::outcomes(front, &searched.options, &results)?;
+    let files = searched.write_front(front, results.gathered())?;
+    let files: Vec<_> = files.iter().map(|file| results.shown(file)).collect();
     let wheel = progress::spinner("comparing heaps");
     let content = Content::new(&trace, &events, &searched, None);
     wheel.finish_and_clear();
-    let report = results.shown(&page::write(results.gathered(), &content.document(None))?);
+    let report = results.shown(&write_report(results.gathered(), &content.document(None))?);
     results.replace()?;
     if json {
         output::json(&json!({
@@ -82,7 +91,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "distinct": found.distinct,
             "space": found.space,
             "mapped": searched.options.arena.mapped(),
-            "pareto": outcomes,
+            "pareto": outcomes(front, &files)?,
             "seconds": found.seconds,
             "interrupted": found.interrupted,
             "sampled": found.sampled,
@@ -92,7 +101,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         }))?;
     } else {
         let mut text = summary(found);
-        text += &format!("\n{}\n", unbeaten(front, events.peak_live()));
+        text += &format!("\n{}\n", unbeaten(front, &files, events.peak_live()));
         text += &format!(
             "report {}\nheaps  {}\n",
             report.display(),
@@ -120,13 +129,13 @@ fn summary(found: &Exploration) -> String {
 }
 
 /// The heaps that nothing beats, by rising footprint.
-fn unbeaten(front: &[metes_explore::Outcome], peak_live: u64) -> Table {
+fn unbeaten(front: &[metes_explore::Outcome], files: &[PathBuf], peak_live: u64) -> Table {
     /// Rows shown; the report has all.
     const ROWS: usize = 20;
     /// Characters of a heap's name; its file says the rest.
     const NAME: usize = 48;
     let mut table = Table::new(&["heap", "file", "footprint", "× live", "cycles", "maximum"]);
-    for (index, outcome) in front.iter().take(ROWS).enumerate() {
+    for (outcome, file) in front.iter().zip(files).take(ROWS) {
         let mut name: String = outcome.heap.chars().take(NAME).collect();
         if name.len() < outcome.heap.len() {
             name += "…";
@@ -135,7 +144,8 @@ fn unbeaten(front: &[metes_explore::Outcome], peak_live: u64) -> Table {
             anstyle::Style::new(),
             vec![
                 name,
-                search::file_name(index),
+                file.file_name()
+                    .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
                 bytes(outcome.footprint),
                 ratio(outcome.footprint, peak_live),
                 format!("{:.1}", outcome.cycles_mean),

@@ -11,7 +11,6 @@ use metes_trace::{RecordOptions, Recording, Trace, record, write_parquet};
 use serde_json::{Value, json};
 
 use crate::arguments::Record;
-use crate::capture;
 use crate::error::{Failure, signal_name};
 use crate::own::Form;
 use crate::quantity::{bytes, grouped};
@@ -30,7 +29,7 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     interrupt::flag()?;
     let options = RecordOptions::new(libraries::recorder()?);
     let aside = if json {
-        Some(capture::stdout_to_stderr()?)
+        Some(metes_tune::stdout_to_stderr()?)
     } else {
         None
     };

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     let description = &config.heap;
     let name = config.name();
     let hierarchy = hierarchy(arguments, &config, &trace, &events)?;
-    let mut growing = options_of(&config);
+    let mut growing = Options::of(&config);
     let own_sizes = growing.arena.levels;
     if let Some(hierarchy) = &hierarchy {
         // A heap that does not go with the levels need not be replayed.
@@ -156,15 +156,6 @@ fn hierarchy(
         return Ok(None);
     }
     Ok(own)
-}
-
-/// Replays as the heap's own arena grows.
-pub(crate) fn options_of(config: &Config) -> Options {
-    let mut options = Options::default();
-    options.arena.increment = config.arena.increment;
-    options.arena.mapped = config.arena.mapped;
-    options.arena.levels = config.level_sizes();
-    options
 }
 
 /// One region of `arena` bytes.

@@ -1,16 +1,18 @@
 //! `metes report`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use metes_explore::write_whole;
 use metes_explorer::Folder;
 use metes_explorer::export::{self, Form};
+use metes_tune::{DOCUMENT, PAGE};
 use serde_json::json;
 
 use crate::arguments::{Export, Report};
 use crate::error::Failure;
+use crate::output;
 use crate::own;
 use crate::results::{self, Kind, Results};
-use crate::{output, page};
 
 pub(crate) fn run(arguments: &Report, json: bool) -> Result<u8, Failure> {
     if arguments.explorer {
@@ -25,13 +27,31 @@ pub(crate) fn run(arguments: &Report, json: bool) -> Result<u8, Failure> {
         ));
     }
     results::settle(&arguments.directory);
-    let report = page::render_again(&arguments.directory)?;
+    let report = render_again(&arguments.directory)?;
     if json {
         output::json(&json!({ "report": output::name(&report) }))?;
     } else {
         output::text(&format!("{}\n", report.display()))?;
     }
     Ok(0)
+}
+
+/// Renders the page from the document of an earlier run.
+fn render_again(directory: &Path) -> Result<PathBuf, Failure> {
+    let path = directory.join(DOCUMENT);
+    let text = std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, error))?;
+    let rendered = metes_explore::report::page_again(&text).map_err(|wrong| {
+        Failure::input(format!(
+            "{} cannot be rendered: {wrong}; run `metes tune` or `metes explore` again",
+            path.display()
+        ))
+    })?;
+    let results = add_to(directory, &[PAGE])?;
+    let page = results.gathered().join(PAGE);
+    write_whole(&page, rendered.as_bytes())?;
+    let page = results.shown(&page);
+    results.add()?;
+    Ok(page)
 }
 
 /// A directory of results, for files that are made of them.

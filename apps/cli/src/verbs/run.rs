@@ -3,17 +3,17 @@
 use std::ffi::OsString;
 
 use metes_explore::constant_time;
+use metes_tune::{Scratch, launch, need_addresses, stdout_to_stderr};
 use serde_json::json;
 
 use crate::arguments::Run;
-use crate::capture;
 use crate::error::{Failure, signal_name};
 use crate::quantity::{bytes, grouped, ratio};
-use crate::{heap, interrupt, launch, libraries, output};
+use crate::{heap, interrupt, libraries, output};
 
 pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
     let config = heap::resolve_on_host(&arguments.heap)?;
-    heap::need_addresses(&config)?;
+    need_addresses(&config)?;
     if !config.store.inside() {
         return Err(Failure::input(format!(
             "{} keeps its records outside the memory, which malloc cannot: leave out the `store`",
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
     }
     interrupt::flag()?;
     let library = libraries::preload()?;
-    let scratch = launch::Scratch::new()?;
+    let scratch = Scratch::new()?;
     // The library reads a file: any heap has one, few have a spec.
     let description = scratch.path().join("heap.toml");
     output::write_file(&description, config.to_toml().as_bytes())?;
@@ -42,11 +42,11 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
         environment.push((OsString::from("METES_BAD_FREE"), OsString::from("ignore")));
     }
     let aside = if json {
-        Some(capture::stdout_to_stderr()?)
+        Some(stdout_to_stderr()?)
     } else {
         None
     };
-    let ended = launch::launch(&arguments.command, &library, &environment);
+    let ended = launch(&arguments.command, &library, &environment);
     drop(aside);
     let ended = ended?;
     let reports = scratch.reports();

@@ -267,8 +267,8 @@ fn sizes_that_are_none() {
     };
     refused(&arena("0"), &["zero", "at least 1"]);
     refused(&arena("-5"), &["-5"]);
-    refused(&arena("12parsecs"), &["4096", "64KiB"]);
-    refused(&arena("99999999999999999999"), &["64 bits"]);
+    refused(&arena("12parsecs"), &["4096", "64 KiB"]);
+    refused(&arena("99999999999999999999"), &["machine word"]);
     refused(&arena("7EiB"), &["beyond", "give less"]);
     let bounds = |live: &str, largest: &str| {
         place.metes(&[

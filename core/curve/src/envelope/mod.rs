@@ -9,9 +9,9 @@ mod rows;
 pub(crate) mod staircase;
 mod whole;
 
-use crate::algebra::Algebra;
 use crate::number::Number;
 use crate::section::Section;
+use crate::settings::Algebra;
 
 pub(crate) use convex::is_convex;
 

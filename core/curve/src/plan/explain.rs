@@ -6,12 +6,12 @@
 //!
 //! Invariant: the times add up to the time asked for, and the values to the value there.
 
-use crate::algebra::Algebra;
 use crate::curve::{Curve, Value, shown};
 use crate::error::Error;
 use crate::extended::Extended::{self, PositiveInfinity};
 use crate::number::{Big, Number, Rational};
 use crate::periodic::Periodic;
+use crate::settings::Algebra;
 
 use super::{Chain, Part};
 

@@ -12,6 +12,7 @@ use super::{Interpreter, Place, ScriptError, Statement, pieces};
 use crate::curve::{Curve, Value};
 use crate::error::Error;
 use crate::number::{BITS, Rational};
+use crate::plan::Plan;
 
 /// What an expression gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +155,7 @@ pub(super) fn expression(
             Found::Number(number) => Found::Number(negated(number)),
             Found::Curve(curve) => Found::Curve(curve.negated()),
         }),
+        Node::Binary(Operator::Times, ..) => product(interpreter, expression),
         Node::Binary(operator, left, right) => {
             let (left, right) = (
                 self::expression(interpreter, left)?,
@@ -207,6 +209,49 @@ pub(super) fn expression(
             }
         }
     }
+}
+
+/// A product of two or more factors. Of curves alone, more than two, it is the convolution of a chain, in
+/// an order that costs little.
+fn product(interpreter: &Interpreter, product: &Expression) -> Result<Found, ScriptError> {
+    // From the last factor to the first, each with the place of the sign before it.
+    let mut signs = Vec::new();
+    let mut factors = Vec::new();
+    let mut left = product;
+    while let Node::Binary(Operator::Times, before, factor) = &left.node {
+        signs.push(left.place);
+        factors.push(&**factor);
+        left = &**before;
+    }
+    factors.push(left);
+    let found = factors.into_iter().rev();
+    let found = found.map(|factor| expression(interpreter, factor));
+    let found: Vec<Found> = found.collect::<Result<_, _>>()?;
+    if let Some(curves) = chain(&found)
+        && let Ok(chain) = interpreter.algebra.chain(&curves, &Plan::Automatic)
+    {
+        return Ok(Found::Curve(chain.curve));
+    }
+    // One by one, so that an error names the place of what could not be done.
+    let mut found = found.into_iter();
+    let first = found
+        .next()
+        .unwrap_or_else(|| unreachable!("a product has factors"));
+    let mut signed = signs.into_iter().rev().zip(found);
+    signed.try_fold(first, |left, (place, right)| {
+        binary(interpreter, Operator::Times, left, right, place)
+    })
+}
+
+/// More than two curves, if all are.
+fn chain(found: &[Found]) -> Option<Vec<Curve>> {
+    let curves = found.iter().map(|one| match one {
+        Found::Curve(curve) => Some(curve.clone()),
+        Found::Number(_) => None,
+    });
+    curves
+        .collect::<Option<Vec<Curve>>>()
+        .filter(|curves| curves.len() > 2)
 }
 
 /// A number where nothing but a number can stand.

@@ -32,8 +32,8 @@ use std::fmt;
 pub use evaluate::{Found, Outcome, Plot};
 pub use pieces::written;
 
-use crate::algebra::Algebra;
 use crate::curve::Curve;
+use crate::settings::Algebra;
 
 /// Where in a script, line and column from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -182,6 +182,31 @@ fn operators_bind_as_in_the_playgrounds() {
 }
 
 #[test]
+fn a_product_of_curves_is_their_convolution_in_any_order() {
+    let factors = [
+        "stair(0, 4, 3)",
+        "ratency(2, 3)",
+        "bucket(1, 4)",
+        "stair(1, 6, 5)",
+        "ratency(1/2, 1)",
+    ];
+    for count in 2..=factors.len() {
+        let chained = curve(&factors[..count].join(" * "));
+        let curves = factors[..count].iter().map(|factor| curve(factor));
+        let pairwise = curves.reduce(|left, right| left.convolution(&right).unwrap());
+        assert_eq!(Some(chained), pairwise);
+    }
+    // A number scales what stands before it, not the whole.
+    assert_eq!(
+        curve("stair(0, 4, 3) * ratency(2, 3) * 2 * bucket(1, 4)"),
+        curve("((stair(0, 4, 3) * ratency(2, 3)) * 2) * bucket(1, 4)")
+    );
+    // What cannot be done is named where it stands.
+    let error = outcomes("stair(0, 4, 3) * ratency(2, 3) * bucket(1, 4) * infinity").unwrap_err();
+    assert_eq!((error.line, error.column), (1, 47), "{error}");
+}
+
+#[test]
 fn values_and_limits_are_numbers() {
     let script = "f := stair(0, 4, 3)\n";
     for (asked, value) in [

@@ -9,16 +9,12 @@ use crate::common::{compile, directory, preload, run};
 /// Heaps drawn.
 const HEAPS: u64 = 60;
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
+/// What heaps are drawn by.
+struct Random(metes_random::Random);
 
 impl Random {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (word ^ word >> 31) % bound
+        self.0.remainder(bound)
     }
 
     fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
@@ -102,7 +98,7 @@ fn every_accepted_description_serves() {
     let program = compile("stress.c", &[]);
     let place = directory("generated").join("heap.toml");
     let path = place.to_str().expect("a path of text");
-    let mut random = Random(2026);
+    let mut random = Random(metes_random::Random::new(2026));
     let mut served = 0;
     while served < HEAPS {
         let text = document(&mut random);

@@ -272,7 +272,7 @@ impl<'a, H: Ordered> Trial<'a, H> {
             rules,
             backend,
             regime,
-            random: Random(seed),
+            random: Random::new(seed),
             tally: Tally::default(),
             streams,
             capturing: None,

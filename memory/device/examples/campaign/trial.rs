@@ -247,7 +247,7 @@ pub(crate) fn run<S: Subject>(
         rules,
         backend,
         regime,
-        random: Random(seed),
+        random: Random::new(seed),
         tally: Tally::default(),
         stale: Vec::new(),
         draining: false,

@@ -65,7 +65,7 @@ pub fn check(backend: &mut dyn Backend, plan: Plan) -> Result<Tally, Failure> {
     let mut trial = Trial {
         plan,
         number: 0,
-        random: Random(plan.seed),
+        random: Random(metes_random::Random::new(plan.seed)),
         granularity: backend.granularity(),
         whole: !backend.paged(),
         total: 0,
@@ -522,20 +522,12 @@ fn kind(error: &Error) -> &'static str {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
-struct Random(u64);
+/// What the suite draws by.
+struct Random(metes_random::Random);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.remainder(bound)
     }
 
     fn pick<T: Copy>(&mut self, list: &[T]) -> Option<T> {

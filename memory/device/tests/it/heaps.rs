@@ -153,7 +153,7 @@ proptest! {
     ) {
         let extent = Extent { bytes: 1 << 22, granule: 256, blocks: 4000 };
         let mut heap = HandleHeap::<Classes>::by_handle(extent).unwrap();
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut held = Vec::new();
         let mut refused = 0;
         for _ in 0..3000 {

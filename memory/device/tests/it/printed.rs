@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use metes_device::heap::{Extent, PaperHeap};
+use metes_random::Random;
 
 /// What the printed algorithms need. Each is an error of theirs while it is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -370,17 +371,6 @@ impl Printed {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((u128::from(mixed ^ mixed >> 31) * u128::from(end)) >> 64) as u64
-    }
-}
-
 /// A request, as it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
@@ -397,7 +387,7 @@ fn broken(
     count: usize,
     mut see: impl FnMut(Told, u64),
 ) -> Option<(Vec<Told>, Breach)> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut live: BTreeMap<u64, u64> = BTreeMap::new();
     let mut freed: Vec<u64> = Vec::new();
     let mut told = Vec::new();

@@ -38,7 +38,7 @@ fn blocks_are_disjoint_whoever_frees_them() {
         for thread in 1..=4 {
             let (heap, owners, passed) = (&heap, &owners, &passed);
             scope.spawn(move || {
-                let mut random = Random(thread.into());
+                let mut random = Random::new(thread.into());
                 let mut held = Vec::new();
                 let free = |(place, offset, bytes): (_, u64, u64)| {
                     for owner in

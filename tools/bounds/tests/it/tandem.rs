@@ -307,6 +307,12 @@ proptest! {
             }
             prop_assert!(found.backlog_once >= backlog, "{backlog} {found:?}");
             prop_assert!(found.backlog_by_hop >= backlog);
+            // In whatever order residual services are convolved, it is one curve.
+            let services: Option<Vec<Curve>> = found.hops.iter().map(|hop| hop.service.clone()).collect();
+            let pairwise = services.and_then(|services| {
+                services.into_iter().reduce(|all, next| all.convolution(&next).unwrap())
+            });
+            prop_assert_eq!(&found.service, &pairwise);
             // To convolve first never costs.
             prop_assert!(found.once <= found.hop_by_hop);
             prop_assert!(found.backlog_once <= found.backlog_by_hop);

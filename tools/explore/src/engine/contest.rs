@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::explorer::{Explorer, Method};
-use super::front::{Front, Point};
 use super::hypervolume::Scale;
+use super::objective::{Front, Point};
 use super::seed::{self, point_of};
 
 /// All outcomes of a space.

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use metes_config::Config;
 use metes_heap::description::LEVELS;
 
-use super::front::Front;
+use super::objective::Front;
 use super::objective::ObjectiveSet;
 use super::row::{Metrics, Row, Status};
 use crate::energy::{EnergyError, PriceReport, Pricer, Work};
@@ -108,7 +108,7 @@ impl<'e> Evaluator<'e> {
             return Ok(None);
         };
         let word = self.events.access_word();
-        let sizes = sizes_of(config);
+        let sizes = config.level_sizes();
         hierarchy.pricer(&config.heap, &sizes, word).map(Some)
     }
 
@@ -126,7 +126,7 @@ impl<'e> Evaluator<'e> {
         let mut options = self.options;
         options.arena.increment = config.arena.increment;
         options.arena.mapped = config.arena.mapped;
-        options.arena.levels = sizes_of(config);
+        options.arena.levels = config.level_sizes();
         if let Some(hierarchy) = self.hierarchy {
             for (own, most) in options.arena.levels.iter_mut().zip(hierarchy.sizes()) {
                 *own = own.or(most);
@@ -215,11 +215,6 @@ impl<'e> Evaluator<'e> {
         metrics.accesses += application.reads + application.writes;
         metrics
     }
-}
-
-/// Bytes of the levels of a configuration.
-fn sizes_of(config: &Config) -> [Option<usize>; LEVELS] {
-    std::array::from_fn(|level| config.levels.get(level).and_then(|level| level.size))
 }
 
 fn metrics(totals: &Totals) -> Metrics {

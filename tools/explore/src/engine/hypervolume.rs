@@ -7,8 +7,8 @@
 //! Exact for any number of objectives by slicing (While, Hingston, Barone,
 //! Huband 2006): O(n log n) for two, O(n² log n) for three, O(n³ log n) for four.
 
-use super::front::{Front, Point};
 use super::objective::ObjectiveSet;
+use super::objective::{Front, Point};
 
 /// The box that volumes are shares of.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::front::{Front, Point};
+use super::objective::{Front, Point};
 use super::searcher::Searcher;
 use crate::random::{Permutation, Random};
 use crate::space::Space;

@@ -8,8 +8,9 @@
 
 use std::collections::HashSet;
 
-use super::front::{Point, dominates};
+use super::objective::Point;
 use super::searcher::Searcher;
+use crate::pareto::dominates;
 use crate::random::{Permutation, Random};
 use crate::space::Space;
 

@@ -8,8 +8,14 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::front::Point;
 use super::row::Metrics;
+use crate::pareto;
+
+/// The values of all objectives, zero for those that were not chosen.
+pub type Point = [u64; 6];
+
+/// Points that nothing beats, each with the number of its heap.
+pub type Front = pareto::Front<6, u64>;
 
 /// A metric to be minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,7 +23,7 @@ use metes_trace::whole::Part;
 
 use super::UNIT;
 use super::folder::{EngineError, Folder, Manifest};
-use super::front::Front;
+use super::objective::Front;
 use super::objective::ObjectiveSet;
 use super::row::{Metrics, Row, Status};
 use crate::space::{Parameters, Space};

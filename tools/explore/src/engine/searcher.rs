@@ -3,7 +3,7 @@
 //! Invariant: a searcher asks for no number twice, and what it asks for depends
 //! on its seed and on what it was told, in that order, alone.
 
-use super::front::Point;
+use super::objective::Point;
 use crate::random::Permutation;
 use crate::space::Space;
 

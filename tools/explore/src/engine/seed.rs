@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 
 use super::evaluate::Evaluator;
-use super::front::{Front, Point};
 use super::local::LocalSearch;
+use super::objective::{Front, Point};
 use super::row::{Row, Status};
 use super::searcher::Searcher;
 

@@ -15,13 +15,12 @@ use std::time::Duration;
 use metes_heap::Description;
 
 use super::AtLeast;
-use super::state::FrontPoint;
+use super::state::SearchFront;
 use crate::clock::{Moment, Timer};
 use crate::compare::Compared;
 use crate::events::Events;
 use crate::least::least_rest_and_all;
 use crate::outcome::{Outcome, most};
-use crate::pareto::dominates;
 use crate::replay::{Options, Replayer};
 use crate::run::{CHECK_EVERY, Totals};
 
@@ -51,7 +50,7 @@ pub(super) struct Watch<'w> {
     pub(super) deadline: Moment,
     pub(super) must_end: bool,
     /// What beats it, unless it is wanted to its end.
-    pub(super) front: Option<&'w [FrontPoint]>,
+    pub(super) front: Option<&'w SearchFront>,
     /// Cycles, and time on the clock, beyond which it is not worth its time.
     pub(super) most_cycles: u64,
     pub(super) most_time: Option<Duration>,
@@ -214,9 +213,7 @@ impl Part<'_> {
         if cycles > watch.most_cycles || watch.most_time.is_some_and(|most| took() > most) {
             return Some(Verdict::Slow);
         }
-        let beaten = watch
-            .front
-            .is_some_and(|front| front.iter().any(|(point, _)| dominates(point, &least)));
+        let beaten = watch.front.is_some_and(|front| front.beats(&least));
         beaten.then_some(Verdict::Beaten)
     }
 }

@@ -8,8 +8,8 @@ use metes_heap::Description;
 use super::AtLeast;
 use super::ground::{Ended, Verdict};
 use crate::compare::Compared;
-use crate::outcome::Outcome;
-use crate::pareto::{self, Objectives, dominates};
+use crate::outcome::{Outcome, unbeaten};
+use crate::pareto::Front;
 use crate::random::{Permutation, Random};
 use crate::space::{Point, Suggested};
 
@@ -17,7 +17,7 @@ use crate::space::{Point, Suggested};
 const ANYWHERE: usize = 8;
 
 /// What nothing beats, and where in the space it is.
-pub(super) type FrontPoint = (Objectives, Option<Point>);
+pub(super) type SearchFront = Front<3, Option<Point>>;
 
 /// A heap to be replayed.
 #[derive(Clone)]
@@ -52,8 +52,8 @@ pub(super) struct State {
     pub(super) slow: u64,
     pub(super) replayed: u64,
     /// Points that nothing beats: all heaps, and those of constant time.
-    pub(super) front: Vec<FrontPoint>,
-    pub(super) constant_front: Vec<FrontPoint>,
+    pub(super) front: SearchFront,
+    pub(super) constant_front: SearchFront,
     /// Cycles beyond which a replay is not worth its time.
     pub(super) most_cycles: u64,
     seen: HashSet<Point>,
@@ -97,8 +97,9 @@ impl State {
             }
             let fresh: Vec<Point> = self
                 .constant_front
+                .points()
                 .iter()
-                .chain(&self.front)
+                .chain(self.front.points())
                 .filter_map(|&(_, point)| point)
                 .filter(|point| !self.expanded.contains(point))
                 .collect();
@@ -160,46 +161,20 @@ impl State {
             return;
         }
         let objectives = outcome.objectives();
-        enter(&mut self.front, objectives, point);
+        self.front.enter(objectives, point);
         if outcome.constant_time {
-            enter(&mut self.constant_front, objectives, point);
+            self.constant_front.enter(objectives, point);
         }
     }
 
     /// Positions of the outcomes that nothing beats, among all heaps or among those
     /// of constant time; of equals the first.
     pub(super) fn unbeaten(&self) -> Vec<usize> {
-        let mut indices = HashSet::new();
-        for constant in [false, true] {
-            let mut met = HashSet::new();
-            let able: Vec<usize> = (0..self.outcomes.len())
-                .filter(|&index| {
-                    let outcome = &self.outcomes[index];
-                    outcome.failed == 0
-                        && (outcome.constant_time || !constant)
-                        && met.insert(outcome.objectives())
-                })
-                .collect();
-            let points: Vec<Objectives> = able
-                .iter()
-                .map(|&index| self.outcomes[index].objectives())
-                .collect();
-            indices.extend(pareto::front(&points).into_iter().map(|at| able[at]));
-        }
+        let constant = unbeaten(&self.outcomes, |outcome| outcome.constant_time);
+        let indices = unbeaten(&self.outcomes, |_| true);
+        let indices: HashSet<usize> = indices.into_iter().chain(constant).collect();
         let mut indices: Vec<usize> = indices.into_iter().collect();
         indices.sort_unstable();
         indices
     }
-}
-
-/// Adds a point that nothing beats or equals, and drops those that it beats.
-fn enter(front: &mut Vec<FrontPoint>, objectives: Objectives, point: Option<Point>) {
-    if front
-        .iter()
-        .any(|(own, _)| *own == objectives || dominates(own, &objectives))
-    {
-        return;
-    }
-    front.retain(|(own, _)| !dominates(&objectives, own));
-    front.push((objectives, point));
 }

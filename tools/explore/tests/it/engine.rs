@@ -624,7 +624,7 @@ fn results_hold_every_configuration_once() {
     assert_eq!(unbeaten, expected);
     // Each of the front is replayed from its file with the same footprint.
     for (index, row) in summary.front.iter().enumerate() {
-        let path = metes_explore::engine::heap_file(place.path(), index);
+        let path = metes_explore::heap_file(place.path(), index);
         let config = metes_config::load(&path).unwrap();
         let options = explorer.evaluator().options(&config);
         let outcome = metes_explore::Replayer::new().outcome(&config.heap, &events, &options);

@@ -4,7 +4,7 @@
 
 use metes_trace::{Op, Trace};
 
-use crate::random::Random;
+use metes_random::Random;
 
 /// A request of a program, which names its blocks by slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,9 @@ use indicatif::ProgressBar;
 use metes_explore::engine::{
     EXPLORATION, Explorer, Folder, Found, Heap, LevelShortage, Manifest, Method, Objective,
     ObjectiveSet, Origin, Plan, Progress, RESULTS, Row, Shard, Source, Summary, Work, finish,
-    heap_file,
 };
 use metes_explore::report::ProfileFigures;
-use metes_explore::{Space, write_json};
+use metes_explore::{Space, heap_file, write_json};
 use serde_json::{Value, json};
 
 use crate::arguments::Explore;

@@ -15,11 +15,11 @@ use metes_trace::record::{Choice, Ending};
 use metes_trace::{
     AccessOptions, RecordOptions, Recording, Trace, count_accesses, record, write_parquet,
 };
+use metes_tune::{Input, Pass, capture};
 use serde_json::json;
 
 use super::died;
 use crate::arguments::Record;
-use crate::capture::{self, Input, Pass};
 use crate::error::Failure;
 use crate::own::Form;
 use crate::quantity::{bytes, grouped};
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     let input = Input::look()?;
     let light = if light {
         let run = || record(&arguments.command, &RecordOptions::new(&options.recorder));
-        let (recording, _) = capture::capture(Pass::Away, || input.give(true, run))?;
+        let (recording, _) = capture(Pass::Away, || input.give(true, run))?;
         Some(recording??)
     } else {
         None
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     }
     let pass = if json { Pass::ToStderr } else { Pass::On };
     let run = || count_accesses(&plan, &options);
-    let (counted, _) = capture::capture(pass, || input.give(light.is_none(), run))?;
+    let (counted, _) = capture(pass, || input.give(light.is_none(), run))?;
     let counted = counted??;
     let light = light.as_ref().map(lightly).transpose()?;
     let result = Outcome::new(counted, light);

@@ -47,7 +47,7 @@ impl<'a> Recorder<'a> {
         command: &[OsString],
     ) -> Result<Option<Events>, Failure> {
         (self.tell)(&format!("recording {name}"));
-        let aside = crate::capture::stdout_to_stderr()?;
+        let aside = metes_tune::stdout_to_stderr()?;
         let recording = record(command, &self.options);
         drop(aside);
         if let Some(signal) = interrupt::asked_to_end() {

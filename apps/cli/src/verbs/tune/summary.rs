@@ -8,22 +8,24 @@ use std::path::Path;
 use metes_explore::report::{BoundFigures, Document};
 use metes_explore::{Events, Exploration, Outcome};
 use metes_trace::record::Ending;
+use metes_tune::{Checked, Chosen, Recorded, Tuned};
 
-use super::check::Checked;
-use super::{Chosen, Recorded};
 use crate::error::signal_name;
 use crate::output::{BOLD, DIM, GOOD, POOR, Table};
 use crate::quantity::{bytes, change, grouped, ratio};
 
-pub(super) fn text(
-    recorded: &Recorded,
-    found: &Exploration,
-    events: &Events,
-    chosen: &Chosen,
-    document: &Document,
-    directory: &Path,
-    report: &Path,
-) -> String {
+pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
+    let Tuned {
+        recorded,
+        events,
+        searched,
+        chosen,
+        checked,
+        document,
+        page,
+        ..
+    } = tuned;
+    let found = &searched.found;
     let mut text = String::new();
     text += &format!("\n{BOLD}{}{BOLD:#}\n", chosen.config.name());
     text += &format!("{DIM}{}{DIM:#}\n\n", chosen.why);
@@ -52,10 +54,8 @@ pub(super) fn text(
         "{DIM}cycles are modelled: the mean with copying; the maximum of one operation without what \
          it copies or the system maps, and what the largest copy adds{DIM:#}\n\n"
     );
-    if let Some(checked) = &chosen.checked {
-        text += &verdict(checked, threads);
-    }
-    text += &format!("\n  {:<9} {}\n", "report", report.display());
+    text += &verdict(checked, threads);
+    text += &format!("\n  {:<9} {}\n", "report", page.display());
     text += &format!(
         "  {:<9} {} (C), {} (Rust), {}\n",
         "code",

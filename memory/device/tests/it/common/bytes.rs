@@ -36,7 +36,7 @@ pub(crate) fn churn<P: Copy>(
     write: impl Fn(u64, &[u8]),
     read: impl Fn(u64, &mut [u8]),
 ) -> (u64, u64) {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut live: Vec<Live<P>> = Vec::new();
     let (mut served, mut refused) = (0, 0);
     let check = |block: &Live<P>| {

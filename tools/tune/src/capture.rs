@@ -14,14 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use crate::error::Failure;
+use crate::error::FileError;
 
 /// How long a pipe is watched for more after the program has ended, while a
 /// process that it left behind keeps it open.
 const LINGER_MS: i32 = 200;
 
 /// A descriptor that stands for another until dropped.
-pub(crate) struct Exchanged {
+#[derive(Debug)]
+pub struct Exchanged {
     descriptor: RawFd,
     kept: OwnedFd,
 }
@@ -50,26 +51,32 @@ impl Drop for Exchanged {
     }
 }
 
-fn failed(error: io::Error) -> Failure {
-    Failure::io("redirect", Path::new("the program's streams"), error)
+fn failed(error: io::Error) -> FileError {
+    FileError::new("redirect", Path::new("the program's streams"), error)
 }
 
 /// Stdout goes to stderr until the guard is dropped.
-pub(crate) fn stdout_to_stderr() -> Result<Exchanged, Failure> {
+///
+/// # Errors
+/// When the system has no descriptor left.
+pub fn stdout_to_stderr() -> Result<Exchanged, FileError> {
     Exchanged::new(libc::STDOUT_FILENO, libc::STDERR_FILENO).map_err(failed)
 }
 
 /// What a program wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
-    pub(crate) stdout: Stream,
-    pub(crate) stderr: Stream,
+pub struct Written {
+    /// On standard output.
+    pub stdout: Stream,
+    /// On standard error.
+    pub stderr: Stream,
 }
 
 /// What went through a stream: its length, a hash of all, the end of it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stream {
-    pub(crate) bytes: u64,
+pub struct Stream {
+    /// Bytes in all.
+    pub bytes: u64,
     hash: u64,
     tail: Vec<u8>,
 }
@@ -90,14 +97,14 @@ impl Stream {
     }
 
     /// The end of what was written, as text.
-    pub(crate) fn end(&self) -> String {
+    pub fn end(&self) -> String {
         String::from_utf8_lossy(&self.tail).trim_end().to_owned()
     }
 }
 
 /// Where captured output also goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pass {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
     /// Each stream where it would have gone.
     On,
     /// Both to stderr.
@@ -108,7 +115,10 @@ pub(crate) enum Pass {
 
 /// Captures what is written to stdout and stderr while `run` runs. Nothing else
 /// in this process may print meanwhile.
-pub(crate) fn capture<T>(pass: Pass, run: impl FnOnce() -> T) -> Result<(T, Written), Failure> {
+///
+/// # Errors
+/// When the system has no descriptor left; then nothing ran.
+pub fn capture<T>(pass: Pass, run: impl FnOnce() -> T) -> Result<(T, Written), FileError> {
     let ended = Arc::new(AtomicBool::new(false));
     // Both before either is exchanged: these are the real streams.
     let (to_stdout, to_stderr) = match pass {
@@ -195,7 +205,8 @@ fn copy(mut reader: PipeReader, mut onward: Option<File>, ended: &AtomicBool) ->
 ///
 /// A file is read again from where it was; what comes through a pipe is kept
 /// the first time and given again. A terminal is asked again.
-pub(crate) enum Input {
+#[derive(Debug)]
+pub enum Input {
     /// Position of the file.
     File(u64),
     /// A copy of the pipe, filled while the first run reads.
@@ -206,7 +217,10 @@ pub(crate) enum Input {
 
 impl Input {
     /// Looks at standard input.
-    pub(crate) fn look() -> Result<Input, Failure> {
+    ///
+    /// # Errors
+    /// When it cannot be looked at, or there is no place to keep a pipe's bytes in.
+    pub fn look() -> Result<Input, FileError> {
         let mut file = duplicate(libc::STDIN_FILENO).map_err(failed);
         let kind = match &file {
             Ok(file) => file.metadata().map_err(failed)?.file_type(),
@@ -227,7 +241,10 @@ impl Input {
 
     /// Runs `run` with the input as it was the first time. `first` is true for
     /// that first time.
-    pub(crate) fn give<T>(&self, first: bool, run: impl FnOnce() -> T) -> Result<T, Failure> {
+    ///
+    /// # Errors
+    /// When the input of the first time cannot be given again; then nothing ran.
+    pub fn give<T>(&self, first: bool, run: impl FnOnce() -> T) -> Result<T, FileError> {
         match self {
             Input::Other => Ok(run()),
             Input::File(position) => {

@@ -6,39 +6,40 @@
 use metes_trace::record::ProcessTrace;
 use metes_trace::{RecordError, Recording, Trace};
 
-use crate::error::Failure;
+use crate::error::Error;
 
 /// Another process is taken for the one that matters if it makes this many
 /// times the requests of the command itself.
 const MUCH_MORE: u64 = 2;
 
 /// The process that was chosen.
-pub(crate) struct Chosen {
+#[derive(Clone, Debug)]
+pub struct Process {
     /// The name it was called by.
-    pub(crate) name: String,
+    pub name: String,
     /// It is the command itself.
-    pub(crate) is_main: bool,
+    pub is_main: bool,
     /// The program that it replaced itself by (`exec`): of its heap nothing can
     /// be measured then.
-    pub(crate) replaced_by: Option<String>,
+    pub replaced_by: Option<String>,
     /// The program that ran in the same process before it.
-    pub(crate) in_place_of: Option<String>,
+    pub in_place_of: Option<String>,
     /// Number of recorded processes.
-    pub(crate) of: usize,
+    pub of: usize,
 }
 
 /// The process that `wanted` names, or the one that matters, with its trace. All
 /// else of the recording is given up: a trace may take as much memory as there is.
-pub(crate) fn choose(
+pub(super) fn choose(
     recording: Recording,
     wanted: Option<&str>,
-) -> Result<(Chosen, Trace), Failure> {
+) -> Result<(Process, Trace), Error> {
     let (chosen, child) = find(&recording, wanted)?;
     Ok((chosen, child.unwrap_or(recording.main)))
 }
 
-/// The same, without the trace if it is that of the command itself.
-fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Chosen, Option<Trace>), Failure> {
+/// The process that `wanted` names, or the one that matters, without the trace if it is that of the command itself.
+fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Process, Option<Trace>), Error> {
     let processes: Vec<&ProcessTrace> = recording.processes().collect();
     let of = processes.len();
     let main = recording.main_process.as_ref();
@@ -47,7 +48,7 @@ fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Chosen, Option<T
         None => matters(main, &recording.children),
     };
     let process = process.ok_or_else(|| {
-        Failure::input("no process of this program made a request that could be recorded")
+        Error::input("no process of this program made a request that could be recorded")
     })?;
     let is_main = main.is_some_and(|main| std::ptr::eq(main, process));
     let child = match is_main {
@@ -55,7 +56,7 @@ fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Chosen, Option<T
         false => Some(process.load()?.trace),
     };
     if child.as_ref().unwrap_or(&recording.main).is_empty() {
-        return Err(Failure::input(format!(
+        return Err(Error::input(format!(
             "process {} made no request, so there is nothing to tune: name another with --process \
              ({})",
             called(process),
@@ -63,7 +64,7 @@ fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Chosen, Option<T
         )));
     }
     let same = |other: &&&ProcessTrace| other.pid == process.pid && other.replaced_by.is_some();
-    let chosen = Chosen {
+    let chosen = Process {
         name: called(process).to_owned(),
         is_main,
         replaced_by: process.replaced_by.clone(),
@@ -97,7 +98,7 @@ fn matters<'r>(
     }
 }
 
-fn named<'r>(processes: &[&'r ProcessTrace], wanted: &str) -> Result<&'r ProcessTrace, Failure> {
+fn named<'r>(processes: &[&'r ProcessTrace], wanted: &str) -> Result<&'r ProcessTrace, Error> {
     let found = match wanted.parse::<usize>() {
         Ok(number) => processes.get(number),
         Err(_) => (processes.iter().find(|process| process.name() == wanted))

@@ -17,50 +17,67 @@ use metes_trace::record::run::run_command;
 use metes_trace::record::{Run, Stage, find_program};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Failure;
+use crate::error::{Error, FileError};
 
 /// A directory for reports.
-pub(crate) struct Scratch {
+#[derive(Debug)]
+pub struct Scratch {
     directory: PrivateDirectory,
 }
 
 /// What a process said at its exit.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Report {
-    pub(crate) pid: u32,
-    pub(crate) allocations: u64,
-    pub(crate) frees: u64,
-    pub(crate) resizes: u64,
-    pub(crate) failures: u64,
-    pub(crate) peak_live: u64,
-    pub(crate) live: u64,
-    pub(crate) footprint: u64,
-    pub(crate) placements: String,
-    pub(crate) requests: String,
-    pub(crate) events: u64,
+pub struct Report {
+    /// The process.
+    pub pid: u32,
+    /// Blocks that it was given.
+    pub allocations: u64,
+    /// Blocks that it gave back.
+    pub frees: u64,
+    /// Blocks that it had resized.
+    pub resizes: u64,
+    /// Requests that were refused.
+    pub failures: u64,
+    /// Most requested bytes live at once.
+    pub peak_live: u64,
+    /// Requested bytes live at its end.
+    pub live: u64,
+    /// Most bytes that the heap had from the system.
+    pub footprint: u64,
+    /// Hash of every event with the offset at which the heap placed it.
+    pub placements: String,
+    /// Hash of the requests alone.
+    pub requests: String,
+    /// Events in the hashes.
+    pub events: u64,
 }
 
 impl Scratch {
-    pub(crate) fn new() -> Result<Scratch, Failure> {
+    /// A directory that nobody else has.
+    ///
+    /// # Errors
+    /// When temporary files cannot be written.
+    pub fn new() -> Result<Scratch, FileError> {
         let parent = std::env::temp_dir();
         let directory = PrivateDirectory::new_in(&parent, "metes-reports.")
-            .map_err(|error| Failure::io("make a directory in", &parent, error))?;
+            .map_err(|error| FileError::new("make a directory in", &parent, error))?;
         Ok(Scratch { directory })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
     /// What makes processes report here.
-    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let pattern = self.path().join("%p.report").into_os_string();
         vec![(OsString::from("METES_REPORT"), pattern)]
     }
 
     /// The reports so far, by process; a process that runs several programs in
     /// a row has several.
-    pub(crate) fn reports(&self) -> Vec<Report> {
+    pub fn reports(&self) -> Vec<Report> {
         let Ok(entries) = std::fs::read_dir(self.path()) else {
             return Vec::new();
         };
@@ -85,7 +102,7 @@ impl Scratch {
     }
 
     /// Forgets the reports so far.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         for entry in std::fs::read_dir(self.path())
             .into_iter()
             .flatten()
@@ -104,11 +121,14 @@ impl Scratch {
 }
 
 /// Runs `command` with `library` preloaded and waits for its end.
-pub(crate) fn launch(
+///
+/// # Errors
+/// When the program is not found, preloads nothing, or could not be started.
+pub fn launch(
     command: &[OsString],
     library: &Path,
     environment: &[(OsString, OsString)],
-) -> Result<Run, Failure> {
+) -> Result<Run, Error> {
     let name = command.first().ok_or(RecordError::NoCommand)?;
     let program = find_program(name)?;
     program.check_preload()?;
@@ -125,13 +145,15 @@ pub(crate) fn launch(
 /// Programs started while it lives get the same address layout each time, as
 /// far as the system allows it (some containers do not). Programs hash and sort
 /// by address, so only then two runs ask for the same.
-pub(crate) struct SteadyLayout(libc::c_int);
+#[derive(Debug)]
+pub struct SteadyLayout(libc::c_int);
 
 /// Asks `personality` for the present value.
 const PRESENT: libc::c_ulong = 0xffff_ffff;
 
 impl SteadyLayout {
-    pub(crate) fn begin() -> SteadyLayout {
+    /// From now on, until dropped.
+    pub fn begin() -> SteadyLayout {
         // SAFETY: reads and sets flags of this process; they matter for the
         // programs that it starts.
         let before = unsafe { libc::personality(PRESENT) };

@@ -11,75 +11,75 @@
 
 use std::path::Path;
 
-use metes_explore::{Replay, Replayer};
+use metes_explore::{Events, Options, Replay, Replayer};
 use metes_trace::record::{Ending, Run};
 use metes_trace::{Op, Trace};
 use serde::Serialize;
 
-use super::{Chosen, Program, Recorded};
-use crate::capture::{self, Pass, Stream, Written};
-use crate::error::{Failure, signal_name};
-use crate::launch::{self, Report};
-use crate::output;
-use crate::tracefile;
-use crate::verbs::replay::options_of;
+use crate::capture::{Pass, Written, capture};
+use crate::error::Error;
+use crate::launch::{Report, launch};
+use crate::tuning::{Chosen, Program, Recorded, Watch};
 
 /// What the run showed.
-pub(crate) struct Checked {
+#[derive(Debug)]
+pub struct Checked {
     /// The prediction that counts: of the recording that the run agrees with,
     /// else of the first.
-    pub(crate) predicted: Replay,
+    pub predicted: Replay,
     /// The report of the process in question; None if it left none.
-    pub(crate) measured: Option<Report>,
+    pub measured: Option<Report>,
     /// The program by which the process replaced itself: then it left no report,
     /// and nothing of its heap was measured.
-    pub(crate) replaced_by: Option<String>,
+    pub replaced_by: Option<String>,
     /// Whether two runs of the program asked for the same; None if not found out.
-    pub(crate) deterministic: Option<bool>,
+    pub deterministic: Option<bool>,
     /// Where two recordings differ first.
-    pub(crate) difference: Option<Difference>,
+    pub difference: Option<Difference>,
     /// Stdout and the exit status are those of a recorded run.
-    pub(crate) output_unchanged: bool,
+    pub output_unchanged: bool,
     /// Two recorded runs wrote different things, so that a changed output
     /// proves nothing.
-    pub(crate) output_varies: bool,
+    pub output_varies: bool,
     /// How the run ended.
-    pub(crate) ending: Ending,
+    pub ending: Ending,
     /// The second recording, if one was made.
-    pub(crate) again: Option<Trace>,
+    pub again: Option<Trace>,
 }
 
 /// The first event in which two recordings differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Difference {
+pub struct Difference {
     /// The event, counted from 0.
-    pub(crate) event: u64,
+    pub event: u64,
     /// What the first recording has there.
-    pub(crate) recorded: String,
+    pub recorded: String,
     /// What the second has.
-    pub(crate) again: String,
+    pub again: String,
     /// Events of both.
-    pub(crate) events: [u64; 2],
+    pub events: [u64; 2],
 }
 
 impl Checked {
-    pub(crate) fn requests_equal(&self) -> bool {
+    /// The program asked for the same as when it was recorded.
+    pub fn requests_equal(&self) -> bool {
         let measured = self.measured.as_ref();
         measured.is_some_and(|measured| same_requests(measured, &self.predicted))
     }
 
-    pub(crate) fn placements_equal(&self) -> bool {
+    /// Every block lay where it was predicted.
+    pub fn placements_equal(&self) -> bool {
         let measured = self.measured.as_ref();
         measured.is_some_and(|measured| measured.placements == self.predicted.placements)
     }
 
     /// Predicted = measured: both figures, and the place of every block.
-    pub(crate) fn equal(&self) -> bool {
+    pub fn equal(&self) -> bool {
         self.requests_equal() && self.placements_equal() && self.figures_equal()
     }
 
     /// Both figures are as predicted.
-    pub(crate) fn figures_equal(&self) -> bool {
+    pub fn figures_equal(&self) -> bool {
         self.measured.as_ref().is_some_and(|measured| {
             measured.peak_live == self.predicted.peak_live
                 && measured.footprint == self.predicted.footprint
@@ -88,7 +88,7 @@ impl Checked {
 
     /// Nothing that was checked is contradicted. Of a program that asks for
     /// other things in each run, nothing was predicted.
-    pub(crate) fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         let as_predicted =
             self.figures_equal() || self.deterministic == Some(false) || self.replaced_by.is_some();
         as_predicted && (self.output_unchanged || self.output_varies)
@@ -100,12 +100,13 @@ fn same_requests(measured: &Report, predicted: &Replay) -> bool {
 }
 
 /// Runs the program on the emitted heap and compares.
-pub(super) fn check(
+pub(crate) fn check(
     program: &Program<'_>,
     recorded: &Recorded,
     chosen: &Chosen,
     library: &Path,
-) -> Result<Checked, Failure> {
+    watch: &mut dyn Watch,
+) -> Result<Checked, Error> {
     let (ended, written) = run(program, library)?;
     let reports = program.scratch.reports();
     let is_main = recorded.process.is_main;
@@ -136,16 +137,17 @@ pub(super) fn check(
         checked.deterministic = checked.placements_equal().then_some(true);
         return Ok(checked);
     }
-    if crate::interrupt::asked_to_end().is_some() {
+    if watch.asked_to_end().is_some() {
         return Ok(checked);
     }
-    complain(&checked, recorded, &written);
+    // At once, before the second recording.
+    if checked.ending != recorded.ending {
+        watch.ended_otherwise(checked.ending, recorded.ending, &written.stderr.end());
+    }
     let again = match program.record(false) {
         Ok(again) => again,
         Err(error) => {
-            output::note(&format!(
-                "a second recording to compare with failed: {error}"
-            ));
+            watch.no_second_recording(&error);
             return Ok(checked);
         }
     };
@@ -155,12 +157,12 @@ pub(super) fn check(
     checked.difference = difference(&recorded.trace, &again.trace);
     checked.deterministic = Some(checked.difference.is_none());
     if checked.replaced_by.is_none() && checked.difference.is_some() && !checked.requests_equal() {
-        let events = tracefile::events(&again.trace)?;
+        let events = Events::try_from(&again.trace)?;
         let (second, _) = Replayer::new().replay(
             &first.heap,
             &chosen.config.heap,
             &events,
-            &options_of(&chosen.config),
+            &Options::of(&chosen.config),
         );
         let agrees = of_process(&reports, &second, is_main, &ended)
             .filter(|report| same_requests(report, &second));
@@ -173,12 +175,11 @@ pub(super) fn check(
     Ok(checked)
 }
 
-fn run(program: &Program<'_>, library: &Path) -> Result<(Run, Written), Failure> {
+fn run(program: &Program<'_>, library: &Path) -> Result<(Run, Written), Error> {
     program.scratch.clear();
     let environment = program.scratch.environment();
-    let command = &program.arguments.command;
-    let run = || launch::launch(command, library, &environment);
-    let (ended, written) = capture::capture(Pass::Away, || program.input.give(false, run))?;
+    let run = || launch(program.command(), library, &environment);
+    let (ended, written) = capture(Pass::Away, || program.input.give(false, run))?;
     Ok((ended??, written))
 }
 
@@ -203,23 +204,6 @@ fn of_process<'r>(
     reports
         .iter()
         .min_by_key(|report| report.events.abs_diff(predicted.events))
-}
-
-/// Says at once if the program fared worse than before.
-fn complain(checked: &Checked, recorded: &Recorded, written: &Written) {
-    let before = recorded.ending;
-    if checked.ending == before {
-        return;
-    }
-    let how = match checked.ending {
-        Ending::Signal(signal) => format!("was ended by {}", signal_name(signal)),
-        Ending::Exit(status) => format!("ended with status {status}"),
-    };
-    output::note(&format!(
-        "on the emitted heap the program {how}, when recorded with status {}; its last words:\n{}",
-        before.shell_status(),
-        Stream::end(&written.stderr)
-    ));
 }
 
 /// Where two traces ask for different things first.

@@ -9,17 +9,17 @@ use metes_explore::report::{Document, Material};
 use metes_explore::{Choice, Compared, Events, Options, catalogue, write_json, write_whole};
 use metes_trace::{Profile, Trace};
 
-use crate::error::Failure;
-use crate::results::{Kind, Results};
+use crate::error::Error;
 use crate::search::Searched;
 
 /// File name of the document.
-const DOCUMENT: &str = "report.json";
+pub const DOCUMENT: &str = "report.json";
 /// File name of the page.
-const PAGE: &str = "report.html";
+pub const PAGE: &str = "report.html";
 
 /// What a report is of.
-pub(crate) struct Content<'a> {
+#[derive(Debug)]
+pub struct Content<'a> {
     trace: &'a Trace,
     searched: &'a Searched,
     profile: Profile,
@@ -30,8 +30,8 @@ pub(crate) struct Content<'a> {
 
 impl<'a> Content<'a> {
     /// The named heaps that were replayed and the chosen one, with all there is to
-    /// know about each.
-    pub(crate) fn new(
+    /// know about each: O(heaps × events), within what the search left of its budget.
+    pub fn new(
         trace: &'a Trace,
         events: &Events,
         searched: &'a Searched,
@@ -66,7 +66,7 @@ impl<'a> Content<'a> {
     }
 
     /// The document so far; what was measured is filled in by the caller.
-    pub(crate) fn document(&self, deterministic: Option<bool>) -> Document {
+    pub fn document(&self, deterministic: Option<bool>) -> Document {
         Document::new(&Material {
             trace: self.trace,
             profile: &self.profile,
@@ -81,34 +81,15 @@ impl<'a> Content<'a> {
 }
 
 /// Writes document and page below `directory`; the path of the page.
-pub(crate) fn write(directory: &Path, document: &Document) -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// When the files cannot be written.
+pub fn write(directory: &Path, document: &Document) -> Result<PathBuf, Error> {
     let page = document
         .page()
-        .map_err(|error| Failure::input(format!("the report cannot be rendered: {error}")))?;
+        .map_err(|error| Error::Page(error.to_string()))?;
     write_json(&directory.join(DOCUMENT), document)?;
     let path = directory.join(PAGE);
     write_whole(&path, page.as_bytes())?;
     Ok(path)
-}
-
-/// Renders the page from the document of an earlier run.
-pub(crate) fn render_again(directory: &Path) -> Result<PathBuf, Failure> {
-    let path = directory.join(DOCUMENT);
-    let text = std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, error))?;
-    let rendered = metes_explore::report::page_again(&text).map_err(|wrong| {
-        Failure::input(format!(
-            "{} cannot be rendered: {wrong}; run `metes tune` or `metes explore` again",
-            path.display()
-        ))
-    })?;
-    let kind = Kind {
-        verb: "report",
-        files: &[PAGE],
-    };
-    let results = Results::open_to_add(directory, kind)?;
-    let page = results.gathered().join(PAGE);
-    write_whole(&page, rendered.as_bytes())?;
-    let page = results.shown(&page);
-    results.add()?;
-    Ok(page)
 }

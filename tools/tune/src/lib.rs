@@ -1,0 +1,30 @@
+//! From a program to its heap, and the proof that it fits.
+//!
+//! A [`Tuning`] records a program, [searches](search()) for the heap that suits it, predicts the
+//! program's run on that heap, emits and builds it, and runs the program on it: [`Checked`] says
+//! whether the run was as predicted. Each step is there by itself, too: a program's streams
+//! [captured](capture()), a program [launched](launch()) on a preloaded heap, the code of a heap
+//! [written](write()), the [report](Content) of an exploration.
+//!
+//! Invariant: what is predicted is computed before the program runs on the heap, from a recording
+//! on the system's own heap; [`Checked::equal`] is said only of figures and placements that agree.
+
+mod capture;
+mod check;
+mod emitted;
+mod error;
+mod launch;
+mod process;
+mod report;
+mod search;
+mod tuning;
+
+pub use capture::{Exchanged, Input, Pass, Stream, Written, capture, stdout_to_stderr};
+pub use check::{Checked, Difference};
+pub use emitted::{Emission, LIBRARY, build, emit, names, need_addresses, need_compiler, write};
+pub use error::{Error, FileError};
+pub use launch::{Report, Scratch, SteadyLayout, launch};
+pub use process::Process;
+pub use report::{Content, DOCUMENT, PAGE, write as write_report};
+pub use search::{Searched, search};
+pub use tuning::{Chosen, FILES, Found, Recorded, Step, TRACE, Tuned, Tuning, Watch};

@@ -1,0 +1,347 @@
+//! The course of a tuning: record, search, choose, predict, emit, build, run, compare.
+//!
+//! Invariant: what is predicted is computed before the program runs on the heap.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use metes_config::Config;
+use metes_explore::report::{Document, PlacementFigures, Usage};
+use metes_explore::{
+    Choice, Events, Exploration, Observer, Options, Outcome, Preference, Replay, Replayer, choose,
+};
+use metes_trace::record::Ending;
+use metes_trace::{RecordOptions, Trace, record, write_parquet};
+
+use crate::capture::{Input, Pass, Written, capture};
+use crate::check::{Checked, check};
+use crate::emitted;
+use crate::error::Error;
+use crate::launch::{Scratch, SteadyLayout};
+use crate::process::{self, Process};
+use crate::report::{self, Content};
+use crate::search::{Searched, search};
+
+/// The recording of the tuned process.
+pub const TRACE: &str = "program.trace.parquet";
+/// The one that it is compared with, where the program asked for other things.
+const AGAIN: &str = "again.trace.parquet";
+/// What a tuning leaves beside the emitted code; `NNN` stands for any number.
+pub const FILES: [&str; 7] = [
+    TRACE,
+    AGAIN,
+    "results.jsonl",
+    "pareto.json",
+    "pareto/NNN.toml",
+    report::DOCUMENT,
+    report::PAGE,
+];
+
+/// What is tuned, and how.
+#[derive(Debug)]
+pub struct Tuning<'a> {
+    /// The program and its arguments.
+    pub command: &'a [OsString],
+    /// The process that is tuned, by number or name; else the one that matters.
+    pub process: Option<&'a str>,
+    /// The library that records.
+    pub recorder: PathBuf,
+    /// What becomes of the output of the program's first run.
+    pub pass: Pass,
+    /// Seconds of exploration.
+    pub seconds: f64,
+    /// From what size on blocks are mappings of their own.
+    pub mapped: Option<usize>,
+    /// Most bytes that the chosen heap may take.
+    pub heap_limit: Option<u64>,
+    /// What matters most.
+    pub preference: Preference,
+    /// Ends the search when set; what was found until then counts.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A part of a tuning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The program runs and is recorded.
+    Record,
+    /// Heaps are replayed; of this an [`Observer`] hears more.
+    Search,
+    /// The named heaps and the chosen one are replayed in all detail.
+    Compare,
+    /// The emitted heap is compiled.
+    Build,
+    /// The program runs on it.
+    Run,
+}
+
+/// Hears of a tuning while it runs, and may end it.
+pub trait Watch: Observer {
+    /// A step begins; the one before has ended. While the program runs nothing may be printed.
+    fn begins(&mut self, step: Step) {
+        let _ = step;
+    }
+
+    /// The signal by which the tuning was asked to end.
+    fn asked_to_end(&self) -> Option<i32> {
+        None
+    }
+
+    /// On the emitted heap the program ended otherwise than when it was recorded; with the end of
+    /// what it wrote to its standard error.
+    fn ended_otherwise(&mut self, now: Ending, before: Ending, last_words: &str) {
+        let _ = (now, before, last_words);
+    }
+
+    /// A second recording, to compare with, was not made.
+    fn no_second_recording(&mut self, why: &Error) {
+        let _ = why;
+    }
+}
+
+/// What a recording of the program gave.
+#[derive(Debug)]
+pub struct Recorded {
+    /// How the program ended.
+    pub ending: Ending,
+    pub(crate) written: Written,
+    /// What the process asked for.
+    pub trace: Trace,
+    /// The process that `trace` is of.
+    pub process: Process,
+}
+
+/// The heap that was chosen, and what is predicted of it.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The heap.
+    pub config: Config,
+    /// What its replay found.
+    pub outcome: Outcome,
+    /// Why it was chosen, in a sentence.
+    pub why: String,
+    /// What is predicted from the first recording.
+    pub predicted: Replay,
+    /// The files of its code, where they will lie.
+    pub emitted: Vec<PathBuf>,
+}
+
+/// What a tuning that came to its end found.
+#[derive(Debug)]
+pub enum Found {
+    /// No heap is as was asked for; least footprint of those that serve the program.
+    Nothing(Option<u64>),
+    /// The heap, and all there is to say of it.
+    Heap(Box<Tuned>),
+}
+
+/// All there is to say of a tuned program.
+#[derive(Debug)]
+pub struct Tuned {
+    /// The recording that the prediction is from.
+    pub recorded: Recorded,
+    /// Its events.
+    pub events: Events,
+    /// The search.
+    pub searched: Searched,
+    /// The heap.
+    pub chosen: Chosen,
+    /// The run on it.
+    pub checked: Checked,
+    /// The report.
+    pub document: Document,
+    /// The files of the unbeaten heaps, in their order, where they will lie.
+    pub front: Vec<PathBuf>,
+    /// The page, where it will lie.
+    pub page: PathBuf,
+}
+
+/// A program that is run several times in the same surroundings.
+pub(crate) struct Program<'a> {
+    tuning: &'a Tuning<'a>,
+    pub(crate) scratch: Scratch,
+    pub(crate) input: Input,
+}
+
+impl<'a> Program<'a> {
+    fn new(tuning: &'a Tuning<'a>) -> Result<Self, Error> {
+        Ok(Program {
+            tuning,
+            scratch: Scratch::new()?,
+            input: Input::look()?,
+        })
+    }
+
+    pub(crate) fn command(&self) -> &'a [OsString] {
+        self.tuning.command
+    }
+
+    /// Records the program. Only the `first` time its output is passed on.
+    pub(crate) fn record(&self, first: bool) -> Result<Recorded, Error> {
+        let mut options = RecordOptions::new(&self.tuning.recorder);
+        // The recorder writes no report, but a variable more or less would
+        // change what programs ask for.
+        options.environment = self.scratch.environment();
+        let pass = if first { self.tuning.pass } else { Pass::Away };
+        let run = || record(self.tuning.command, &options);
+        let (recording, written) = capture(pass, || self.input.give(first, run))?;
+        let recording = recording??;
+        let ending = recording.ending;
+        let (process, trace) = process::choose(recording, self.tuning.process)?;
+        Ok(Recorded {
+            ending,
+            written,
+            trace,
+            process,
+        })
+    }
+}
+
+impl Tuning<'_> {
+    /// Tunes the program. All files are written below `directory`; they will lie in `place`.
+    ///
+    /// # Errors
+    /// [`Error`]; [`TRACE`] is there as soon as the program was recorded.
+    pub fn run(
+        &self,
+        directory: &Path,
+        place: &Path,
+        watch: &mut dyn Watch,
+    ) -> Result<Found, Error> {
+        let shown = |path: &Path| place.join(path.strip_prefix(directory).unwrap_or(path));
+        let _steady = SteadyLayout::begin();
+        let program = Program::new(self)?;
+        watch.begins(Step::Record);
+        let recorded = program.record(true)?;
+        write_parquet(&recorded.trace, &directory.join(TRACE))?;
+        heed(watch)?;
+        if let Ending::Signal(signal) = recorded.ending {
+            return Err(Error::Died(signal));
+        }
+        let events = Events::try_from(&recorded.trace)?;
+        watch.begins(Step::Search);
+        let searched = search(
+            &events,
+            self.seconds,
+            None,
+            self.mapped,
+            directory,
+            Arc::clone(&self.stop),
+            watch,
+        )?;
+        let found = &searched.found;
+        let front = searched.write_front(&found.pareto, directory)?;
+        let choice = choose(&within(found, self.heap_limit), self.preference);
+        watch.begins(Step::Compare);
+        let content = Content::new(&recorded.trace, &events, &searched, choice.as_ref());
+        report::write(directory, &content.document(None))?;
+        let Some(choice) = choice.clone() else {
+            let least = found.pareto.iter().map(|outcome| outcome.footprint).min();
+            return Ok(Found::Nothing(least));
+        };
+        let mut chosen = predict(choice, &events, &content);
+        let mut files = emitted::write(&emitted::emit(&chosen.config)?.files, directory)?;
+        heed(watch)?;
+        watch.begins(Step::Build);
+        let library = emitted::build(directory)?;
+        files.push(library.clone());
+        chosen.emitted = files.iter().map(|path| shown(path)).collect();
+        watch.begins(Step::Run);
+        let checked = check(&program, &recorded, &chosen, &library, watch)?;
+        heed(watch)?;
+        if let Some(trace) = &checked.again {
+            write_parquet(trace, &directory.join(AGAIN))?;
+        }
+        let document = told(&content, &chosen, &checked);
+        let page = shown(&report::write(directory, &document)?);
+        drop(content);
+        Ok(Found::Heap(Box::new(Tuned {
+            recorded,
+            events,
+            searched,
+            chosen,
+            checked,
+            document,
+            front: front.iter().map(|path| shown(path)).collect(),
+            page,
+        })))
+    }
+}
+
+/// Ends a tuning that was asked to end by a signal.
+fn heed(watch: &dyn Watch) -> Result<(), Error> {
+    watch
+        .asked_to_end()
+        .map_or(Ok(()), |signal| Err(Error::Ended(signal)))
+}
+
+/// What was found, without the heaps that take more than the limit.
+fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
+    let mut found = found.clone();
+    if let Some(limit) = limit {
+        found.pareto.retain(|outcome| outcome.footprint <= limit);
+        found
+            .constant_time
+            .retain(|outcome| outcome.footprint <= limit);
+    }
+    found
+}
+
+/// What the trace's replay on the chosen heap found, with all that can be known: it
+/// was replayed for the report, which knows no arenas but those of a host.
+fn predict(choice: Choice, events: &Events, content: &Content<'_>) -> Chosen {
+    let Choice { outcome, why } = choice;
+    let config = content.options().arena.config(outcome.description);
+    let options = Options::of(&config);
+    let mut compared = content.compared.iter();
+    let known = compared.find(|one| one.description == config.heap);
+    let predicted = match known.filter(|_| options == content.options()) {
+        Some(known) => Replay {
+            heap: config.name(),
+            ..known.replay.clone()
+        },
+        None => {
+            let (replay, _) =
+                Replayer::new().replay(&config.name(), &config.heap, events, &options);
+            replay
+        }
+    };
+    Chosen {
+        config,
+        outcome,
+        why,
+        predicted,
+        emitted: Vec::new(),
+    }
+}
+
+/// The report with what was measured and emitted.
+fn told(content: &Content<'_>, chosen: &Chosen, checked: &Checked) -> Document {
+    let mut document = content.document(checked.deterministic);
+    let Some(shown) = document.chosen.as_mut() else {
+        return document;
+    };
+    let Checked { predicted, .. } = checked;
+    shown.predicted = Usage {
+        peak_live: predicted.peak_live,
+        footprint: predicted.footprint,
+    };
+    shown.measured = checked.measured.as_ref().map(|measured| Usage {
+        peak_live: measured.peak_live,
+        footprint: measured.footprint,
+    });
+    shown.equal = shown.measured.map(|_| checked.equal());
+    shown.placements = checked.measured.as_ref().map(|measured| PlacementFigures {
+        events: measured.events,
+        equal: checked.placements_equal(),
+        first_difference: checked
+            .difference
+            .as_ref()
+            .and_then(|difference| serde_json::to_value(difference).ok()),
+    });
+    let emitted = chosen.emitted.iter().map(|path| path.display().to_string());
+    shown.emitted = emitted.collect();
+    document
+}
