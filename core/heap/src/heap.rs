@@ -439,7 +439,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         unsafe { self.free_requested(place) }.map(drop)
     }
 
-    /// The same; returns the bytes requested (the capacity where they are not kept).
+    /// Frees a block as [`free`](Self::free) does; returns the bytes requested (the capacity where
+    /// they are not kept).
     ///
     /// # Safety
     /// As [`free`](Self::free).
