@@ -37,7 +37,8 @@ pub(crate) fn choose(
     Ok((chosen, child.unwrap_or(recording.main)))
 }
 
-/// The same, without the trace if it is that of the command itself.
+/// The process that `wanted` names, or the one that matters, without its trace if that is of the
+/// command itself.
 fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Chosen, Option<Trace>), Failure> {
     let processes: Vec<&ProcessTrace> = recording.processes().collect();
     let of = processes.len();
