@@ -285,7 +285,7 @@ pub fn page_again(json: &str) -> Result<String, NoPage> {
 
 /// The page around a document that is JSON text already.
 fn page_of(json: &str) -> String {
-    metes_ui::REPORT.fill(&[], json)
+    metes_ui::REPORT.fill(json)
 }
 
 impl ProfileFigures {

@@ -12,6 +12,6 @@ mod page;
 mod random;
 mod report;
 
-pub use page::{figure, page, page_of};
+pub use page::{About, figure, page};
 pub use random::Random;
 pub use report::{Figure, Plot, Report, Series};
