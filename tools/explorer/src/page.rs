@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::advice::{Advice, advise};
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::pack::{self, Packed};
@@ -26,6 +27,8 @@ struct Document<'a> {
     exploration: &'a Value,
     profile: Option<&'a Value>,
     provenance: &'a Map<String, Value>,
+    /// The heap that we would take.
+    advice: Option<Advice>,
 }
 
 /// The page of a folder; `served` when this program answers its requests.
@@ -52,6 +55,7 @@ pub fn page(folder: &Folder, served: bool) -> Result<String, Error> {
         exploration: &folder.exploration,
         profile: folder.profile.as_ref(),
         provenance: &folder.provenance,
+        advice: advise(folder),
     };
     let json = serde_json::to_string(&document)
         .map_err(|error| Error::Content(format!("the explorer cannot be rendered: {error}")))?;
