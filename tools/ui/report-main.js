@@ -21,11 +21,19 @@ function tradeoffs(model) {
     h("h3", {}, "Configurations"), configurationTable(model));
 }
 
+// How many points stand for how many configurations.
+function outcomes({ n, raw }) {
+  const { evaluated, distinct } = raw;
+  if (!isNumber(evaluated) || evaluated <= n) return "Every evaluated configuration, replayed on the recorded trace.";
+  const whole = isNumber(distinct) && distinct > n ? `${integer(n)} of the ${integer(distinct)} different outcomes` : `The ${integer(n)} different outcomes`;
+  return `${whole} of ${integer(evaluated)} evaluated configurations, replayed on the recorded trace.`;
+}
+
 function page(model) {
   const { data } = model;
   const heading = verdictSafely(model);
   const parts = [
-    ["tradeoffs", "Space against time", model.configurations ? `Every evaluated configuration, replayed on the recorded trace. Lower and further left is better. The front: ${model.configurations.frontCount === 1 ? "the one" : `the ${integer(model.configurations.frontCount)}`} that no other beats in one metric without losing in another.` : null,
+    ["tradeoffs", "Space against time", model.configurations ? `${outcomes(model.configurations)} Lower and further left is better. The front: ${model.configurations.frontCount === 1 ? "the one" : `the ${integer(model.configurations.frontCount)}`} that no other beats in one metric without losing in another.` : null,
       absent("configurations", data.configurations, model.configurations !== null), () => tradeoffs(model)],
     ["memory", "Memory over time", "Live: bytes requested and not yet freed. Footprint: bytes taken from the system.", null,
       () => curvesView(model) || h("p", { class: "missing" }, "This part of the report has no data: neither “profile.live”, “chosen.curve” nor “curves” holds a point.")],

@@ -137,6 +137,16 @@ class Samples(PageTest):
         self.open(SAMPLES["degenerate"])
         self.assertIn("Predicted, not measured.", self.text("#proof"))
 
+    def test_the_plot_says_how_many_configurations_its_points_stand_for(self):
+        data = copy.deepcopy(SAMPLES["small"])
+        rows = len(data["configurations"]["rows"])
+        data["configurations"] |= {"evaluated": 56_798, "distinct": rows}
+        self.open(data)
+        self.assertIn(f"The {rows} different outcomes of 56,798 evaluated configurations", self.text("#tradeoffs .lead"))
+        data["configurations"]["distinct"] = rows + 1
+        self.open(data)
+        self.assertIn(f"{rows} of the {rows + 1} different outcomes", self.text("#tradeoffs .lead"))
+
     def test_equality_is_never_claimed_against_the_figures(self):
         data = copy.deepcopy(SAMPLES["small"])
         data["chosen"]["measured"]["footprint"] += 1
