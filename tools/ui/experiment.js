@@ -2,19 +2,22 @@
 // Invariant: the verdict says what the document holds: which checks failed, and how far our figures lie
 // from the published ones; nothing is called a success that was not checked.
 
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 function experimentHeading(data, rows) {
   const failed = list(data.contradicted).map(String);
   const both = rows.filter(({ ratio }) => isNumber(ratio));
   const ratios = both.map(({ ratio }) => ratio).sort((a, b) => a - b);
   const close = ratios.filter((v) => v >= 0.9 && v <= 1.1).length;
   const against = both.length
-    ? `${integer(both.length)} of ${integer(rows.length)} figures stand beside a published one: ${integer(close)} within 10\u00a0% of it, all between ${ratio(ratios[0])} and ${ratio(ratios[ratios.length - 1])}.`
+    ? both.length === 1 ? `One of ${integer(rows.length)} figures stands beside a published one, and is ${ratio(ratios[0])} that.`
+      : `${integer(both.length)} of ${integer(rows.length)} figures stand beside a published one: ${integer(close)} within 10\u00a0% of it, all between ${ratio(ratios[0])} and ${ratio(ratios[ratios.length - 1])}.`
     : `${integer(rows.length)} figure${rows.length === 1 ? "" : "s"}, none of them beside a published value.`;
   const [kind, mark, title] = failed.length ? ["bad", "✗", failed.length === 1 ? "One check does not hold." : `${integer(failed.length)} checks do not hold.`]
     : ["good", "✓", "Everything checked holds."];
   return h("header", { class: "verdict" },
     h("p", { class: "eyebrow" }, h("b", {}, "Metes"), " ", h("code", {}, String(data.command))),
-    h("h1", {}, prose(data.title)),
+    h("h1", {}, prose(capital(String(data.title)))),
     data.paper ? h("p", { class: "lead paper" }, prose(data.paper)) : null,
     h("div", { class: `proof ${kind}`, id: "proof" }, h("div", {}, h("p", {}, h("b", {}, h("span", { class: "mark", "aria-hidden": "true" }, mark), title), " ", against),
       failed.length ? h("ul", { class: "assumptions" }, failed.map((what) => h("li", {}, prose(what)))) : null)));

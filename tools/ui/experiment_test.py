@@ -64,10 +64,12 @@ class ExperimentPage(unittest.TestCase):
 
     def test_heading_names_the_paper_and_gives_a_verdict(self):
         self.open(REPORT)
-        self.assertEqual(self.text("h1"), "a trial of one thing")
+        self.assertEqual(self.text("h1"), "A trial of one thing")
         self.assertEqual(self.text(".paper"), "Somebody, 2009")
         self.assertIn("Everything checked holds.", self.text("#proof"))
         self.assertIn("2 of 3 figures stand beside a published one: 1 within 10\u00a0% of it, all between 1.050\u00a0× and 2.00\u00a0×.", self.text("#proof"))
+        self.open(REPORT | {"rows": REPORT["rows"][1:]})
+        self.assertIn("One of 2 figures stands beside a published one, and is 2.00\u00a0× that.", self.text("#proof"))
         self.open(REPORT | {"contradicted": ["5 > `four`"], "paper": None})
         self.assertIn("One check does not hold.", self.text("#proof"))
         self.assertIn("5 > four", self.text("#proof li"))
