@@ -191,7 +191,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         place
     }
 
-    /// The same for a pool of a composite, which keeps the peaks and what is refused itself.
+    /// Allocates in a pool of a composite, which keeps the peaks and what is refused itself.
     ///
     /// # Safety
     /// As [`allocate_from`](Self::allocate_from).
