@@ -10,8 +10,11 @@ from pathlib import Path
 
 from ._command import MetesError
 
-#: The parts of the page, as ``tools/ui/`` has them.
+#: The parts of the page.
 PARTS = Path(__file__).resolve().parent / "pages"
+#: Of them those of every page, as ``tools/ui/`` has them.
+SHARED_SCRIPTS = ["page-base.js", "page-frame.js", "page-scale.js", "page-table.js", "page-svg.js", "page-plot.js"]
+SHARED = ["page.html", "page.css", *SHARED_SCRIPTS]
 #: By this a page is known as one of ours.
 OURS = '<meta name="generator" content="Metes">'
 
@@ -22,10 +25,11 @@ def _part(name: str) -> str:
 
 def page(document: dict) -> str:
     """The page of a document."""
-    style = _part("report.css") + _part("fit.css")
-    script = _part("experiment.js") + "\n" + _part("fit.js")
-    filled = _part("fit.html").replace("/*METES_STYLE*/", style, 1)
+    style = _part("page.css") + _part("fit.css")
+    script = "\n".join(map(_part, [*SHARED_SCRIPTS, "fit.js"]))
+    filled = _part("page.html").replace("/*METES_STYLE*/", style, 1)
     filled = filled.replace("/*METES_SCRIPT*/", script, 1)
+    filled = filled.replace("/*METES_CONNECT*/", "'none'", 1).replace("/*METES_BYTES*/", "", 1)
     return filled.replace("/*METES_DATA*/null", json.dumps(document).replace("<", "\\u003c"), 1)
 
 

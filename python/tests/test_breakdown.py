@@ -106,7 +106,7 @@ def test_a_history_without_allocations(events):
 
 def test_the_page_holds_its_document_and_nothing_of_it_ends_an_element():
     text = _page.page({"script": "</script><!--<script>", "x": "/*METES_SCRIPT*/"})
-    assert text.count("</script>") == 2 and "/*METES_STYLE*/" not in text
+    assert text.count("</script>") == 3 and "/*METES_STYLE*/" not in text
     assert "\\u003c/script>\\u003c!--\\u003cscript>" in text
     assert "/*METES_SCRIPT*/" in text, "text of the document is no marker"
 
@@ -162,7 +162,7 @@ def test_json_has_what_is_printed_but_not_what_is_drawn():
     assert "timeline" not in shown and shown["peak"]["parts"]["weights"] == 100
 
 
-@pytest.mark.parametrize("part", ["report.css", "experiment.js"])
+@pytest.mark.parametrize("part", _page.SHARED)
 def test_what_the_page_shares_is_that_of_the_other_pages(part):
     ours = _page.PARTS / part
     assert ours.read_bytes() == (_page.PARTS.parents[2] / "tools/ui" / part).read_bytes(), f"cp tools/ui/{part} {ours}"

@@ -11,27 +11,32 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-SCRIPTS = ["base", "scale", "data", "scatter", "filter", "table", "curves", "verdict", "profile", "export", "main"]
+SHARED = [f"page-{name}" for name in ("base", "frame", "scale", "table", "svg", "plot", "points")]
+#: What a page adds to the style and the scripts of all.
+REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "verdict", "provenance", "export", "main"))])
+EXPERIMENT = (["experiment"], ["experiment-categories", "experiment"])
 STYLE, SCRIPT, DATA = "/*METES_STYLE*/", "/*METES_SCRIPT*/", "/*METES_DATA*/null"
+CONNECT, BYTES = "/*METES_CONNECT*/", "/*METES_BYTES*/"
 
 
-def template() -> str:
-    """The page with style and scripts in place, its data still the marker."""
-    page = (HERE / "report.html").read_text()
-    style = (HERE / "report.css").read_text()
-    script = "\n".join((HERE / f"report-{name}.js").read_text() for name in SCRIPTS)
-    for marker in (STYLE, SCRIPT, DATA):
+def template(page=REPORT) -> str:
+    """A page with style and scripts in place, its data still the marker."""
+    styles, scripts = page
+    page = (HERE / "page.html").read_text()
+    style = "\n".join((HERE / f"{name}.css").read_text() for name in ["page", *styles])
+    script = "\n".join((HERE / f"{name}.js").read_text() for name in [*SHARED, *scripts])
+    for marker in (STYLE, SCRIPT, CONNECT, BYTES, DATA):
         if page.count(marker) != 1 or marker in style or marker in script:
-            sys.exit(f"build.py: the marker {marker} must occur once in report.html and nowhere else")
+            sys.exit(f"build.py: the marker {marker} must occur once in page.html and nowhere else")
     for text, end in ((style, "</style"), (script, "</script")):
         if end in text.lower():
             sys.exit(f"build.py: a part of the page contains {end}, which would end its element")
-    return page.replace(STYLE, style).replace(SCRIPT, script)
+    return page.replace(STYLE, style).replace(SCRIPT, script).replace(CONNECT, "'none'").replace(BYTES, "")
 
 
-def fill(json_text: str) -> str:
+def fill(json_text: str, page=REPORT) -> str:
     """The template with a JSON document put in; `<` is escaped, so no string can end the element."""
-    return template().replace(DATA, json_text.replace("<", "\\u003c"))
+    return template(page).replace(DATA, json_text.replace("<", "\\u003c"))
 
 
 if __name__ == "__main__":

@@ -86,14 +86,13 @@ function insides(model, rows) {
 function memoryChart(model, known) {
   const curves = known.filter(({ detail }) => list(detail.curve).length);
   if (!curves.length) return h("p", { class: "missing" }, "The details hold no curve.");
-  return chart("Footprint and live bytes over the events", 340, (ink) => ({
-    traces: [
-      { ...stepped(curves[0].detail.curve, 2), name: "live bytes", fill: "tozeroy", line: { color: ink.live, width: 1, shape: "hv" }, fillcolor: `${ink.live}44`, hovertemplate: "event %{x:,}: %{y:,} B live<extra></extra>" },
-      ...curves.map(({ i, k, detail }) => ({ ...stepped(detail.curve, 1), name: `${LETTERS[k]} ${nameOf(model, i)}`, line: { color: ink.series[k * 2 % 8], width: 2.2, shape: "hv" }, hovertemplate: "event %{x:,}: %{y:,} B<extra></extra>" })),
-    ],
-    layout: { xaxis: { title: { text: "event" } }, yaxis: { title: { text: "bytes" }, ...byteAxis(most(curves.flatMap(({ detail }) => detail.curve.map((p) => Math.max(p[1], p[2]))))) } },
-  }));
+  return plot({ label: "Footprint and live bytes over the events", reads: "event", height: 360, x: { title: "event" }, y: byteAxis("bytes"), series: [
+    { name: "live bytes", as: "area", shape: "area", colour: "live", points: column(curves[0].detail.curve, 2), on: true },
+    ...curves.map(({ i, k, detail }) => ({ name: `${LETTERS[k]} ${nameOf(model, i)}`, as: "step", colour: `series-${k * 2 % 8 + 1}`, width: 2.2, points: column(detail.curve, 1), on: true })),
+  ] }).node;
 }
+const byteAxis = (title) => ({ title, show: bytes, tick: byteTick, binary: true });
+const column = (points, k) => points.filter((p) => Array.isArray(p) && isNumber(p[0]) && isNumber(p[k])).map((p) => [p[0], p[k]]);
 
 // Live bytes by pool, stacked; the table beside it gives what the chart cannot be read for.
 function occupancy(model, { i, detail }) {
@@ -103,10 +102,8 @@ function occupancy(model, { i, detail }) {
     h("tbody", {}, parts.map((part) => h("tr", {}, h("th", { scope: "row" }, String(part.name)), h("td", { class: "number" }, part.level ?? NONE), h("td", { class: "number" }, byteFigure(part.footprint)),
       SHARES.map(([key]) => h("td", { class: "number" }, isNumber(part[key]) ? byteFigure(part[key]) : NONE)), h("td", { class: "number" }, countFigure(CAUSES.slice(0, 3).reduce((sum, cause) => sum + accessesOf(part, cause), 0)))))));
   const drawn = parts.filter((part) => list(part.curve).length);
-  return h("div", {}, h("h4", {}, `Occupancy by pool: live bytes in each, ${nameOf(model, i)}`), drawn.length ? chart("Live bytes by pool over the events", 300, (ink) => ({
-    traces: drawn.map((part, k) => ({ ...stepped(part.curve, 1), name: String(part.name), stackgroup: "live", line: { width: 0.6, color: ink.series[k % 8], shape: "hv" }, hovertemplate: `event %{x:,}: %{y:,} B in ${String(part.name).replace(/[<%]/g, " ")}<extra></extra>` })),
-    layout: { xaxis: { title: { text: "event" } }, yaxis: { title: { text: "live bytes" }, ...byteAxis(most(list(detail.curve).map((p) => p[2]))) } },
-  })) : null, h("div", { class: "table" }, h("div", { class: "scroll" }, table)));
+  return h("div", {}, h("h4", {}, `Occupancy by pool: live bytes in each, ${nameOf(model, i)}`), drawn.length ? plot({ label: "Live bytes by pool over the events", reads: "event", height: 320, x: { title: "event" }, y: byteAxis("live bytes"), total: "live in all",
+    series: drawn.map((part, k) => ({ name: String(part.name), as: "stack", shape: "box", colour: `series-${k % 8 + 1}`, points: column(part.curve, 1), on: true })) }).node : null, h("div", { class: "table" }, h("div", { class: "scroll" }, table)));
 }
 
 // Energy: accesses of each level times the energy of one, and leakage as a line of its own.

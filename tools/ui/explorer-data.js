@@ -4,10 +4,6 @@
 const EXPLORER_VERSION = 1;
 const ORDINAL = 40; // parameters with up to so many values get evenly spaced places
 
-class Trouble extends Error {
-  constructor(what, remedy) { super(what); this.remedy = remedy; }
-}
-
 // Metrics are minimised; parameters are what was varied. `scale` turns stored units into shown ones.
 const joules = (n) => {
   if (!isNumber(n)) return NONE;
@@ -43,25 +39,12 @@ const COLUMNS = {
 };
 const BOOKKEEPING = ["number", "named", "status", "front"];
 
-function readDocument(text) {
-  const body = text.trim();
-  let data = null;
-  if (body !== "" && !body.startsWith("/*METES")) {
-    try { data = JSON.parse(body); } catch (error) {
-      throw new Trouble(`The data in this file is not valid JSON: ${error.message}.`, "The file was probably cut short or edited. Export it again with “metes report DIR --explorer”.");
-    }
-  }
-  if (!isObject(data)) throw new Trouble("This explorer holds no data.", "It is the empty template. “metes report DIR --explorer” fills it; “metes serve DIR” shows it.");
-  if (data.version !== EXPLORER_VERSION) {
-    throw new Trouble(`This page reads version ${EXPLORER_VERSION} of the explorer's document; the data is version ${JSON.stringify(data.version ?? null)}.`, "Export it again with one release of Metes.");
-  }
-  return data;
-}
-
 // Base64 of gzip, as bytes.
 async function unpack(id) {
   if (typeof DecompressionStream !== "function") throw new Trouble("This browser cannot unpack the data.", "Use a browser of 2023 or later: Chromium 80, Firefox 113, Safari 16.4.");
-  const text = document.getElementById(id).textContent.trim();
+  const holder = document.getElementById(id);
+  const text = holder.textContent.trim();
+  holder.textContent = "";
   const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   try {
     return new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
@@ -137,6 +120,7 @@ async function readModel(doc) {
   model.named = columns.get("named");
   model.details = readDetails(model);
   model.complete = status.words.indexOf("complete");
+  model.partial = status.words.map((word) => (word === "beaten" || word === "slow" ? 1 : 0));
   filter(model);
   return model;
 }

@@ -9,11 +9,18 @@ function heapOf(model, i) {
   return null;
 }
 
+// Where an exploration of a described space left a heap of the front: its place in the front names the file.
+function fileOf(model, i) {
+  const place = isNumber(model.exploration.version) ? list(model.exploration.front).findIndex((entry) => isObject(entry) && entry.number === model.number[i]) : -1;
+  return place < 0 ? null : `pareto/${String(place + 1).padStart(3, "0")}.toml`;
+}
+
 function emitPart(model, i) {
   const number = model.number[i];
   const toml = heapOf(model, i);
   const file = `heap-${String(number).padStart(3, "0")}.toml`;
-  const parts = [h("h4", {}, "Emit")];
+  const left = fileOf(model, i);
+  const parts = [h("h4", {}, "Emit"), left ? h("p", { class: "hint" }, "In the folder it is ", h("code", {}, left), ".") : null];
   if (model.doc.served) {
     const answer = h("div", { class: "emit-answer", role: "status" });
     const button = h("button", { type: "button", class: "emit" }, "Emit as C and Rust");

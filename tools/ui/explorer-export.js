@@ -12,14 +12,10 @@ function exportBar(model) {
   served ? null : h("p", { class: "soft" }, "All configurations for other tools: ", h("code", {}, "metes report DIR --export csv"), ", ", h("code", {}, "gnuplot"), " or ", h("code", {}, "xlsx"), "."));
 }
 
-const quotedCell = (v) => (v === null || v === undefined || Number.isNaN(v) ? "" : /[",\r\n]/.test(String(v)) ? `"${String(v).replace(/"/g, '""')}"` : String(v));
 function keptCsv(model) {
   const columns = [...model.columns.values()];
   const unit = (column) => ({ energy_fj: "energy_j", time_ps: "time_s" })[column.key] || column.key;
-  const out = [columns.map(unit).join(",")];
-  for (let i = 0; i < model.n; i += 1) {
-    if (!model.pass[i]) continue;
-    out.push(columns.map((column) => quotedCell(column.words ? column.words[column.values[i]] : column.values[i])).join(","));
-  }
-  return `${out.join("\n")}\n`;
+  const rows = [columns.map(unit)];
+  for (let i = 0; i < model.n; i += 1) if (model.pass[i]) rows.push(columns.map((column) => (column.words ? column.words[column.values[i]] : column.values[i])));
+  return csv(rows);
 }

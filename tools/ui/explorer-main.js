@@ -1,13 +1,5 @@
-// The explorer's page: sections in order, each drawn on its own so that one bad part spares the rest.
+// The explorer's page: its sections in order, and the course of the search.
 // Invariant: whatever the data, the reader sees either the section or a sentence saying why not.
-
-function part(id, title, lead, build) {
-  let body;
-  try { body = build(); } catch (error) {
-    body = h("p", { class: "missing" }, `This part could not be drawn: ${error.message}. The data behind it may be damaged; explore again.`);
-  }
-  return h("section", { id, "aria-labelledby": `${id}-title` }, h("div", { class: "section-head" }, h("h2", { id: `${id}-title` }, title), lead ? h("p", { class: "lead" }, lead) : null), body);
-}
 
 function heading(model) {
   const { exploration, frontRows, n } = model;
@@ -24,6 +16,7 @@ function heading(model) {
   const title = typeof exploration.title === "string" && exploration.title ? exploration.title : model.doc.directory;
   return h("header", { class: "verdict" }, h("p", { class: "eyebrow" }, h("b", {}, "Metes"), " ", title),
     h("h1", {}, `${integer(n)} heaps, ${frontRows.length === 1 ? "one" : integer(frontRows.length)} of them unbeaten.`),
+    adviceView(model),
     h("dl", { class: "figures" }, figures.map(([t, d, s]) => h("div", {}, h("dt", {}, t), h("dd", {}, d, h("small", {}, s))))));
 }
 
@@ -33,7 +26,7 @@ function exploreView(model) {
   return h("div", {}, filterBar(model),
     h("div", { class: "explorer" }, h("div", { class: "plot" }, controls, canvas,
       h("div", { class: "under-plot" }, h("p", { class: "key" }, [["dot dots", "configuration"], ["dot faint", "filtered out"], ["dot front", "front"]].map(([kind, name]) => h("span", {}, h("i", { class: kind }), name))), legend),
-      h("p", { class: "hint" }, h("span", { class: "mouse" }, "Drag a rectangle to keep what lies in it; double-click to keep all. "), "Configurations that were beaten before their end lie at their lower bounds.")),
+      h("p", { class: "hint" }, h("span", { class: "mouse" }, "Drag a rectangle to keep what lies in it; double-click to keep all. "), model.partial.some(Boolean) ? "Configurations whose replay ended early, because the front beat them, are left out: only lower bounds of theirs are known." : null)),
     detailsPanel(model)),
     h("h3", {}, "All axes"), h("p", { class: "hint mouse" }, "Drag along an axis to keep a range, drag the range to move it, click the axis to drop it."), parallelView(model));
 }
@@ -53,45 +46,39 @@ function provenanceSection(model) {
     [...options, ...deep].map(([k, v]) => h("details", {}, h("summary", {}, sayKey(k.replace(/^metes\./, ""))), code(typeof v === "string" ? v : JSON.stringify(v, null, 1), { block: true }))));
 }
 
+function hypervolumeView(model) {
+  const points = list(model.exploration.hypervolume).filter((p) => isObject(p) && isNumber(p.evaluations) && isNumber(p.hypervolume)).sort((a, b) => a.evaluations - b.evaluations);
+  if (points.length < 2) return h("p", { class: "missing" }, "The folder holds no course of the hypervolume: “hypervolume” in exploration.json has fewer than two points.");
+  const final = points[points.length - 1];
+  const first = points.find((p) => p.hypervolume >= 0.99 * final.hypervolume);
+  const wide = points[0].evaluations > 0 && final.evaluations / points[0].evaluations > 50;
+  return h("div", {}, plot({ label: "Hypervolume over evaluations", reads: "evaluation", height: 320,
+    series: [{ name: "hypervolume", as: "step", colour: "front", width: 2, dotted: points.length <= 80, on: true, points: points.map((p) => [p.evaluations, p.hypervolume]) }],
+    x: { title: "evaluations", log: wide }, y: { title: "hypervolume", show: (v) => v.toPrecision(6), tick: plainTick } }).node,
+  h("p", { class: "hint" }, `${integer(final.evaluations)} evaluations; 99 % of the final hypervolume after ${first ? integer(first.evaluations) : NONE}.`));
+}
+
 function page(model) {
   const parts = [
-    ["explore", "Explore", null, () => exploreView(model)],
-    ["table", "Configurations", null, () => explorerTable(model)],
-    ["compare", "Comparison", null, () => compareView(model)],
-    ["search", "Course of the search", "Hypervolume: how much of the objectives' space the front found so far beats.", () => hypervolumeView(model)],
-    ["profile", "What the program asks for", null, () => (model.profile ? profileView(model) : h("p", { class: "missing" }, "The folder holds no profile of the trace."))],
-    ["provenance", "Provenance", null, () => provenanceSection(model)],
+    ["explore", "Explore", null, null, () => exploreView(model)],
+    ["table", "Configurations", null, null, () => explorerTable(model)],
+    ["compare", "Comparison", null, null, () => compareView(model)],
+    ["search", "Course of the search", "Hypervolume: how much of the objectives' space the front found so far beats.", null, () => hypervolumeView(model)],
+    ["profile", "What the program asks for", null, model.profile ? null : "The folder holds no profile of the trace.", () => profileView(model)],
+    ["provenance", "Provenance", null, null, () => provenanceSection(model)],
   ];
-  const nav = h("nav", { "aria-label": "Sections" }, h("a", { class: "home", href: "#page" }, "Metes"), h("div", { class: "links" }, parts.map(([id, title]) => h("a", { href: `#${id}` }, title))), themeButton());
-  document.body.insertBefore(nav, document.getElementById("page"));
-  document.getElementById("page").replaceChildren(heading(model), ...parts.map(([id, title, lead, build]) => part(id, title, lead, build)),
-    h("footer", {}, exportBar(model), h("p", { class: "soft" }, model.doc.served ? "Served from this machine. Bytes are exact; KiB, MiB and GiB are powers of 1024; hover a figure for its exact value." : "One file, no network. Bytes are exact; KiB, MiB and GiB are powers of 1024; hover a figure for its exact value.")));
-  document.title = `${model.doc.directory} · Metes explorer`;
+  frame({ title: `${model.doc.directory} · Metes explorer`, heading: heading(model), parts, exports: exportBar(model), note: model.doc.served ? "Served from this machine. " : undefined });
 }
 
-function fatal(error) {
-  const remedy = error instanceof Trouble ? error.remedy : "The data may be damaged. Explore again; if this persists, report it with this file.";
-  document.getElementById("page").replaceChildren(h("div", { class: "fatal", role: "alert" }, h("h1", {}, error.message || String(error)), h("p", {}, remedy)));
-}
-
-async function start() {
-  watchTheme();
-  try {
-    const model = await readModel(readDocument(document.getElementById("data").textContent));
-    document.getElementById("bytes").textContent = "";
-    page(model);
-    // Something to look at: the middle of the front.
-    const walk = model.scatter ? envelope(model.scatter.x.values, model.scatter.y.values, model.frontRows) : [];
-    if (walk.length) select(model, walk[Math.floor(walk.length / 2)]);
-    const watch = new ResizeObserver(redrawAll);
-    for (const canvas of document.querySelectorAll("canvas")) watch.observe(canvas);
-    for (const draw of redraws) draw();
-    // For tests: the model, places on the axes, and one step of filtering and drawing.
-    window.metes = { model, parallel: model.parallel, step: () => { filter(model); changed(model, "filter"); for (const draw of redraws) draw(); } };
-    document.documentElement.dataset.ready = "yes";
-  } catch (error) {
-    fatal(error);
-    document.documentElement.dataset.ready = "no";
-  }
-}
-start();
+start(async () => {
+  const document = readDocument({ noun: "explorer", version: EXPLORER_VERSION,
+    filled: "“metes report DIR --explorer” fills it; “metes serve DIR” shows it.", again: "Export it again with “metes report DIR --explorer”." });
+  const model = await readModel(document);
+  page(model);
+  // Something to look at: the heap we would take, else the middle of the front.
+  const walk = model.scatter ? envelope(model.scatter.x.values, model.scatter.y.values, model.frontRows) : [];
+  const first = adviceRow(model) ?? walk[Math.floor(walk.length / 2)];
+  if (first !== undefined) select(model, first);
+  // For tests: the model, places on the axes, and one step of filtering and drawing.
+  window.metes = { model, parallel: model.parallel, step: () => { filter(model); changed(model, "filter"); for (const draw of redraws) draw(); } };
+});

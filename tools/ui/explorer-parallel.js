@@ -151,8 +151,10 @@ function parallelView(model) {
   function setEdges(k, low, high) {
     const { column, axis } = axes[k];
     if (high - low < 0.004 && !column.levels) { setRange(model, column, null); return; }
-    // A brush that reaches an end of the axis has no limit there.
-    setRange(model, column, low <= 0.001 && high >= 0.999 ? null : [low <= 0.001 ? (column.levels ? 0 : -Infinity) : axis.from(low), high >= 0.999 ? (column.levels ? column.levels.length - 1 : Infinity) : axis.from(high)]);
+    // A brush that reaches an end of the axis, to a pixel and a half, has no limit there.
+    const near = 1.5 / (layout.box.bottom - layout.box.top);
+    const [open, closed] = [low <= near, high >= 1 - near];
+    setRange(model, column, open && closed ? null : [open ? (column.levels ? 0 : -Infinity) : axis.from(low), closed ? (column.levels ? column.levels.length - 1 : Infinity) : axis.from(high)]);
   }
   const where = (event) => { const r = canvas.getBoundingClientRect(); return [event.clientX - r.left, event.clientY - r.top]; };
   const height01 = (py) => (layout.box.bottom - py) / (layout.box.bottom - layout.box.top);

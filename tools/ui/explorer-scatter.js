@@ -14,13 +14,12 @@ function rampTable(dark) {
     return stops[a].map((c, j) => Math.round(c + (stops[a + 1][j] - c) * (t - a)));
   });
 }
-const parseColour = (text) => { const v = text.replace("#", ""); return [0, 2, 4].map((k) => parseInt(v.slice(k, k + 2), 16)); };
 
 function scatterView(model) {
   const all = [...model.metrics, ...model.parameters];
   const numeric = all.filter((column) => !column.words);
   const first = (key, other) => model.columns.get(key) && !model.columns.get(key).constant ? model.columns.get(key) : other;
-  const view = { x: first("footprint", numeric[0]), y: first("accesses", numeric[1] || numeric[0]), colour: null, log: { x: true, y: true }, hover: null, drag: null, walk: -1 };
+  const view = { x: first("footprint", numeric[0]), y: first("accesses", numeric[1] || numeric[0]), colour: null, log: { x: true, y: true }, bounds: false, hover: null, drag: null, walk: -1 };
   const canvas = h("canvas", { class: "scatter", tabindex: "0", role: "application",
     "aria-label": `Scatter plot of ${integer(model.n)} configurations. Arrow keys walk along the front, Enter selects, C compares, Escape clears.` });
   const cloud = document.createElement("canvas");
@@ -44,36 +43,39 @@ function scatterView(model) {
   };
   const controls = h("div", { class: "controls" }, axis("x"), axis("y"), h("span", { class: "axis" }, "colour", pick("colour", all, "number of points")));
 
+  // Of configurations that were beaten early only lower bounds are known: as points they would lie below the
+  // front, which nothing does.
+  const beaten = model.status.values.reduce((sum, code) => sum + model.partial[code], 0);
+  if (beaten) {
+    const box = h("input", { type: "checkbox", "data-bounds": "1" });
+    box.addEventListener("change", () => { view.bounds = box.checked; stale = true; redrawAll(); });
+    controls.append(h("label", { title: STATUS.beaten }, box, `lower bounds of the ${integer(beaten)} that were not replayed to the end`));
+  }
+  const drawn = (i) => view.bounds || !model.partial[model.status.values[i]];
+
   const scaleOf = (name) => {
-    const { low, high } = view[name];
+    const { values } = view[name];
+    let low = Infinity;
+    let high = -Infinity;
+    for (let i = 0; i < model.n; i += 1) if (drawn(i)) { if (values[i] < low) low = values[i]; if (values[i] > high) high = values[i]; }
+    if (!(low <= high)) ({ low, high } = view[name]);
     const log = view.log[name] && low > 0;
     const pad = log ? (high / low) ** 0.04 : (high - low) * 0.04;
     return makeScale(log ? low / pad : Math.min(low, Math.max(0, low - pad)), log ? high * pad : high + pad, log, view[name].binary);
   };
 
-  // Place every point on the screen and index it by 16-pixel cells, for the pointer.
+  // Place every point on the screen.
   function place(width, height) {
     const box = { left: PAD.left, top: PAD.top, right: width - PAD.right, bottom: height - PAD.bottom };
     const [sx, sy] = [scaleOf("x"), scaleOf("y")];
     const { n } = model;
     const px = new Float32Array(n);
     const py = new Float32Array(n);
-    const across = Math.ceil(width / 16) + 1;
-    const down = Math.ceil(height / 16) + 1;
-    const cell = new Int32Array(n);
-    const start = new Int32Array(across * down + 1);
     for (let i = 0; i < n; i += 1) {
-      px[i] = box.left + sx.to(view.x.values[i]) * (box.right - box.left);
+      px[i] = drawn(i) ? box.left + sx.to(view.x.values[i]) * (box.right - box.left) : NaN;
       py[i] = box.bottom - sy.to(view.y.values[i]) * (box.bottom - box.top);
-      const inside = px[i] >= box.left - 1 && px[i] <= box.right + 1 && py[i] >= box.top - 1 && py[i] <= box.bottom + 1;
-      cell[i] = inside ? Math.floor(py[i] / 16) * across + Math.floor(px[i] / 16) : -1;
-      if (inside) start[cell[i] + 1] += 1;
     }
-    for (let k = 1; k < start.length; k += 1) start[k] += start[k - 1];
-    const fill = start.slice();
-    const members = new Int32Array(start[start.length - 1]);
-    for (let i = 0; i < n; i += 1) if (cell[i] >= 0) { members[fill[cell[i]]] = i; fill[cell[i]] += 1; }
-    layout = { box, sx, sy, px, py, across, down, start, members, cell, width, height, walk: envelope(view.x.values, view.y.values, model.frontRows) };
+    layout = { box, sx, sy, px, py, ...gridOf(px, py, box, width, height), width, height, walk: envelope(view.x.values, view.y.values, model.frontRows) };
   }
 
   // Which of 256 colours each point has.
@@ -122,7 +124,7 @@ function scatterView(model) {
         for (let dy = 0; dy < side; dy += 1) for (let dx = 0; dx < side; dx += 1) put(at + dy * width + dx, i);
       }
     };
-    const faint = word(parseColour(ink.faint), 120);
+    const faint = word(rgb(ink.faint), 120);
     each(0, (p, i) => { if (model.shown[status.values[i]]) words[p] = faint; });
     if (shade) {
       const whole = table.map((c) => word(c, 255));
@@ -132,7 +134,7 @@ function scatterView(model) {
       // Without a colour column: how many points lie there, by the logarithm.
       const counts = new Uint16Array(width * height);
       each(1, (p) => { if (counts[p] < 65535) counts[p] += 1; });
-      const dots = parseColour(ink.dots);
+      const dots = rgb(ink.dots);
       const tones = new Uint32Array(17);
       for (let k = 0; k < 17; k += 1) tones[k] = word(dots, Math.min(255, 90 + 20 * k));
       for (let p = 0; p < words.length; p += 1) if (counts[p]) words[p] = tones[31 - Math.clz32(counts[p])];
@@ -161,14 +163,14 @@ function scatterView(model) {
     context.restore();
     for (const [k, i] of model.compared.entries()) {
       if (layout.cell[i] < 0) continue;
-      disc(context, px[i], py[i], 9, ink.series[k * 2 % 8], ink.paper);
+      dot(context, px[i], py[i], 9, ink.series[k * 2 % 8], ink.paper);
       context.font = `700 11px ${ink.sans}`;
       context.fillStyle = ink.paper;
       context.textAlign = "center";
       context.textBaseline = "middle";
       context.fillText(LETTERS[k], px[i], py[i] + 0.5);
     }
-    for (const i of [model.selected, view.hover]) if (i !== null && layout.cell[i] >= 0) circle(context, px[i], py[i], 11, ink.chosen, i === model.selected ? 2 : 1.2);
+    for (const i of [model.selected, view.hover]) if (i !== null && layout.cell[i] >= 0) ring(context, px[i], py[i], 11, ink.chosen, i === model.selected ? 2 : 1.2);
     if (view.drag?.moved) {
       const { x0, y0, x1, y1 } = view.drag;
       context.fillStyle = ink.front;
@@ -180,18 +182,11 @@ function scatterView(model) {
 
   function drawFront(context, ink) {
     const { px, py, walk } = layout;
-    context.strokeStyle = ink.front;
-    context.lineWidth = 1.4;
-    context.beginPath();
-    walk.forEach((i, k) => {
-      if (k === 0) context.moveTo(px[i], py[i]);
-      else { context.lineTo(px[i], py[walk[k - 1]]); context.lineTo(px[i], py[i]); }
-    });
-    context.stroke();
+    drawEnvelope(context, px, py, walk, ink.front);
     const r = model.frontRows.length > 150 ? 2.8 : 4.2;
     for (const i of model.frontRows) {
       context.globalAlpha = model.pass[i] ? 1 : 0.25;
-      disc(context, px[i], py[i], r, ink.front, ink.paper);
+      dot(context, px[i], py[i], r, ink.front, ink.paper);
     }
     context.globalAlpha = 1;
   }
@@ -204,21 +199,15 @@ function scatterView(model) {
 
   function nearest(x, y) {
     if (!layout) return null;
-    const { px, py, across, down, start, members } = layout;
+    const { px, py, near } = layout;
     let best = null;
     let least = 12 ** 2;
-    const [cx, cy] = [Math.floor(x / 16), Math.floor(y / 16)];
-    for (let v = Math.max(0, cy - 1); v <= Math.min(down - 1, cy + 1); v += 1) {
-      for (let u = Math.max(0, cx - 1); u <= Math.min(across - 1, cx + 1); u += 1) {
-        for (let k = start[v * across + u]; k < start[v * across + u + 1]; k += 1) {
-          const i = members[k];
-          if (!model.pass[i] && !model.front[i]) continue;
-          // A point of the front is found before what lies under it.
-          const d = (px[i] - x) ** 2 + (py[i] - y) ** 2 - (model.front[i] ? 25 : 0);
-          if (d < least) { least = d; best = i; }
-        }
-      }
-    }
+    near(x, y, (i) => {
+      if (!model.pass[i] && !model.front[i]) return;
+      // A point of the front is found before what lies under it.
+      const d = (px[i] - x) ** 2 + (py[i] - y) ** 2 - (model.front[i] ? 25 : 0);
+      if (d < least) { least = d; best = i; }
+    });
     return best;
   }
 
@@ -282,6 +271,7 @@ function scatterView(model) {
   model.listeners.add((what) => { if (what === "filter") repaint = true; redrawAll(); });
   redraws.add(draw);
   syncLegend();
+  view.places = () => layout.cell; // for tests: of what is drawn
   view.sync = () => { stale = true; syncLegend(); redrawAll(); };
   return { canvas, controls, legend };
 }
@@ -291,28 +281,4 @@ const LETTERS = "ABCD";
 function rankRange(column, [a, b]) {
   const inside = column.levels.map((v, k) => [v, k]).filter(([v]) => v >= a && v <= b).map(([, k]) => k);
   return inside.length ? [inside[0], inside[inside.length - 1]] : [Infinity, -Infinity];
-}
-// The lower-left envelope in two columns, ordered by x: what the line of the front joins.
-function envelope(x, y, candidates) {
-  const order = candidates.slice().sort((a, b) => x[a] - x[b] || y[a] - y[b]);
-  const out = [];
-  let best = Infinity;
-  for (const i of order) if (y[i] < best) { out.push(i); best = y[i]; }
-  return out;
-}
-function disc(context, x, y, r, fill, edge) {
-  context.beginPath();
-  context.arc(x, y, r, 0, 7);
-  context.fillStyle = fill;
-  context.fill();
-  context.strokeStyle = edge;
-  context.lineWidth = 1;
-  context.stroke();
-}
-function circle(context, x, y, r, colour, width) {
-  context.beginPath();
-  context.arc(x, y, r, 0, 7);
-  context.strokeStyle = colour;
-  context.lineWidth = width;
-  context.stroke();
 }

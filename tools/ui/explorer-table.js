@@ -57,8 +57,8 @@ function detailsPanel(model) {
     const close = h("button", { type: "button", class: "quiet close" }, "Close");
     close.addEventListener("click", () => select(model, null));
     node.replaceChildren(h("p", { class: "eyebrow" }, h("b", {}, model.front[i] ? "Front" : status[0].toUpperCase() + status.slice(1)), model.front[i] ? "nothing beats it" : STATUS[status] || ""),
-      h("h3", {}, nameOf(model, i)), facts([...model.metrics], i, bound), h("h4", {}, "Parameters"), facts(model.parameters, i, ""),
-      h("div", { class: "act" }, compare), emitPart(model, i), close);
+      h("h3", {}, nameOf(model, i)), facts([...model.metrics], i, bound),
+      h("div", { class: "act" }, compare), emitPart(model, i), h("h4", {}, "Parameters"), facts(model.parameters, i, ""), close);
   };
   model.listeners.add((what) => { if (what === "select" || what === "compare") update(); });
   update();

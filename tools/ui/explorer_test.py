@@ -71,7 +71,7 @@ class ExplorerTest(unittest.TestCase):
         address = str(address)
         self.page.on("request", lambda r: None if r.url.startswith(("data:", "blob:")) or r.url.startswith(address) else self.faults.append(f"request: {r.url}"))
         self.page.goto(address)
-        self.page.wait_for_function("document.documentElement.dataset.ready !== undefined")
+        self.page.wait_for_function("() => document.documentElement.dataset.ready !== undefined")
         self.assertEqual(self.page.evaluate("document.documentElement.dataset.ready"), "yes")
 
     def file(self, name):
@@ -120,7 +120,7 @@ class Page(ExplorerTest):
                     inked = self.page.evaluate("""[...document.querySelectorAll('canvas')].map((c) => {
                         const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;
                         for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })""")
-                    self.assertEqual(len(inked), 2)
+                    self.assertEqual(len(inked), 3 if name == "real" else 2, "scatter, axes, and the course of a real search")
                     self.assertTrue(all(n > 1000 for n in inked), inked)
                     self.assertLess(self.page.evaluate("document.querySelectorAll('*').length"), 4000, "points must not be nodes")
                     self.quiet()
@@ -226,9 +226,12 @@ class Page(ExplorerTest):
                 self.assertTrue(2 <= len(chosen) <= 4 and set(chosen) <= {int(row["number"]) for row in front})
                 cells = self.page.eval_on_selector_all("table.side tbody:first-of-type tr:first-child td > span", "(all) => all.map((e) => e.title)")
                 self.assertEqual([int(re.sub(r"\D", "", cell)) for cell in cells], [int(rows[i]["footprint"]) for i in chosen])
-                for chart in self.page.locator(".chart").all():
-                    chart.scroll_into_view_if_needed()
-                    self.page.wait_for_function("(node) => node.dataset.drawn === 'yes'", arg=chart.element_handle(), timeout=60_000)
+                self.settle()
+                drawn = self.page.evaluate("""[...document.querySelectorAll('#comparison canvas')].map((c) => {
+                    const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;
+                    for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })""")
+                self.assertEqual(len(drawn), 2)
+                self.assertTrue(all(n > 1000 for n in drawn), drawn)
                 # Pools and causes make up the whole difference, as the columns have it.
                 for key, group in (("accesses", 0), ("footprint", 1)):
                     total = int(self.page.locator(".why-group").nth(group).get_attribute("data-total"))
@@ -238,6 +241,34 @@ class Page(ExplorerTest):
                     boxes.nth(k).click()
                 self.assertLessEqual(self.page.locator("table.side thead .letter").count(), 4)
                 self.quiet()
+
+    def test_a_heap_is_recommended_with_its_bound(self):
+        self.open(self.file("real"))
+        front = [row for row in rows if row["front"] == "1"]
+        fewest = min(int(row["accesses"]) for row in front)
+        wanted = min((row for row in front if 2 * int(row["accesses"]) <= 3 * fewest), key=lambda row: int(row["footprint"]))
+        advice = self.page.inner_text("#advice")
+        self.assertIn(f"We would take {wanted['named'] or '№ ' + wanted['number']}.", advice)
+        self.assertTrue("always suffice for this live peak" in advice or "No finite size is known" in advice, advice)
+        self.assertEqual(self.page.evaluate("metes.model.number[metes.model.selected]"), int(wanted["number"]))
+        said = json.loads((folder / "real/exploration.json").read_text())
+        place = [heap["number"] for heap in said["front"]].index(int(wanted["number"])) + 1
+        self.assertIn(f"pareto/{place:03}.toml", self.page.inner_text(".emit-part"))
+        self.quiet()
+
+    def test_no_point_lies_below_the_front(self):
+        self.open(self.file("large"))
+        below = """() => { const { x, y } = metes.model.scatter, { model } = metes, front = model.frontRows;
+            const places = metes.model.scatter.places();
+            let low = 0; for (let i = 0; i < model.n; i += 1) if (places[i] >= 0 && !model.front[i]
+                && front.every((k) => x.values[k] > x.values[i] || y.values[k] > y.values[i])) low += 1; return low; }"""
+        self.assertEqual(self.page.evaluate(below), 0)
+        whole = sum(row["status"] == "complete" for row in large_rows)
+        self.assertEqual(self.page.evaluate("metes.model.scatter.places().filter((cell) => cell >= 0).length"), whole)
+        self.page.check("input[data-bounds]")
+        self.settle()
+        self.assertEqual(self.page.evaluate("metes.model.scatter.places().filter((cell) => cell >= 0).length"), POINTS)
+        self.quiet()
 
     def test_offline_emission_shows_heap_and_command(self):
         self.open(self.file("real"))

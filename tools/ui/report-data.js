@@ -1,37 +1,8 @@
-// The document: read it from the page, check its shape, derive what the views share.
-// Invariant: `readModel` either throws a Trouble with a remedy or returns a model in
-// which every array exists and every number used for drawing is finite.
+// The report's document: check its shape, derive what the views share.
+// Invariant: in the model that `readModel` returns every array exists and every number
+// used for drawing is finite.
 
 const VERSION = 1;
-
-class Trouble extends Error {
-  constructor(what, remedy) { super(what); this.remedy = remedy; }
-}
-
-function readDocument(text) {
-  const body = text.trim();
-  let data;
-  if (body === "" || body.startsWith("/*METES")) data = null;
-  else {
-    try { data = JSON.parse(body); } catch (error) {
-      throw new Trouble(`The data in this file is not valid JSON: ${error.message}.`,
-        "The file was probably cut short or edited. Write the report again.");
-    }
-  }
-  if (data === null) {
-    throw new Trouble("This report holds no data.",
-      "It is the empty template. A filled report is written by “metes tune -- CMD” or “metes explore TRACE”.");
-  }
-  if (!isObject(data)) {
-    throw new Trouble("The data in this file is not a report document: an object was expected.",
-      "Write the report again with “metes tune” or “metes explore”.");
-  }
-  if (data.version !== VERSION) {
-    throw new Trouble(`This page reads version ${VERSION} of the report document; the data is version ${JSON.stringify(data.version ?? null)}.`,
-      "Page and data come from different releases of Metes. Write the report again with one of them.");
-  }
-  return data;
-}
 
 function readModel(data) {
   const notes = []; // what was left out of the report, and why
@@ -124,14 +95,6 @@ function dominatedInFront({ columns, n, front, frontCount }) {
   return bad;
 }
 
-// The lower-left envelope in two columns, ordered by x: what the line of the front joins.
-function envelope(x, y, candidates) {
-  const order = candidates.slice().sort((a, b) => x[a] - x[b] || y[a] - y[b]);
-  const out = [];
-  let best = Infinity;
-  for (const i of order) if (y[i] < best) { out.push(i); best = y[i]; }
-  return out;
-}
 
 // ---- selection and filter, shared by all views -------------------------------
 

@@ -1,9 +1,6 @@
 // Exports: CSV of what the filter shows, a gnuplot script with its data inside, the document.
 // Invariant: files carry exact figures (no rounded units) and name their units in the header.
 
-const csvCell = (v) => (v === null || v === undefined ? "" : /[",\r\n]/.test(String(v)) ? `"${String(v).replace(/"/g, '""')}"` : String(v));
-const csv = (rows) => `${rows.map((row) => row.map(csvCell).join(",")).join("\n")}\n`;
-
 function configurationsCsv(model) {
   const c = model.configurations;
   const rows = [["row", "spec", ...c.columns.map((column) => column.key), "front", "chosen"]];

@@ -48,7 +48,7 @@ function scatterView(model) {
     });
   }
 
-  // Place every point on the screen and index it by 16-pixel cells, for the pointer.
+  // Place every point on the screen.
   function place(width, height) {
     const box = { left: PAD.left, top: PAD.top, right: width - PAD.right, bottom: height - PAD.bottom };
     const [sx, sy] = scales();
@@ -59,21 +59,10 @@ function scatterView(model) {
     const y = c.columns[view.y];
     const px = new Float32Array(c.n);
     const py = new Float32Array(c.n);
-    const across = Math.ceil(width / 16) + 1;
-    const down = Math.ceil(height / 16) + 1;
-    const cell = new Int32Array(c.n);
-    const start = new Int32Array(across * down + 1);
     for (let i = 0; i < c.n; i += 1) {
       px[i] = box.left + sx.to(x.values[i]) * wide;
       py[i] = box.bottom - sy.to(y.values[i]) * tall;
-      const inside = px[i] >= box.left - 1 && px[i] <= box.right + 1 && py[i] >= box.top - 1 && py[i] <= box.bottom + 1;
-      cell[i] = inside ? Math.floor(py[i] / 16) * across + Math.floor(px[i] / 16) : -1;
-      if (cell[i] >= 0) start[cell[i] + 1] += 1;
     }
-    for (let k = 1; k < start.length; k += 1) start[k] += start[k - 1];
-    const fill = start.slice();
-    const members = new Int32Array(start[start.length - 1]);
-    for (let i = 0; i < c.n; i += 1) if (cell[i] >= 0) { members[fill[cell[i]]] = i; fill[cell[i]] += 1; }
     const front = [];
     for (let i = 0; i < c.n; i += 1) if (c.front[i]) front.push(i);
     const named = model.heaps
@@ -81,7 +70,7 @@ function scatterView(model) {
       .filter(({ vx, vy }) => isNumber(vx) && isNumber(vy))
       .map((item) => ({ ...item, at: at(item.vx, item.vy) }))
       .filter(({ at: [ax, ay] }) => ax >= box.left - 1 && ax <= box.right + 1 && ay >= box.top - 1 && ay <= box.bottom + 1);
-    layout = { box, sx, sy, px, py, across, down, start, members, cell, front, named, width, height,
+    layout = { box, sx, sy, px, py, ...gridOf(px, py, box, width, height), front, named, width, height,
       line: envelope(x.values, y.values, front) };
   }
 
@@ -163,14 +152,7 @@ function scatterView(model) {
 
   function drawFront(context, ink) {
     const { px, py, line: joined, front } = layout;
-    context.strokeStyle = ink.front;
-    context.lineWidth = 1.5;
-    context.beginPath();
-    joined.forEach((i, k) => {
-      if (k === 0) context.moveTo(px[i], py[i]);
-      else { context.lineTo(px[i], py[joined[k - 1]]); context.lineTo(px[i], py[i]); }
-    });
-    context.stroke();
+    drawEnvelope(context, px, py, joined, ink.front);
     const r = front.length > 150 ? 2.4 : 4;
     for (const i of front) {
       context.globalAlpha = c.pass[i] ? 1 : 0.3;
@@ -260,18 +242,9 @@ function scatterView(model) {
       const d = (ax - x) ** 2 + (ay - y) ** 2 - bonus;
       if (d < reach) { reach = d; best = item; }
     };
-    const cx = Math.floor(x / 16);
-    const cy = Math.floor(y / 16);
-    for (let row = Math.max(0, cy - 1); row <= Math.min(layout.down - 1, cy + 1); row += 1) {
-      for (let col = Math.max(0, cx - 1); col <= Math.min(layout.across - 1, cx + 1); col += 1) {
-        const k = row * layout.across + col;
-        for (let m = layout.start[k]; m < layout.start[k + 1]; m += 1) {
-          const i = layout.members[m];
-          if (!c.pass[i] || !(view.dominated || c.front[i])) continue;
-          offer({ row: i }, layout.px[i], layout.py[i], c.front[i] ? 30 : 0);
-        }
-      }
-    }
+    layout.near(x, y, (i) => {
+      if (c.pass[i] && (view.dominated || c.front[i])) offer({ row: i }, layout.px[i], layout.py[i], c.front[i] ? 30 : 0);
+    });
     for (const { heap, at } of layout.named) offer({ heap }, ...at, 40);
     return best;
   }
@@ -349,25 +322,4 @@ function scatterView(model) {
   redraws.add(draw);
   model.scatter = { view, nearest, layout: () => layout };
   return { canvas, controls };
-}
-
-function rgb(colour) {
-  const hex = colour.replace("#", "");
-  return [0, 2, 4].map((k) => parseInt(hex.slice(k, k + 2), 16) || 0);
-}
-function dot(context, x, y, r, fill, edge) {
-  context.beginPath();
-  context.arc(x, y, r, 0, 7);
-  context.fillStyle = fill;
-  context.fill();
-  context.lineWidth = 1.25;
-  context.strokeStyle = edge;
-  context.stroke();
-}
-function ring(context, x, y, r, colour, width) {
-  context.beginPath();
-  context.arc(x, y, r, 0, 7);
-  context.lineWidth = width;
-  context.strokeStyle = colour;
-  context.stroke();
 }

@@ -1,90 +1,5 @@
-// Sortable tables with bars in their cells, paged so that 10^5 rows cost 25 nodes.
-// Invariant: sorting is stable and total: rows without a value always come last.
-
-const collator = new Intl.Collator("en", { numeric: true });
-
-// columns: [{key, label, value(row), cell(row), numeric, bar, hint, first}], rows: array.
-// options: {sort: [key, direction], page, caption, keep(row), onpick(row), marked(row), dim(row)}
-function sortableTable(columns, rows, options) {
-  const state = { key: options.sort[0], direction: options.sort[1], page: 0 };
-  const body = h("tbody");
-  const heads = columns.map((column) => {
-    const button = h("button", { type: "button", title: column.hint || null }, column.label, h("span", { class: "arrow", "aria-hidden": "true" }));
-    button.addEventListener("click", () => {
-      if (state.key === column.key) state.direction = -state.direction;
-      else { state.key = column.key; state.direction = column.descending ? -1 : 1; }
-      state.page = 0;
-      update();
-      announce(`Sorted by ${column.label}, ${state.direction > 0 ? "ascending" : "descending"}`);
-    });
-    return h("th", { scope: "col", class: column.numeric ? "number" : null, "data-key": column.key }, button);
-  });
-  const size = options.page || Infinity;
-  const position = h("span", { class: "position" });
-  const turn = (step, label) => { const b = h("button", { type: "button", class: "quiet" }, label); b.addEventListener("click", () => { state.page += step; update(); }); return b; };
-  const previous = turn(-1, "Previous");
-  const next = turn(1, "Next");
-  const pager = h("div", { class: "pager" }, position, previous, next);
-
-  let sorted = null;
-  let sortedBy = "";
-  function order() {
-    const tag = `${state.key}${state.direction}`;
-    if (sortedBy === tag) return sorted;
-    const column = columns.find((candidate) => candidate.key === state.key) || columns[0];
-    const keyed = rows.map((row, i) => ({ row, i, v: column.value(row) }));
-    const has = (v) => v !== null && v !== undefined && !Number.isNaN(v);
-    keyed.sort((a, b) => {
-      if (has(a.v) !== has(b.v)) return has(a.v) ? -1 : 1;
-      if (!has(a.v)) return a.i - b.i;
-      const d = typeof a.v === "string" || typeof b.v === "string" ? collator.compare(String(a.v), String(b.v)) : a.v - b.v;
-      return d * state.direction || a.i - b.i;
-    });
-    sorted = keyed.map(({ row }) => row);
-    sortedBy = tag;
-    return sorted;
-  }
-
-  const peaks = columns.map((column) => (column.bar ? rows.reduce((most, row) => { const v = column.value(row); return isNumber(v) && v > most ? v : most; }, 0) : 0));
-  function update() {
-    const kept = options.keep ? order().filter(options.keep) : order();
-    const pages = Math.max(1, Math.ceil(kept.length / size));
-    state.page = Math.max(0, Math.min(pages - 1, state.page));
-    const shown = size === Infinity ? kept : kept.slice(state.page * size, (state.page + 1) * size);
-    body.replaceChildren(...shown.map((row) => h("tr", { class: [options.marked?.(row), options.dim?.(row) && "dim"].filter(Boolean).join(" ") || null },
-      columns.map((column, k) => {
-        const value = column.value(row);
-        const width = column.bar && isNumber(value) && peaks[k] > 0 ? Math.max(0, value / peaks[k] * 100) : null;
-        const content = column.cell(row);
-        return h(column.first ? "th" : "td", { scope: column.first ? "row" : null,
-          class: [column.numeric && "number", width !== null && "bar"].filter(Boolean).join(" ") || null,
-          style: width === null ? null : `--w:${width.toFixed(2)}%` },
-        column.first && options.onpick ? pickButton(content, () => options.onpick(row)) : content);
-      }))));
-    if (!shown.length) body.append(h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, options.empty || "Nothing to show.")));
-    heads.forEach((head, k) => {
-      const on = columns[k].key === state.key;
-      head.setAttribute("aria-sort", on ? (state.direction > 0 ? "ascending" : "descending") : "none");
-    });
-    pager.hidden = kept.length <= size;
-    position.textContent = kept.length ? `${integer(state.page * size + 1)}–${integer(Math.min(kept.length, (state.page + 1) * size))} of ${integer(kept.length)}` : "";
-    previous.disabled = state.page === 0;
-    next.disabled = state.page >= pages - 1;
-  }
-  update();
-  const table = h("table", { class: options.class || null }, h("caption", {}, options.caption), h("thead", {}, h("tr", {}, heads)), body);
-  const node = h("div", { class: "table" }, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.caption }, table), size === Infinity ? null : pager);
-  return { node, update, state, toStart: () => { state.page = 0; } };
-}
-
-function pickButton(content, pick) {
-  const button = h("button", { type: "button", class: "pick" }, content);
-  button.addEventListener("click", pick);
-  return button;
-}
-
-const badge = (text, kind) => h("span", { class: `badge ${kind}` }, text);
-const marks = (d) => [d.chosen && [" ", badge("chosen", "chosen")], d.front && [" ", badge("front", "front")]].filter(Boolean);
+// The tables of the report: configurations and named heaps.
+// Invariant: a row that is marked is the one the details show, or the chosen one.
 
 // All configurations, filtered by the brushes.
 function configurationTable(model) {
@@ -132,15 +47,29 @@ function heapTable(model) {
     { key: "time", label: "Time bound", value: (heap) => timeBound(bound(heap)), cell: (heap) => timeBound(bound(heap)) || NONE, hint: "proven: allocate, free" },
     { key: "heap_bytes", label: "Heap bound", numeric: true, bar: true, hint: "proven: a heap of this size always suffices for this live peak and these sizes",
       value: (heap) => bound(heap).heap_bytes, cell: (heap) => h("span", { title: exactBytes(bound(heap).heap_bytes) }, bytes(bound(heap).heap_bytes)) },
-    { key: "formula", label: "Proof", value: (heap) => bound(heap).formula || null,
-      cell: (heap) => (bound(heap).formula ? h("span", { class: "derivation" }, h("code", {}, bound(heap).formula), h("cite", {}, bound(heap).citation || "no citation")) : h("span", { class: "soft" }, "no bound known")) },
   ];
   const table = sortableTable(columns, model.heaps, { sort: ["footprint", 1], caption: "All named heaps compared", class: "heaps", empty: "No heap was compared.",
     onpick: (heap) => select(model, { heap }),
     marked: (heap) => (heap === model.chosenHeap ? "is-chosen" : model.selected && model.selected.heap === heap ? "is-selected" : null),
     dim: (heap) => model.configurations && !heapPasses(model.configurations, heap) });
   model.listeners.add(() => table.update());
-  return table.node;
+  return h("div", {}, table.node, proofs(model.heaps, bound));
+}
+
+// What the bounds of the table follow from, once for all heaps with the same proof.
+function proofs(heaps, bound) {
+  const of = new Map();
+  for (const heap of heaps) {
+    const { formula, citation } = bound(heap);
+    if (!formula) continue;
+    const key = `${formula}\n${citation}`;
+    if (!of.has(key)) of.set(key, { formula, citation: citation || "no citation", names: [] });
+    of.get(key).names.push(heap.name);
+  }
+  const without = heaps.filter((heap) => !bound(heap).formula).map((heap) => heap.name);
+  return h("details", { class: "proofs" }, h("summary", {}, "What the bounds follow from"),
+    h("dl", {}, [...of.values()].map(({ formula, citation, names }) => h("div", {}, h("dt", {}, names.join(", ")), h("dd", {}, h("code", {}, formula), " ", h("cite", {}, citation)))),
+      without.length ? h("div", {}, h("dt", {}, without.join(", ")), h("dd", { class: "soft" }, "no bound known")) : null));
 }
 
 function timeBound({ time }) {

@@ -126,7 +126,7 @@ function detailsView(model) {
       h("h3", {}, breakable(d.title)),
       h("table", { class: "facts" }, h("tbody", {}, rows.map(([name, short, exact, against]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { title: exact }, short), h("td", { class: "soft" }, against))))),
       reference && !d.chosen && rows.length ? h("p", { class: "hint" }, "Right column: against the chosen heap.") : null,
-      d.heap && isObject(d.heap.bounds) && d.heap.bounds.formula ? h("p", { class: "boundline" }, h("b", {}, "Heap bound "), bytes(d.heap.bounds.heap_bytes), " = ", h("code", {}, d.heap.bounds.formula), ". ", h("cite", {}, d.heap.bounds.citation || "")) : null,
+      d.heap && isObject(d.heap.bounds) && d.heap.bounds.formula ? h("p", { class: "boundline" }, isNumber(d.heap.bounds.heap_bytes) ? [h("b", {}, "Heap bound "), bytes(d.heap.bounds.heap_bytes), " = "] : h("b", {}, "No heap bound: "), h("code", {}, d.heap.bounds.formula), ". ", h("cite", {}, d.heap.bounds.citation || "")) : null,
       d.spec ? [h("h4", {}, "Specification"), code(d.spec)] : h("p", { class: "soft" }, "This configuration’s specification is not in the report; rows of the front always carry theirs."),
       chosenToml ? h("details", { open: true }, h("summary", {}, "heap.toml"), code(chosenToml, { block: true })) : null,
       d.spec ? [h("h4", {}, "Commands"), commands(model, d.spec).map(([verb, text]) => h("div", { class: "command" }, h("span", { class: "soft" }, verb), code(text)))] : null,

@@ -11,6 +11,7 @@ import pathlib
 import re
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import build
 import sample
@@ -102,6 +103,19 @@ class Samples(PageTest):
                     self.open(SAMPLES[name], width)
                     self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
 
+    def test_tables_keep_within_the_page_and_their_rows_low(self):
+        for width in (420, 1400):
+            self.open(SAMPLES["small"], width)
+            boxes = browser.run("[...document.querySelectorAll('.scroll')].map((e) => { const r = e.getBoundingClientRect(); return [r.left, r.right]; })")
+            self.assertGreaterEqual(len(boxes), 3)
+            for left, right in boxes:
+                self.assertTrue(0 <= left and right <= width, (width, left, right))
+            tall = browser.run("Math.max(...[...document.querySelectorAll('table.heaps tbody tr')].map((row) => row.getBoundingClientRect().height))")
+            self.assertLess(tall, 50)
+        proofs = browser.run("document.querySelector('.proofs').textContent")
+        for heap in SAMPLES["small"]["heaps"]:
+            self.assertIn(heap["bounds"]["formula"] if heap["bounds"] and heap["bounds"]["formula"] else heap["name"], proofs)
+
     def test_canvases_are_drawn(self):
         inked = """[...document.querySelectorAll('canvas')].map((c) => {
             const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;
@@ -122,6 +136,16 @@ class Samples(PageTest):
         self.assertIn("+12,288", self.text("#proof"))
         self.open(SAMPLES["degenerate"])
         self.assertIn("Predicted, not measured.", self.text("#proof"))
+
+    def test_the_plot_says_how_many_configurations_its_points_stand_for(self):
+        data = copy.deepcopy(SAMPLES["small"])
+        rows = len(data["configurations"]["rows"])
+        data["configurations"] |= {"evaluated": 56_798, "distinct": rows}
+        self.open(data)
+        self.assertIn(f"The {rows} different outcomes of 56,798 evaluated configurations", self.text("#tradeoffs .lead"))
+        data["configurations"]["distinct"] = rows + 1
+        self.open(data)
+        self.assertIn(f"{rows} of the {rows + 1} different outcomes", self.text("#tradeoffs .lead"))
 
     def test_equality_is_never_claimed_against_the_figures(self):
         data = copy.deepcopy(SAMPLES["small"])
@@ -280,20 +304,61 @@ class Use(PageTest):
 
     def test_curves_toggle_and_zoom(self):
         self.open(SAMPLES["small"])
-        picture = "document.querySelector('canvas.curves').toDataURL()"
-        whole = browser.run(picture)
-        self.press(".legend button[aria-pressed=true]")
-        self.assertNotEqual(browser.run(picture), whole)
-        self.press(".legend button")
-        x, y, w, t = browser.run("(() => { const r = document.querySelector('canvas.curves').getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()")
+        box = lambda: browser.run("(() => { const r = document.querySelector('#memory canvas').getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()")
+
+        def picture():
+            browser.mouse("mouseMoved", 1, 1)
+            browser.settle()
+            return hash(browser.run("document.querySelector('#memory canvas').toDataURL()"))
+
+        whole = picture()
+        self.press("#memory .legend button[aria-pressed=true]")
+        self.assertNotEqual(picture(), whole)
+        self.press("#memory .legend button")
+        self.assertEqual(picture(), whole)
+        x, y, w, t = box()
         browser.drag(x + w * 0.3, y + t * 0.5, x + w * 0.5, y + t * 0.5)
-        self.assertFalse(browser.run("document.querySelector('.under button').disabled"))
-        self.press(".under button")
-        self.assertTrue(browser.run("document.querySelector('.under button').disabled"))
-        browser.run("document.querySelector('canvas.curves').focus()")
+        along = picture()
+        self.assertNotEqual(along, whole)
+        self.assertFalse(browser.run("document.querySelector('#memory .whole').disabled"))
+        self.press("#memory .whole")
+        self.assertTrue(browser.run("document.querySelector('#memory .whole').disabled"))
+        self.assertEqual(picture(), whole)
+        x, y, w, t = box()
+        browser.drag(x + w * 0.3, y + t * 0.3, x + w * 0.5, y + t * 0.7)
+        self.assertNotIn(picture(), (along, whole), "a rectangle looks closer in both directions")
+        self.press("#memory .whole")
+        browser.run("document.querySelector('#memory canvas').focus()")
         browser.key("ArrowRight")
         self.assertTrue(self.text("#say").startswith("event "))
         self.quiet()
+
+    def test_a_double_click_leaves_one_curve(self):
+        self.open(SAMPLES["small"])
+        browser.run("document.querySelector('#memory .legend button:last-child').dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))")
+        on = browser.run("[...document.querySelectorAll('#memory .legend button')].map((b) => b.getAttribute('aria-pressed'))")
+        self.assertEqual(on.count("true"), 1)
+        self.assertEqual(on[-1], "true")
+
+    def test_the_reading_says_what_the_curves_have(self):
+        data = SAMPLES["small"]
+        self.open(data)
+        browser.run("document.querySelector('#memory canvas').focus()")
+        browser.key("ArrowRight")
+        event = int(re.match(r"event ([\d,]+)", self.text("#say"))[1].replace(",", ""))
+        live = [value for at, value in data["profile"]["live"] if at <= event][-1]
+        self.assertIn(f"{live / 2**20:.2f}\u00a0MiB live bytes", self.text("#say"))
+
+    def test_a_plot_is_saved_as_a_picture(self):
+        self.open(SAMPLES["small"])
+        picture = self.saved("#memory .save")
+        root = xml.etree.ElementTree.fromstring(picture)
+        self.assertTrue(root.tag.endswith("}svg"), root.tag)
+        words = [node.text for node in root.iter() if node.tag.endswith("}text")]
+        self.assertIn("event →", words)
+        self.assertIn("kingsley", words)
+        self.assertNotIn("NaN", picture)
+        self.assertGreaterEqual(sum(node.tag.endswith("}path") for node in root.iter()), 6)
 
     def saved(self, button):
         browser.run("window.savedBlob = null; URL.createObjectURL = ((make) => (blob) => { window.savedBlob = blob; return make.call(URL, blob); })(URL.createObjectURL)")

@@ -6,6 +6,7 @@ beside the browser, and what the page shows is compared with what the command sa
 Needs: PyPI package playwright, Debian package chromium.
 """
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -48,16 +49,19 @@ def metes(*arguments):
 
 
 def bytes_(number):
-    """As the page has it."""
+    """As the page has it: three digits that count."""
     value, unit = float(number), 0
-    while value >= 1024 and unit < 6:
+    while value >= 1024 and unit < 5:
         value, unit = value / 1024, unit + 1
-    digits = 0 if unit == 0 else 2 if value < 10 else 1 if value < 100 else 0
-    return f"{value:.{digits}f} {['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'][unit]}"
+    if unit and round(value) == 1024 and unit < 5:
+        value, unit = value / 1024, unit + 1
+    digits = 0 if unit == 0 or value >= 100 or value == 0 else 2 - math.floor(math.log10(float(f"{value:.3g}")))
+    shown = value if digits == 0 else float(f"{value:.3g}")
+    return f"{shown:,.{max(0, digits)}f}\u00a0{['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'][unit]}"
 
 
 def grouped(number):
-    return f"{number:,}".replace(",", "\u202f")
+    return f"{number:,}"
 
 
 def setUpModule():
@@ -120,10 +124,12 @@ class WatchTest(unittest.TestCase):
 
     def figure(self, name, where="figures"):
         row = self.page.locator(f"#{where} > div", has=self.page.get_by_text(name, exact=True))
-        return row.locator("dd").evaluate("dd => dd.firstChild.textContent")
+        return row.locator("dd").evaluate("dd => { const rest = dd.querySelector('small')?.textContent ?? ''; return dd.textContent.slice(0, dd.textContent.length - rest.length); }")
 
     def shows(self, view):
-        """Everything on the page is of the view."""
+        """Everything on the page is of the view; the heading says what is seen, not how it was started."""
+        self.assertEqual(self.page.text_content("h1"), f"{bytes_(view['requested']['current'])} in use, {bytes_(view['reserved']['current'])} mapped, of at most {bytes_(view['cap'])}.")
+        self.assertEqual(self.page.text_content("#program"), view["process"]["program"])
         self.assertEqual(self.page.text_content("#heap"), view["heap"])
         self.assertEqual(self.figure("Used"), bytes_(view["requested"]["current"]))
         self.assertEqual(self.figure("Mapped"), bytes_(view["reserved"]["current"]))
@@ -145,6 +151,7 @@ class WatchTest(unittest.TestCase):
         """What is painted, cell by cell: `fill` and whether the pixel in its middle is its colour."""
         return self.page.evaluate(
             """() => {
+              const { now: { view, grid }, FILLS, OPACITY, fill, ink } = metes;
               const canvas = document.getElementById("map"), scale = devicePixelRatio;
               const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
               const probe = document.createElement("canvas").getContext("2d");
@@ -201,7 +208,7 @@ class WatchTest(unittest.TestCase):
         self.page.hover("#map", position={"x": 4, "y": 4})
         tip, cell = self.page.text_content("#tip"), view["map"][0]
         self.assertIn(hex(view["start"]), tip)
-        self.assertIn(f"{bytes_(cell['used'])} used; {cell['mapped']} of {cell['pages']} pages", tip)
+        self.assertIn(f"{bytes_(cell['used'])} used; {grouped(cell['mapped'])} of {grouped(cell['pages'])} pages", tip)
         self.check()
 
     def test_the_live_page_follows(self):

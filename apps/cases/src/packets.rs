@@ -42,7 +42,7 @@ pub const HEADER_READS: u64 = 11;
 /// Words of its header that the program writes: both hardware addresses (3),
 /// time to live and checksum.
 pub const HEADER_WRITES: u64 = 5;
-/// The same in bytes.
+/// Bytes of those words of the header: read, and below written.
 const HEADER_READ_BYTES: u64 = 33;
 const HEADER_WRITE_BYTES: u64 = 15;
 /// Packets that may be buffered at once.

@@ -67,7 +67,7 @@ impl<'e> Platform<'e> {
         })
     }
 
-    /// The same for the heap's own accesses alone.
+    /// The platform on which the heap's own accesses alone count, not the program's.
     pub(crate) fn heap_alone(mut self) -> Self {
         self.program = false;
         self

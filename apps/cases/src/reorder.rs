@@ -64,7 +64,7 @@ const EQUAL_JUMPS: Draw = Draw {
     ..EQUAL_SLOPES
 };
 
-/// The same, twice a period.
+/// A jump and a flat stretch, of one slope, twice a period.
 const EQUAL_TWO_JUMPS: Draw = Draw {
     periodic: 2,
     most: 6,
@@ -310,7 +310,7 @@ fn columns(
     columns.map(move |(column, ours)| Figure::new(about(column), unit).ours(ours))
 }
 
-/// The same beside the paper's.
+/// A row for each column of our figures, beside the paper's.
 fn beside(
     paper: Summary,
     ours: Summary,

@@ -69,7 +69,8 @@ impl<'a, S: Subject> Shadow<'a, S> {
         Ok(true)
     }
 
-    /// The same with zeroed memory, which is looked at.
+    /// Allocates zeroed memory into an empty slot, and looks whether it is zero; `Ok(false)` if the
+    /// heap refuses. O(slots + size).
     pub fn allocate_zeroed(
         &mut self,
         slot: usize,

@@ -22,7 +22,7 @@ pub trait Subject {
     /// A block of at least `size` bytes, or nothing.
     fn allocate(&mut self, size: usize, align: usize) -> Option<NonNull<u8>>;
 
-    /// The same, filled with zeros.
+    /// A block of at least `size` bytes, all of them zero, or nothing.
     fn allocate_zeroed(&mut self, size: usize, align: usize) -> Option<NonNull<u8>>;
 
     /// Gives a block back.

@@ -27,7 +27,7 @@ pub struct Report {
     pub passed: usize,
     /// How many failed.
     pub failed: usize,
-    /// The same by operation: passed and failed.
+    /// How many cases of each operation passed, and how many failed.
     pub operations: BTreeMap<String, (usize, usize)>,
     /// What failed.
     pub failures: Vec<Failure>,

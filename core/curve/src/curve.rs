@@ -146,7 +146,7 @@ impl Curve {
         }
     }
 
-    /// The same, unless one of its numbers is longer than may be computed with. Linear.
+    /// The curve, unless one of its numbers is longer than may be computed with. Linear.
     pub(crate) fn checked(self) -> Result<Self, Error> {
         match self.form {
             Form::Small(_) => Ok(self),

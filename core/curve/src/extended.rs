@@ -23,7 +23,7 @@ impl<N: Number> Extended<N> {
         }
     }
 
-    /// The same of another kind of number.
+    /// The value in another kind of number; infinities stay.
     pub(crate) fn converted<M, E>(
         &self,
         number: impl Fn(&N) -> Result<M, E>,
@@ -52,7 +52,7 @@ impl<N: Number> Extended<N> {
         })
     }
 
-    /// The same times a number above zero.
+    /// The value times a number above zero; infinities stay.
     pub(crate) fn times(&self, by: &N) -> Self {
         match self {
             Finite(number) => Finite(number.times(by)),
@@ -60,7 +60,7 @@ impl<N: Number> Extended<N> {
         }
     }
 
-    /// The same moved by a number.
+    /// The value plus a number; infinities stay.
     pub(crate) fn moved(&self, by: &N) -> Self {
         match self {
             Finite(number) => Finite(number.plus(by)),

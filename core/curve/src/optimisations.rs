@@ -87,13 +87,13 @@ impl Default for Optimisations {
 }
 
 impl Optimisations {
-    /// The same with one switched on; `None` if there is none of that name.
+    /// These optimisations with one switched on; `None` if there is none of that name.
     #[must_use]
     pub fn with(self, name: &str) -> Option<Self> {
         self.set(name, true)
     }
 
-    /// The same with one switched off; `None` if there is none of that name.
+    /// These optimisations with one switched off; `None` if there is none of that name.
     #[must_use]
     pub fn without(self, name: &str) -> Option<Self> {
         self.set(name, false)

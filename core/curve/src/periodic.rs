@@ -45,7 +45,7 @@ impl<N: Number> Periodic<N> {
         long.with_least_period().with_least_transient()
     }
 
-    /// The same, unless one of its numbers is longer than may be computed with. Linear.
+    /// The function, unless one of its numbers is longer than may be computed with. Linear.
     pub(crate) fn checked(self) -> Result<Self, Error> {
         let finite = |value: &Extended<N>| value.finite().map_or(0, Number::bits);
         let pieces = self.section.pieces.iter().flat_map(|piece| {
@@ -331,7 +331,7 @@ impl<N: Number> Periodic<N> {
         })
     }
 
-    /// The same, higher by a number.
+    /// The function plus a number. Linear.
     pub(crate) fn raised(&self, by: &N) -> Self {
         let zero = N::zero();
         let pieces = self.section.pieces.iter();
@@ -427,7 +427,7 @@ impl<N: Number> Periodic<N> {
         ]
     }
 
-    /// The same function on other numbers.
+    /// The function in another kind of number. Linear.
     pub(crate) fn converted<M: Number, E>(
         &self,
         number: impl Fn(&N) -> Result<M, E>,
@@ -502,7 +502,7 @@ impl<N: Number> Periodic<N> {
         )
     }
 
-    /// The same value everywhere.
+    /// The function that has one value everywhere.
     pub(crate) fn constant(value: Extended<N>) -> Self {
         let section = Section {
             pieces: vec![Piece::new(N::zero(), value.clone(), value, N::zero())],

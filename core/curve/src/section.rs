@@ -58,7 +58,7 @@ impl<N: Number> Piece<N> {
         Piece::new(time.clone(), value.clone(), value, self.slope.clone())
     }
 
-    /// The same, moved.
+    /// The piece moved by a time and a value.
     pub(crate) fn moved(&self, time: &N, value: &N) -> Self {
         Piece {
             start: self.start.plus(time),
@@ -126,12 +126,12 @@ impl<N: Number> Section<N> {
             })
     }
 
-    /// The same up to an earlier end.
+    /// The section up to an earlier end.
     pub(crate) fn cut(&self, end: &N) -> Self {
         self.part(&N::zero(), end)
     }
 
-    /// The same up to an earlier end, where it lies. It has a piece, as of [`Self::part`].
+    /// The section up to an earlier end, cut in place. It has a piece, as of [`Self::part`].
     pub(crate) fn truncated(mut self, end: &N) -> Self {
         let kept = self.pieces.partition_point(|piece| piece.start < *end);
         self.pieces.truncate(kept.max(1));
@@ -139,7 +139,7 @@ impl<N: Number> Section<N> {
         self
     }
 
-    /// The same from one time to a later one. It has a piece even if the times are none of a
+    /// The section from one time to a later one. It has a piece even if the times are none of a
     /// section, as they may be after a result that did not fit.
     pub(crate) fn part(&self, from: &N, to: &N) -> Self {
         let mut pieces: Vec<_> = self.pieces_of(from, to).collect();
@@ -152,7 +152,7 @@ impl<N: Number> Section<N> {
         }
     }
 
-    /// The same without pieces that begin behind a time.
+    /// The section without pieces that begin behind a time.
     pub(crate) fn through(mut self, time: &N) -> Self {
         let kept = self.pieces.partition_point(|piece| piece.start <= *time);
         if let Some(next) = self.pieces.get(kept) {

@@ -141,7 +141,8 @@ impl<'a, S: Store> Composite<'a, AnyPool<S::Block>, S> {
 impl<'a, I: Index<S>, S: Store>
     Composite<'a, Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>>, S>
 {
-    /// The same on other indexes: `index` makes the index of each general pool.
+    /// The heap of a valid description on other indexes: `index` makes the index of each general
+    /// pool, `store` its store.
     pub fn describe_with(
         description: &Description,
         mut index: impl FnMut(IndexKind, Limits) -> I,

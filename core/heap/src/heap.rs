@@ -191,7 +191,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         place
     }
 
-    /// The same for a pool of a composite, which keeps the peaks and what is refused itself.
+    /// Allocates in a pool of a composite, which keeps the peaks and what is refused itself.
     ///
     /// # Safety
     /// As [`allocate_from`](Self::allocate_from).
@@ -439,7 +439,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         unsafe { self.free_requested(place) }.map(drop)
     }
 
-    /// The same; returns the bytes requested (the capacity where they are not kept).
+    /// Frees a block as [`free`](Self::free) does; returns the bytes requested (the capacity where
+    /// they are not kept).
     ///
     /// # Safety
     /// As [`free`](Self::free).

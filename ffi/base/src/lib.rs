@@ -294,8 +294,8 @@ macro_rules! other_names {
                 }
             }
 
-            /// The same where the program has a `new` of its own, which may throw: the
-            /// C++ library knows how to stop that.
+            /// A `new` that does not throw, where the program has a `new` of its own, which may:
+            /// the C++ library knows how to stop that.
             #[cold]
             fn of_others(name: &core::ffi::CStr) -> *mut c_void {
                 // SAFETY: a string.

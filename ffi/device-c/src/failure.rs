@@ -205,7 +205,8 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T,
     Err(keep(&failure))
 }
 
-/// The same for work whose result is its status.
+/// Does work of a function of the library whose result is its status: a failure is kept, a panic is
+/// one.
 pub(crate) fn status(work: impl FnOnce() -> Result<(), Failure>) -> Status {
     guarded(work).err().unwrap_or(Status::Ok)
 }

@@ -80,7 +80,7 @@ impl Table {
         self.places[self.find(address)]
     }
 
-    /// The same, to be changed in what is known of it.
+    /// The block at an address, to be changed in what is known of it.
     pub(crate) fn get_mut(&mut self, address: u64) -> Option<&mut Entry> {
         let place = self.find(address);
         self.places[place].as_mut()

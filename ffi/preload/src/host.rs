@@ -218,7 +218,7 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
         }
     }
 
-    /// The same of any alignment and size.
+    /// A block of any alignment and size, or null.
     #[inline(never)]
     pub(crate) fn allocate_aligned(&mut self, size: usize, align: usize) -> *mut u8 {
         let size = bounded(size, align);

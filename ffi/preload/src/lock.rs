@@ -166,7 +166,7 @@ pub(crate) fn hold() -> Held {
     }
 }
 
-/// The same, where there are other threads, or the only one is inside.
+/// Takes the lock where there are other threads, or the only one is inside.
 #[inline(always)]
 pub(crate) fn hold_among_others() -> Held {
     let how = match LOCK.take() {

@@ -439,7 +439,7 @@ impl Curve {
         Curve(self.0.right_continuous())
     }
 
-    /// The same later, and 0 before.
+    /// The curve later by a time, and 0 before it.
     fn delayed(&self, by: Exact) -> PyResult<Self> {
         made(self.0.delayed(&by.0))
     }

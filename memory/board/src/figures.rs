@@ -42,7 +42,7 @@ macro_rules! figures {
                 debug_assert_eq!(at, WORDS);
             }
 
-            /// The reverse; `None` for fewer words.
+            /// Reads the figures behind the first words; `None` for fewer words.
             pub(crate) fn read(words: &[u64]) -> Option<Self> {
                 let mut words = words.get(FIRST..WORDS)?.iter().copied();
                 Some(Figures {

@@ -34,7 +34,7 @@ pub struct About<'a> {
     pub device: &'a str,
 }
 
-/// The same as a reader has it, and what the writer added.
+/// What is known of a heap as a reader has it, and what the writer added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The process that has the heap, as it numbers itself.

@@ -91,7 +91,7 @@ impl Writer {
         });
     }
 
-    /// The reverse.
+    /// A block of `bytes` bytes, one at least, lies at an offset no longer. O(pages of it).
     pub fn remove(&mut self, offset: u64, bytes: u64) {
         self.each_page(offset, bytes, |record, bytes| {
             record[0] = record[0] & MAPPED | (record[0] & !MAPPED).wrapping_sub(bytes) & !MAPPED;

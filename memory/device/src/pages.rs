@@ -158,7 +158,8 @@ impl<B: Backend, W: Waits> PageTable<B, W> {
         without
     }
 
-    /// The reverse: pages that no block touches any more become idle.
+    /// Takes a block off the pages that it touches; those that no block touches any more become
+    /// idle.
     fn depart(&mut self, touched: Numbers<u32>, waits: W) {
         for number in touched {
             let page = &mut self.pages[number as usize];

@@ -103,7 +103,8 @@ fn copy(from: *const c_void, to: *mut c_void, size: usize, stream: *mut c_void) 
     answer_of(unsafe { cudaMemcpyAsync(to, from, size, 3, stream) })
 }
 
-/// The same for an operation that reduces.
+/// What a collective operation of one process does that reduces: a copy, whose scaled result is not
+/// known.
 fn reduce(
     from: *const c_void,
     to: *mut c_void,
@@ -166,7 +167,7 @@ entry_points! {
         libraries::handle(place)
     }
 
-    /// The same with options.
+    /// A communicator of one process, made with options, which are not looked at.
     fn ncclCommInitRankConfig(
         place: *mut *mut c_void,
         processes: c_int,
@@ -179,7 +180,7 @@ entry_points! {
         libraries::handle(place)
     }
 
-    /// The same, known by several.
+    /// A communicator of one process, whose identifier several processes could know.
     fn ncclCommInitRankScalable(
         place: *mut *mut c_void,
         processes: c_int,
@@ -228,7 +229,7 @@ entry_points! {
     /// The end of a communicator.
     fn ncclCommDestroy(_communicator: *mut c_void) { Ok(()) }
 
-    /// The same, at once.
+    /// The end of a communicator at once, without waiting for its work.
     fn ncclCommAbort(_communicator: *mut c_void) { Ok(()) }
 
     /// Before that.
@@ -349,7 +350,7 @@ entry_points! {
         copy(from, to, bytes(count, kind)?, stream)
     }
 
-    /// The same in place.
+    /// What one process has, all get, in the memory where it lies.
     fn ncclBcast(
         _memory: *mut c_void,
         count: usize,

@@ -17,7 +17,7 @@ use crate::process;
 
 /// Pointers to arguments that are looked at.
 const MOST_ARGUMENTS: usize = 64;
-/// The same where they do not lie together.
+/// Pointers to arguments that are looked at where the arguments do not lie together.
 const MOST_APART: usize = 16;
 /// Arguments on the stack lie within this distance of the table of pointers to them.
 const NEAR: u64 = 64 << 10;

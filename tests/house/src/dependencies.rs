@@ -26,10 +26,7 @@ pub const LICENCES: [&str; 13] = [
 ];
 
 /// Crates in the tree in two versions, and who holds the older one.
-pub const TWICE: [(&str, &str); 8] = [
-    ("darling", "plotly_derive"),
-    ("darling_core", "plotly_derive"),
-    ("darling_macro", "plotly_derive"),
+pub const TWICE: [(&str, &str); 5] = [
     ("getrandom", "ahash"),
     ("libloading", "ash"),
     ("num-bigint", "num-rational"),

@@ -296,7 +296,8 @@ where
         self.step_from(step, &mut NoSource)
     }
 
-    /// The same of a heap that may grow; `source` must be the one behind its last region.
+    /// Takes a step of a heap that may grow; `source` must be the one behind its last region.
+    /// Returns the offset the heap decided on, if it served.
     pub fn step_from(&mut self, step: Step, source: &mut impl Source) -> Option<usize> {
         match step {
             Step::Allocate { size, align } => {

@@ -45,8 +45,8 @@ pub enum Counted {
     /// The bytes asked for: what M means in the bounds of heaps.
     #[default]
     Requested,
-    /// The same, fewer counting as so many: bounds of heaps know a smallest request, and blocks of
-    /// no bytes at all would be free in them.
+    /// The bytes asked for, fewer counting as so many: bounds of heaps know a smallest request, and
+    /// blocks of no bytes at all would be free in them.
     AtLeast(u64),
     /// The bytes of the block that a heap of this geometry makes of it, record included.
     Block(Geometry),

@@ -43,9 +43,9 @@ pub struct Declared {
     pub largest: u64,
     /// Bytes at once.
     pub burst: u64,
-    /// Bytes …
+    /// Bytes that may be asked for in each stretch of `per` ticks, beside the burst.
     pub amount: u64,
-    /// … in each so many ticks.
+    /// Ticks in which at most `amount` bytes are asked for.
     pub per: NonZeroU64,
     /// Longest time that a block is live behind its allocation; `None` for ever.
     pub lifetime: Option<u64>,

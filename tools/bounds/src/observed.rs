@@ -53,7 +53,7 @@ impl Default for Options {
 pub enum Method {
     /// α(L+): arrivals within the longest lifetime.
     Lifetime,
-    /// The same for the blocks of each doubling of lifetimes apart, added up.
+    /// α(L+) of the blocks of each doubling of lifetimes apart, added up.
     Lifetimes,
     /// The vertical deviation of arrival and release curve.
     Release,
@@ -296,8 +296,9 @@ pub fn observe(trace: &Trace, options: Options) -> Result<Observed, ObserveError
     observe_also(trace, options, [], &|_| {}).map(|(observed, [])| observed)
 }
 
-/// The same with the least bound that each further way of counting gives: what is looked at once is only
-/// added up again. `tell` is told from time to time which share of the work is done.
+/// Looks at a trace as [`observe`] does, and gives the least bound of each further way of counting
+/// too: what is looked at once is only added up again. `tell` is told from time to time which share
+/// of the work is done.
 ///
 /// # Errors
 /// [`ObserveError`].

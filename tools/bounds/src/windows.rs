@@ -50,7 +50,7 @@ impl Windows {
         }
     }
 
-    /// The same, and one more.
+    /// The windows with one more length among them.
     pub(crate) fn with(&self, length: u64) -> Self {
         let mut windows = self.clone();
         if let Err(place) = windows.lengths.binary_search(&length) {

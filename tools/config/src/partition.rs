@@ -173,7 +173,7 @@ pub(crate) fn write_moving(moving: &Moving, partition: &Partition) -> Vec<(&'sta
     })
 }
 
-/// The same of options.
+/// The parameters of a compact-fit heap with these options; those of the default are left out.
 pub(crate) fn write_options(options: &Options) -> Vec<(&'static str, String)> {
     let mut parameters = Vec::new();
     if options.kappa != Options::DEFAULT.kappa {

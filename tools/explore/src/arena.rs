@@ -44,8 +44,9 @@ pub fn smallest_arena(
     smallest_arena_while(replayer, description, events, options, &|| true)
 }
 
-/// The same as long as `go_on` says so, which replays ask every now and then;
-/// `None` also when it did not to the end.
+/// Finds the smallest fixed memory as long as `go_on` says so, which replays ask every now and
+/// then; `None` when a request fails whatever the memory, and when `go_on` did not say so to the
+/// end.
 pub(crate) fn smallest_arena_while(
     replayer: &mut Replayer,
     description: &Description,

@@ -197,8 +197,8 @@ impl Events {
         self.peak_live
     }
 
-    /// The same events, of which the first ones only bring a heap into a state:
-    /// what they cost is not counted.
+    /// These events, of which the first `counted` only bring a heap into a state: what they cost is
+    /// not counted.
     pub(crate) fn counted_from(mut self, counted: usize) -> Self {
         self.counted = counted;
         self

@@ -27,7 +27,8 @@ pub(crate) fn least_rest(
     least
 }
 
-/// The same, and the least cost of all counted events together.
+/// Least cost of the counted events after each check among them, and the least cost of all counted
+/// events together. O(events).
 pub(crate) fn least_rest_and_all(
     events: &Events,
     options: &Options,

@@ -152,8 +152,8 @@ pub struct MovingReplay {
     pub peak_blocks: u64,
     /// Pages that were ever used, their records, handles, and the table of classes.
     pub footprint: u64,
-    /// The same: which page-block serves does not depend on how many pages there are, so
-    /// those that were used suffice.
+    /// Smallest memory that serves every request, in bytes: the footprint, as which page-block
+    /// serves does not depend on how many pages there are, so those that were used suffice.
     pub smallest_arena: Option<u64>,
     /// Requests that failed.
     pub failed: u64,

@@ -29,16 +29,16 @@ pub struct Outcome {
     pub footprint: u64,
     /// Modelled cycles of the whole trace.
     pub cycles: u64,
-    /// The same, a mean over the events.
+    /// Modelled cycles of an event, in the mean over the trace.
     pub cycles_mean: f64,
     /// Most modelled cycles of one operation, copying included; calls of the system that map large
     /// blocks are not: they depend on the requests alone.
     pub cycles_max: u64,
-    /// The same without what the operation copied: the heap's own work.
+    /// Most modelled cycles of one operation without what it copied: the heap's own work.
     pub own_cycles_max: u64,
     /// Modelled cycles that went into copying blocks which moved, of the whole trace.
     pub copy_cycles: u64,
-    /// The same, most of one operation.
+    /// Most modelled cycles that one operation spent on copying a block.
     pub copy_cycles_max: u64,
     /// Record words read.
     pub record_reads: u64,

@@ -3,24 +3,17 @@
 //! Invariant: a bound is given only where `metes_heap::bounds` gives one.
 
 use metes_heap::Description;
-use metes_heap::bounds::{self, Bound, Demand};
+use metes_heap::bounds::{self, Bound};
 use metes_trace::Profile;
 
 use crate::outcome::Outcome;
+use crate::report::DemandFigures;
 
 /// The bound of a heap with so many bytes of control structures, for every program
 /// that keeps to the peak of live bytes and the sizes in a profile. `None` where the
 /// demand contradicts what the heap takes. O(size classes squared).
 pub fn proven(description: &Description, control: u64, profile: &Profile) -> Option<Bound> {
-    let smallest = profile.sizes.first().map_or(1, |size| size.size.max(1));
-    let mut demand = Demand::new(profile.peak_live, profile.largest.max(1), smallest);
-    demand.alignment = profile
-        .aligns
-        .iter()
-        .map(|align| u64::from(align.align))
-        .max()?
-        .max(1);
-    demand.resized_in_place = profile.resizes > 0;
+    let demand = DemandFigures::of(profile).demand();
     let geometry = bounds::Geometry {
         control,
         ..bounds::Geometry::TAGGED_64

@@ -123,20 +123,20 @@ pub struct Replay {
     pub levels: [Counts; LEVELS],
     /// Modelled cycles of all operations.
     pub cycles: u64,
-    /// The same, a mean over the events.
+    /// Modelled cycles of an operation, in the mean over the events.
     pub cycles_mean: f64,
     /// Most modelled cycles of one operation, copying included.
     pub cycles_max: u64,
-    /// The same without what the operation copied: the heap's own work.
+    /// Most modelled cycles of one operation without what it copied: the heap's own work.
     #[serde(default)]
     pub own_cycles_max: u64,
     /// Modelled cycles that went into copying blocks which moved.
     #[serde(default)]
     pub copy_cycles: u64,
-    /// The same, most of one operation.
+    /// Most modelled cycles that one operation spent on copying a block.
     #[serde(default)]
     pub copy_cycles_max: u64,
-    /// The same by operation, copying included.
+    /// Most modelled cycles of one operation of each kind, copying included.
     pub most_cycles: Most,
     /// Hash of where every block was placed, in hexadecimal.
     pub placements: String,
@@ -221,8 +221,8 @@ impl Replayer {
         (replay, curve)
     }
 
-    /// The same as long as `watch` says so, with what was measured and whether
-    /// the replay came to its end.
+    /// Replays as long as `watch` says so; what was measured, and whether the replay came to its
+    /// end. Requests follow malloc's rules, as in [`replay`](Self::replay).
     pub(crate) fn replay_while(
         &mut self,
         heap: &str,

@@ -8,8 +8,9 @@
 use std::collections::HashSet;
 use std::time::SystemTime;
 
+use metes_heap::bounds::Demand;
 use metes_trace::{Profile, Trace};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::choose::Choice;
 use crate::compare::Compared;
@@ -63,6 +64,43 @@ pub struct ProfileFigures {
     pub live: Vec<(u64, u64)>,
     pub lifetimes: Vec<Lifetimes>,
     pub bursts: Bursts,
+    pub demand: DemandFigures,
+}
+
+/// What a bound on a heap's memory is of: every program that keeps to this.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "report.schema.json says each field")]
+pub struct DemandFigures {
+    pub live: u64,
+    pub largest: u64,
+    pub smallest: u64,
+    pub alignment: u64,
+    pub resizes: bool,
+}
+
+impl DemandFigures {
+    /// The demand of a profile. O(sizes and alignments).
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
+        let smallest = profile.sizes.first().map_or(1, |size| size.size.max(1));
+        let aligns = profile.aligns.iter().map(|align| u64::from(align.align));
+        DemandFigures {
+            live: profile.peak_live,
+            largest: profile.largest.max(1),
+            smallest,
+            alignment: aligns.max().unwrap_or(1).max(1),
+            resizes: profile.resizes > 0,
+        }
+    }
+
+    /// As the bounds take it.
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        let mut demand = Demand::new(self.live, self.largest, self.smallest);
+        demand.alignment = self.alignment;
+        demand.resized_in_place = self.resizes;
+        demand
+    }
 }
 
 /// Figures of one size.
@@ -285,7 +323,7 @@ pub fn page_again(json: &str) -> Result<String, NoPage> {
 
 /// The page around a document that is JSON text already.
 fn page_of(json: &str) -> String {
-    metes_ui::REPORT.fill(&[], json)
+    metes_ui::REPORT.fill(json)
 }
 
 impl ProfileFigures {
@@ -323,6 +361,7 @@ impl ProfileFigures {
                 longest_frees: frees.longest,
                 mean_frees: frees.mean(),
             },
+            demand: DemandFigures::of(profile),
         }
     }
 }

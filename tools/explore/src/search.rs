@@ -119,7 +119,8 @@ pub struct Exploration {
     /// Outcomes that no other one beats in footprint, mean and most cycles, by
     /// rising footprint; one for each distinct outcome.
     pub pareto: Vec<Outcome>,
-    /// The same among the heaps of constant time alone.
+    /// Among the heaps of constant time alone, the outcomes that no other one beats in footprint,
+    /// mean and most cycles, by rising footprint.
     pub constant_time: Vec<Outcome>,
     /// All outcomes of complete replays in the order of evaluation.
     #[serde(skip)]

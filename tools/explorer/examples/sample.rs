@@ -78,7 +78,9 @@ pub fn leave(directory: &Path, rows: Option<u64>) {
         "sizes": [{ "size": 1514, "allocations": 38, "frees": 38, "mean_life_events": 40.0,
             "peak_blocks": 12, "peak_bytes": 18168 }],
         "lifetimes": [{ "upto": 63, "count": 30 }, { "upto": 127, "count": 8 }],
-        "bursts": { "bursts": 4, "longest_allocations": 9 }
+        "bursts": { "bursts": 4, "longest_allocations": 9 },
+        "demand": { "live": exploration.get("peak_live"), "largest": 1514, "smallest": 66,
+            "alignment": 1, "resizes": false }
     });
     std::fs::write(directory.join("profile.json"), profile.to_string()).expect("profile.json");
 }

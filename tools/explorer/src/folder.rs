@@ -35,6 +35,8 @@ pub struct Folder {
     pub profile: Option<Value>,
     /// What the results file says about itself.
     pub provenance: Map<String, Value>,
+    /// The heap that was recommended when the folder was filled, in words, and why; where one was.
+    pub chosen: Option<(String, String)>,
 }
 
 impl Folder {
@@ -64,6 +66,7 @@ impl Folder {
                 exploration,
                 profile: profile(directory)?,
                 provenance: Map::new(),
+                chosen: chosen(directory)?,
             });
         }
         let (columns, said) = read::parquet(&results)?;
@@ -97,6 +100,8 @@ impl Folder {
                     (key, value)
                 })
                 .collect(),
+            // The report beside a described space is another exploration's.
+            chosen: None,
         })
     }
 
@@ -120,6 +125,14 @@ fn profile(directory: &Path) -> Result<Option<Value>, Error> {
         None => document(&directory.join("report.json"))?
             .and_then(|report| report.get("profile").cloned()),
     })
+}
+
+/// What the report in the directory recommends, and why.
+fn chosen(directory: &Path) -> Result<Option<(String, String)>, Error> {
+    let report = document(&directory.join("report.json"))?;
+    let chosen = report.as_ref().and_then(|report| report.get("chosen"));
+    let word = |key: &str| chosen?.get(key)?.as_str().map(str::to_owned);
+    Ok(word("spec").zip(word("why")))
 }
 
 fn check(path: &Path, columns: &Columns) -> Result<(), Error> {

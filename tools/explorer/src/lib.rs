@@ -5,6 +5,7 @@
 //! configurations; [`serve`] offers the same page on this machine and emits
 //! heaps on request; [`export`] writes the configurations for other tools.
 
+mod advice;
 mod columns;
 mod error;
 pub mod export;

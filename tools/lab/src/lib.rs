@@ -12,5 +12,5 @@ mod page;
 mod report;
 
 pub use metes_random::Random;
-pub use page::{figure, page, page_of};
+pub use page::{About, figure, page};
 pub use report::{Figure, Plot, Report, Series};

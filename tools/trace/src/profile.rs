@@ -115,7 +115,8 @@ pub struct SizeProfile {
     /// Mean lifespan in events of the freed blocks allocated with this size;
     /// None if none was freed.
     pub mean_lifespan_events: Option<f64>,
-    /// The same in nanoseconds; None also if the trace has no times.
+    /// Mean lifespan in nanoseconds of the freed blocks allocated with this size; None if none was
+    /// freed or the trace has no times.
     pub mean_lifespan_ns: Option<f64>,
     /// Words read from blocks while they had this size, where recorded.
     pub reads: u64,

@@ -38,7 +38,8 @@ pub(super) fn choose(
     Ok((chosen, child.unwrap_or(recording.main)))
 }
 
-/// The process that `wanted` names, or the one that matters, without the trace if it is that of the command itself.
+/// The process that `wanted` names, or the one that matters, without its trace if that is of the
+/// command itself.
 fn find(recording: &Recording, wanted: Option<&str>) -> Result<(Process, Option<Trace>), Error> {
     let processes: Vec<&ProcessTrace> = recording.processes().collect();
     let of = processes.len();

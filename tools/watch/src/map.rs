@@ -25,7 +25,7 @@ pub enum Fill {
     Unmapped,
     /// Memory under no block.
     Idle,
-    /// The same, and work may still use some of it.
+    /// Memory under no block, and work may still use some of it.
     Waiting,
     /// Blocks take less than a third.
     Little,

@@ -12,9 +12,5 @@ pub const CELLS: usize = 2048;
 #[must_use]
 pub fn page(view: &View, every: Option<u64>) -> String {
     let document = serde_json::json!({ "view": view, "every": every });
-    let connect = match every {
-        Some(_) => "'self'",
-        None => "'none'",
-    };
-    metes_ui::WATCH.fill(&[("CONNECT", connect)], &document.to_string())
+    metes_ui::WATCH.fill_with(every.is_some(), "", &document.to_string())
 }

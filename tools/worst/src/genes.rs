@@ -78,7 +78,7 @@ impl Genes {
         Genes(genes)
     }
 
-    /// The same without one gene; `None` beyond the end.
+    /// The genes without one of them; `None` beyond the end.
     pub(crate) fn without(&self, at: usize) -> Option<Genes> {
         let mut genes = self.0.clone();
         (at < genes.len()).then(|| {

@@ -68,7 +68,7 @@ pub(crate) struct Ending {
     pub(crate) footprint: u64,
     /// Smallest arena that serves it.
     pub(crate) arena: Option<u64>,
-    /// The same in the bytes that a bound counts.
+    /// Smallest arena that serves it, in the bytes that a bound counts.
     pub(crate) in_bound: Option<u64>,
 }
 

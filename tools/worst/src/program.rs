@@ -117,7 +117,7 @@ impl Program {
         }
     }
 
-    /// The same with one of its numbers changed.
+    /// The program with one of its numbers changed, within the demand. O(1).
     pub fn mutate(&self, demand: &Demand, random: &mut Random) -> Program {
         match *self {
             Program::Robson(program) => Program::Robson(program.mutate(random)),

@@ -61,7 +61,7 @@ impl Sequence {
         }
     }
 
-    /// The same as a trace, whose provenance says what made it. Linear.
+    /// The sequence as a trace, whose provenance says what made it. Linear.
     ///
     /// # Errors
     /// None where the invariant holds.

@@ -43,7 +43,8 @@ impl<'c> Replayed<'c> {
         }
     }
 
-    /// The same; an arena of as many bytes as these shares have together is divided into them.
+    /// Heaps of that configuration; an arena of as many bytes as these shares have together is
+    /// divided into them.
     pub(crate) fn with_shares(config: &'c Config, bounded: Option<Shares>) -> Self {
         Replayed {
             bounded,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use metes_cases::{concurrent, easyport, predicted, reorder, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
-use metes_lab::{Figure, figure};
+use metes_lab::{About, Figure, figure};
 use serde_json::{Value, json};
 
 use crate::arguments::Reproduce;
@@ -20,68 +20,97 @@ use crate::own::Form;
 use crate::progress;
 use crate::quantity::grouped;
 
-/// Name and one line for each experiment.
-const EXPERIMENTS: [(&str, &str); 15] = [
-    (
-        "small-heaps",
-        "exact worst cases of placement policies on small heaps, beside literature and bounds",
-    ),
-    (
-        "dm-easyport",
-        "106 496 heaps on 12 000 packets: ranges, Pareto set, energy, time (minutes)",
-    ),
-    (
-        "dm-vtc",
-        "40 heaps for a texture decoder on a scratchpad and a main memory",
-    ),
-    (
-        "dm-prediction",
-        "heaps of the former space, emitted as C and run: prediction against measurement",
-    ),
-    (
-        "compact-fit-partition",
-        "compact-fit's size classes on recorded programs: page, smallest, largest and factor explored",
-    ),
-    (
-        "complexity",
-        "declared times of every heap against counted instructions, as blocks and heaps grow to 2^20",
-    ),
-    (
-        "compact-fit-throughput",
-        "compact-fit on one thread: calls by κ and granularity of locks",
-    ),
-    (
-        "compact-fit-scalability",
-        "compact-fit by threads: full and no compaction, shared and an instance a thread",
-    ),
-    (
-        "compact-fit-increments",
-        "compact-fit's throughput by the compaction increment ι",
-    ),
-    (
-        "compact-fit-latency",
-        "how long 8 threads hold compact-fit's locks, by block size and ι",
-    ),
-    (
-        "compact-fit-transient",
-        "what memory compact-fit's moves under way take, by ι: exact bytes",
-    ),
-    (
-        "compact-fit-tlsf",
-        "TLSF and non-compacting compact-fit on a recorded editor and browser: instructions, memory",
-    ),
-    (
-        "reorder-fig-1",
-        "chains of six curves: time of every order and of every tree",
-    ),
-    (
-        "reorder-tables-1-5",
-        "chains of six curves: policies and estimates of the order, and the default plan",
-    ),
-    (
-        "hypervolume",
-        "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
-    ),
+/// An experiment that there is.
+struct Experiment {
+    name: &'static str,
+    /// In a line what it tries.
+    about: &'static str,
+    /// Whose figures stand beside ours.
+    paper: Option<&'static str>,
+}
+
+const EXPLORATION: Option<&str> = Some("Mamagkakis et al., EMSOFT 2006");
+const SLIDES: Option<&str> = Some("Kirsch and Sokolova, slides at the ARTIST summer school 2009");
+const REORDERING: Option<&str> = Some(
+    "Salvalaggio, Zippo and Stea, “Improving (min,+) convolutions by heuristic operation reordering”",
+);
+
+const EXPERIMENTS: [Experiment; 15] = [
+    Experiment {
+        name: "small-heaps",
+        about: "exact worst cases of placement policies on small heaps, beside literature and bounds",
+        paper: None,
+    },
+    Experiment {
+        name: "dm-easyport",
+        about: "106 496 heaps on 12 000 packets: ranges, Pareto set, energy, time (minutes)",
+        paper: EXPLORATION,
+    },
+    Experiment {
+        name: "dm-vtc",
+        about: "40 heaps for a texture decoder on a scratchpad and a main memory",
+        paper: EXPLORATION,
+    },
+    Experiment {
+        name: "dm-prediction",
+        about: "heaps of the former space, emitted as C and run: prediction against measurement",
+        paper: EXPLORATION,
+    },
+    Experiment {
+        name: "compact-fit-partition",
+        about: "compact-fit's size classes on recorded programs: page, smallest, largest and factor explored",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "complexity",
+        about: "declared times of every heap against counted instructions, as blocks and heaps grow to 2^20",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "compact-fit-throughput",
+        about: "compact-fit on one thread: calls by κ and granularity of locks",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "compact-fit-scalability",
+        about: "compact-fit by threads: full and no compaction, shared and an instance a thread",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "compact-fit-increments",
+        about: "compact-fit's throughput by the compaction increment ι",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "compact-fit-latency",
+        about: "how long 8 threads hold compact-fit's locks, by block size and ι",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "compact-fit-transient",
+        about: "what memory compact-fit's moves under way take, by ι: exact bytes",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "compact-fit-tlsf",
+        about: "TLSF and non-compacting compact-fit on a recorded editor and browser: instructions, memory",
+        paper: SLIDES,
+    },
+    Experiment {
+        name: "reorder-fig-1",
+        about: "chains of six curves: time of every order and of every tree",
+        paper: REORDERING,
+    },
+    Experiment {
+        name: "reorder-tables-1-5",
+        about: "chains of six curves: policies and estimates of the order, and the default plan",
+        paper: REORDERING,
+    },
+    Experiment {
+        name: "hypervolume",
+        about: "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
+        paper: None,
+    },
 ];
 
 pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
@@ -155,16 +184,18 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
 fn unknown(name: &str) -> Failure {
     Failure::input(format!(
         "there is no experiment named {name}: `metes reproduce` lists those there are ({})",
-        EXPERIMENTS.map(|(name, _)| name).join(", ")
+        EXPERIMENTS.map(|known| known.name).join(", ")
     ))
 }
 
 fn list(json: bool) -> Result<u8, Failure> {
     if json {
-        let experiments = EXPERIMENTS.map(|(name, about)| json!({ "name": name, "about": about }));
+        let experiments = EXPERIMENTS.map(
+            |Experiment { name, about, paper }| json!({ "name": name, "about": about, "paper": paper }),
+        );
         output::json(&json!({ "experiments": experiments }))?;
     } else {
-        for (name, about) in EXPERIMENTS {
+        for Experiment { name, about, .. } in EXPERIMENTS {
             output::text(&format!("{BOLD}{name:<24}{BOLD:#} {about}\n"))?;
         }
     }
@@ -205,7 +236,7 @@ impl Show<'_> {
                 "--output is for the page of an experiment: name one",
             ));
         };
-        if EXPERIMENTS.iter().all(|(known, _)| *known != name) {
+        if EXPERIMENTS.iter().all(|known| known.name != name) {
             return Err(unknown(name));
         }
         if WITHOUT_PAGE.contains(&name) {
@@ -226,7 +257,7 @@ impl Show<'_> {
         wheel.finish_and_clear();
         let report = report?;
         if let Some(path) = self.page {
-            output::write_file(path, metes_lab::page(&report).as_bytes())?;
+            output::write_file(path, page(&report)?.as_bytes())?;
         }
         if self.json {
             let mut document = serde_json::to_value(&report)
@@ -244,6 +275,19 @@ impl Show<'_> {
         }
         Ok(if report.holds() { 0 } else { DOES_NOT_HOLD })
     }
+}
+
+/// The page of a study's report.
+fn page(report: &metes_lab::Report) -> Result<String, Failure> {
+    let known = EXPERIMENTS
+        .iter()
+        .find(|known| known.name == report.experiment);
+    let about = About {
+        command: &format!("metes reproduce {}", report.experiment),
+        title: known.map_or(report.experiment, |known| known.about),
+        paper: known.and_then(|known| known.paper),
+    };
+    metes_lab::page(report, about).map_err(fail)
 }
 
 fn show_study(report: &metes_lab::Report) -> Result<(), Failure> {

@@ -167,7 +167,7 @@ fn a_study_is_written_as_a_page() {
     assert!(ours("ι = 64: transient, mean") > ours("ι = 512: transient, mean"));
     let page = std::fs::read_to_string(place.path("t.html")).expect("the page");
     for part in [
-        "<svg",
+        "Kirsch and Sokolova",
         "ι in bytes",
         "compact-fit-transient",
         "prefers-color-scheme",

@@ -54,7 +54,7 @@ fn figures_have_their_keys_and_a_page() {
     let page = place.read("device.html");
     for part in [
         "metes device bench",
-        "<svg",
+        "on a host for device memory",
         "Provisioned and used",
         "best-fit",
     ] {

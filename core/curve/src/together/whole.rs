@@ -154,7 +154,7 @@ impl Whole {
         self.pieces_to(last).saturating_mul(high.pieces())
     }
 
-    /// The same with so many periods of a curve.
+    /// About how many pairs of pieces its convolution with so many periods of a curve meets.
     pub(super) fn pairs_with(&self, high: &Self, periods: i64) -> usize {
         let last = self.end_of(1) + high.end_of(periods);
         self.pieces_to(last).saturating_mul(high.pieces_of(periods))

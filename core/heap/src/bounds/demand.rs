@@ -93,13 +93,13 @@ impl Demand {
         }
     }
 
-    /// The same demand of a program that also resizes blocks in place.
+    /// This demand, of a program that also resizes blocks in place.
     pub const fn resizing(mut self) -> Self {
         self.resized_in_place = true;
         self
     }
 
-    /// The same demand restricted to the smallest size times powers of two.
+    /// This demand, restricted to the smallest size times powers of two.
     pub const fn doubling(mut self) -> Self {
         self.sizes = Sizes::Doubling;
         self
@@ -212,8 +212,8 @@ impl Load {
         })
     }
 
-    /// The same load on a heap that rounds blocks to powers of two and aligns each to its own
-    /// size (`natural`), or not.
+    /// This load on a heap that rounds blocks to powers of two and aligns each to its own size
+    /// (`natural`), or not.
     pub(super) fn rounded_to_power(mut self, natural: bool, alignment: u64) -> Self {
         self.rounding = Rounding::PowerOfTwo;
         self.slack = 0;

@@ -16,7 +16,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         self.store.fault()
     }
 
-    /// The same, once.
+    /// What the last operation found overwritten, told once: the next call finds nothing.
     #[inline(always)]
     pub fn take_fault(&mut self) -> Option<Overwritten> {
         let fault = self.store.fault();
@@ -63,7 +63,8 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Err(BadFree::Overwritten(what))
     }
 
-    /// The same of a used block around which the heap has changed since.
+    /// Verifies what `give_back` of a used block follows around which the heap has changed since it
+    /// was resolved.
     pub(super) fn verify_again(&self, place: S::Place) -> Result<(), BadFree> {
         let used = self.store.resolve_used(place)?;
         self.verify_give_back(used.block, used.header)

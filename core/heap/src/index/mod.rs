@@ -94,13 +94,15 @@ pub unsafe trait Index<S: Store> {
         true
     }
 
-    /// The same of [`remove`](Index::remove) of a block.
+    /// Whether [`remove`](Index::remove) of a block follows sound links only. Asked only of stores
+    /// that [verify](Store::VERIFIES).
     #[inline(always)]
     fn remove_is_sound(&self, store: &S, block: S::Block) -> bool {
         store.list_is_sound(block)
     }
 
-    /// The same of [`retain`](Index::retain); true where the block is not retained.
+    /// Whether [`retain`](Index::retain) of a block of `size` bytes follows sound links only; true
+    /// where the block is not retained.
     #[inline(always)]
     fn retain_is_sound(&self, store: &S, size: usize) -> bool {
         let _ = (store, size);
@@ -188,7 +190,8 @@ pub(crate) fn take_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
     !S::VERIFIES || (store.list_is_sound(block) && store.free_is_sound(block))
 }
 
-/// The same of the first block behind a head.
+/// Whether the first block behind a head may be taken out and given out; true of stores that do not
+/// verify.
 #[inline(always)]
 pub(crate) fn first_is_sound<S: Store>(store: &S, head: S::Block, block: S::Block) -> bool {
     !S::VERIFIES || store.sound_first(head) == Some(block)
@@ -201,7 +204,8 @@ pub(crate) fn step_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
     !S::VERIFIES || store.forward_is_sound(block)
 }
 
-/// The same of a block that is kept apart from every list.
+/// Whether a free block that is kept apart from every list may be given out; true of stores that do
+/// not verify.
 #[inline(always)]
 pub(crate) fn apart_is_sound<S: Store>(store: &S, block: S::Block) -> bool {
     !S::VERIFIES || store.free_is_sound(block)

@@ -252,7 +252,7 @@ impl Hardened {
         right.then_some(word & BODY)
     }
 
-    /// The same of a block whose header was verified.
+    /// The header of a block whose check was verified: flags, size and slack.
     #[inline(always)]
     fn read_verified(&self, block: TaggedBlock) -> usize {
         debug_assert!(self.read(block).is_some(), "verified");

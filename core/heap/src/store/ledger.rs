@@ -154,9 +154,9 @@ impl<'a, L: Lookup, R: Layout> Ledger<'a, L, R> {
         Self::among(self.records, block)
     }
 
-    /// The same among the records that the caller has at hand. What is written to one could be,
-    /// for all that the compiler knows, where the others are: it looks again for `self.records`
-    /// after each, but not for a variable's.
+    /// The record of a block among the records that the caller has at hand. What is written to one
+    /// could be, for all that the compiler knows, where the others are: it looks again for
+    /// `self.records` after each, but not for a variable's.
     #[inline(always)]
     fn among(records: &mut [R], block: LedgerBlock) -> &mut R {
         debug_assert!(block.index() < records.len());

@@ -474,7 +474,7 @@ pub trait Store: sealed::Sealed {
     /// # Errors
     /// [`BadFree`] where the store can tell that there is none.
     fn resolve(&self, place: Self::Place) -> Result<Self::Block, BadFree>;
-    /// The same with the block's header and requested bytes.
+    /// The used block at a place, with its header and requested bytes.
     ///
     /// # Errors
     /// As [`resolve`](Store::resolve).
@@ -569,7 +569,7 @@ pub trait Store: sealed::Sealed {
         self.next(block)
     }
 
-    /// The same of the backward link.
+    /// The backward link of a block or head, where this operation has verified it.
     #[inline(always)]
     fn verified_previous(&self, block: Self::Block) -> Self::Block {
         self.previous(block)
@@ -599,7 +599,9 @@ pub trait Store: sealed::Sealed {
         true
     }
 
-    /// The same of a block whose header was verified to be this one, of a free block.
+    /// Whether a free block whose header was verified to be this one is as large as it says and the
+    /// block behind it knows it to be free. Always, for stores that do not verify; else a fault is
+    /// kept.
     #[inline(always)]
     fn free_end_is_sound(&self, block: Self::Block, header: Header) -> bool {
         let _ = (block, header);
@@ -614,14 +616,16 @@ pub trait Store: sealed::Sealed {
         true
     }
 
-    /// The same of the backward link.
+    /// Whether what the backward link of a listed block or a head names leads back to it. Always,
+    /// for stores that do not verify; else a fault is kept.
     #[inline(always)]
     fn backward_is_sound(&self, block: Self::Block) -> bool {
         let _ = block;
         true
     }
 
-    /// The same of both.
+    /// Whether what both links of a listed block or a head name leads back to it. Always, for
+    /// stores that do not verify; else a fault is kept.
     #[inline(always)]
     fn list_is_sound(&self, block: Self::Block) -> bool {
         self.forward_is_sound(block) && self.backward_is_sound(block)

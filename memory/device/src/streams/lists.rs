@@ -38,7 +38,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// The same for these of its streams only.
+    /// What the block waits for of these of its streams only.
     pub(crate) fn only(self, streams: u64) -> Wait {
         match self.streams & streams {
             0 => Wait::default(),

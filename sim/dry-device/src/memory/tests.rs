@@ -282,7 +282,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same rules, page by page: slow and plain.
+/// The rules of ranges, handles and mappings, page by page: slow and plain.
 #[derive(Default)]
 struct Plain {
     /// Pages of each range.

@@ -109,7 +109,7 @@ pub(crate) fn tagged(description: &Description, operations: &[Operation]) -> Dec
     tagged_in(Placed::of(description), operations)
 }
 
-/// The same, in memory levels.
+/// The decisions over boundary tags, in real memory, with memory levels.
 pub(crate) fn tagged_in(place: Placed<'_>, operations: &[Operation]) -> Decisions {
     let description = place.description;
     let layout = Layout::from_size_align(ARENA, ARENA_ALIGNMENT).unwrap();
@@ -145,7 +145,7 @@ pub(crate) fn ledger(description: &Description, operations: &[Operation]) -> Dec
     ledger_of(description, operations, 8, SPAN)
 }
 
-/// The same, in memory levels.
+/// The decisions over a ledger with the geometry of boundary tags, with memory levels.
 pub(crate) fn ledger_in(place: Placed<'_>, operations: &[Operation]) -> Decisions {
     counted(place, operations, 8, SPAN)
 }

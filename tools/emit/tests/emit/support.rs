@@ -32,7 +32,7 @@ pub(crate) fn emitted(description: &Description) -> TempDir {
     emitted_in(Placed::of(description))
 }
 
-/// The same, in memory levels.
+/// The emission of a heap in memory levels, in a directory that is removed with it.
 pub(crate) fn emitted_in(place: Placed<'_>) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let options = Options {
@@ -160,7 +160,7 @@ pub(crate) fn drive(program: &Path, operations: &[Operation]) -> Vec<String> {
     drive_lines(program, &lines)
 }
 
-/// The same for operations in its words.
+/// What the driver prints for operations in its own words.
 pub(crate) fn drive_lines(program: &Path, operations: &[String]) -> Vec<String> {
     let input = operations.join("\n") + "\n";
     let mut child = Command::new(program)

@@ -21,7 +21,7 @@ pub struct PriceReport {
     pub time: f64,
     /// The part of it in which the processor computes, seconds.
     pub compute_time: f64,
-    /// The same three as the integers that were added up: femtojoule, picoseconds.
+    /// Energy of all accesses as the integer that was added up: femtojoule.
     pub energy_fj: u64,
     /// Femtojoule that leak.
     pub leakage_fj: u64,

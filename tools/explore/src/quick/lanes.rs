@@ -38,7 +38,7 @@ pub(super) fn within(words: &[u32; WIDTH], length: usize, base: u32, span: u32) 
     mask
 }
 
-/// As above.
+/// Bit `n` says whether `words[n]` lies in `base..=base + span`, word by word.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn within(words: &[u32; WIDTH], length: usize, base: u32, span: u32) -> u64 {

@@ -36,7 +36,7 @@ pub(crate) struct QuickList {
     parameters: ChosenList,
     /// By place; sizes in granules. Empty once the list is long.
     places: Sorted<u32, LedgerBlock>,
-    /// The same by size, of a long list.
+    /// The blocks of a long list by size; empty as long as it is short.
     sizes: Sizes<LedgerBlock>,
     /// The places of a long list, as numbers that rise with the age or the address.
     ranks: Ranks,

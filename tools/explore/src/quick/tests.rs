@@ -8,7 +8,7 @@ use super::ranks::Ranks;
 use super::sizes::Sizes;
 use super::sorted::{Sorted, Wanted};
 
-/// The same list as pairs in a vector.
+/// The list of free blocks as pairs of place and size in a vector.
 #[derive(Default)]
 struct Plain(Vec<(u64, u32)>);
 

@@ -184,7 +184,7 @@ fn anywhere() -> impl Strategy<Value = Description> {
     })
 }
 
-/// The same events with accesses, and what they add up to.
+/// The events with accesses between them, and what those add up to.
 fn touched(events: &Events, seed: u64) -> Events {
     let mut builder = EventsBuilder::new();
     builder.recorded(4, 0);

@@ -82,7 +82,8 @@ pub struct Most {
 pub struct BoundFigures {
     /// Of an allocation, served or refused.
     pub allocate: Option<u64>,
-    /// The same at a multiple of any power of two; none of heaps that take none, too.
+    /// Of an allocation at a multiple of any power of two; none, too, of heaps that take no
+    /// alignments.
     pub allocate_aligned: Option<u64>,
     /// Of a free.
     pub free: Option<u64>,
@@ -203,7 +204,7 @@ pub struct TimeFigures {
     pub ratio: Option<f64>,
     /// Medians of allocations of equal parts of the run, from its beginning.
     pub allocate_over_time: Vec<f64>,
-    /// The same of frees.
+    /// Medians of frees of equal parts of the run, from its beginning.
     pub free_over_time: Vec<f64>,
 }
 
@@ -238,9 +239,10 @@ pub struct HeapFigures {
     /// Smallest arena (of pages: smallest cap) over the peak: mean over the seeds. None where 8
     /// times the peak did not suffice for one of them.
     pub arena_ratio: BTreeMap<String, Option<f64>>,
-    /// The same of the worst seed.
+    /// Smallest arena over the peak, of the worst seed. None where 8 times the peak did not suffice
+    /// for one.
     pub arena_ratio_worst: BTreeMap<String, Option<f64>>,
-    /// The same of every seed; empty where one is none.
+    /// Smallest arena over the peak, of every seed; empty where one is none.
     #[serde(skip)]
     pub arena_ratios: BTreeMap<String, Vec<f64>>,
     /// Its arenas over those of best fit, seed by seed; empty where that is not measured.

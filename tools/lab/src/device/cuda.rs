@@ -96,7 +96,7 @@ pub struct ExchangeFigures {
     pub free: Option<Distribution>,
     /// Calls of the driver by an allocation; on the model only.
     pub allocate_calls: Option<Distribution>,
-    /// The same by a free.
+    /// Calls of the driver by a free; on the model only.
     pub free_calls: Option<Distribution>,
     /// A call in the mean over one of the first allocator, by rounds.
     pub ratio: Option<Ratio>,

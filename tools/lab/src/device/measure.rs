@@ -96,7 +96,7 @@ pub struct Provisioned {
 pub struct Bounds {
     /// Of an allocation, served or refused.
     pub allocate: Option<u64>,
-    /// The same at a multiple of any power of two.
+    /// Of an allocation at a multiple of any power of two, served or refused.
     pub allocate_aligned: Option<u64>,
     /// Of a free.
     pub free: Option<u64>,

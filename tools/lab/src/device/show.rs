@@ -446,26 +446,28 @@ fn percents(moments: usize) -> Vec<String> {
         .collect()
 }
 
-/// Heaps that decide alike are one line.
+/// Heaps that decide alike are one line, with all their names.
 fn provisioned_over_time(bench: &Bench) -> Option<Plot> {
     let mib = |bytes: &u64| *bytes as f64 / f64::from(1 << 20);
-    let mut shown: Vec<&Vec<u64>> = Vec::new();
-    let mut series = Vec::new();
+    let mut alike: Vec<(&Vec<u64>, Vec<&str>)> = Vec::new();
+    let mut used = None;
     for heap in &bench.heaps {
         let Some(found) = &heap.provisioned else {
             continue;
         };
-        if series.is_empty() {
-            series.push(Series::reference("used", found.used.iter().map(mib)));
-        }
-        if !shown.contains(&&found.provisioned) {
-            shown.push(&found.provisioned);
-            series.push(Series::measured(
-                &heap.heap,
-                found.provisioned.iter().map(mib),
-            ));
+        used.get_or_insert(&found.used);
+        let same = alike
+            .iter_mut()
+            .find(|(provisioned, _)| **provisioned == found.provisioned);
+        match same {
+            Some((_, names)) => names.push(&heap.heap),
+            None => alike.push((&found.provisioned, vec![&heap.heap])),
         }
     }
+    let mut series = vec![Series::reference("used", used?.iter().map(mib))];
+    series.extend(alike.into_iter().map(|(provisioned, names)| {
+        Series::measured(names.join(", "), provisioned.iter().map(mib))
+    }));
     Some(Plot {
         title: format!(
             "Provisioned and used bytes over time, {}",

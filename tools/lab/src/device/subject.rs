@@ -16,7 +16,8 @@ pub trait Subject {
     const ALIGNS: bool = false;
     /// A block of `bytes` bytes, or `None` at once.
     fn allocate(&mut self, bytes: u64) -> Option<Self::Place>;
-    /// The same at a multiple of `align`, a power of two, of what [`ALIGNS`](Subject::ALIGNS).
+    /// A block of `bytes` bytes at a multiple of `align`, a power of two, or `None`; of heaps that
+    /// take [alignments](Subject::ALIGNS).
     fn allocate_aligned(&mut self, bytes: u64, align: u64) -> Option<Self::Place> {
         let _ = align;
         self.allocate(bytes)

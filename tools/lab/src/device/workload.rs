@@ -83,7 +83,8 @@ pub fn uniform(slots: u32, count: usize, seed: u64) -> Workload {
     })
 }
 
-/// The same with every doubling of the size as likely.
+/// The paper's exchange of blocks of 1 KiB to 16 MiB among `slots` slots, `count` times, with every
+/// doubling of the size as likely.
 pub fn log_uniform(slots: u32, count: usize, seed: u64) -> Workload {
     exchange(format!("log-{slots}"), slots, count, seed, |random| {
         let octave = 1_u64 << random.between(10, 23);

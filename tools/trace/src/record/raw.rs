@@ -23,7 +23,7 @@ pub(super) struct Clock {
     pub(super) shift: u32,
     /// From the start to a moment after the end, by the same counter.
     pub(super) elapsed_ticks: u64,
-    /// The same span by the monotonic clock.
+    /// Nanoseconds of that span, from the start to a moment after the end, by the monotonic clock.
     pub(super) elapsed_ns: u64,
 }
 

@@ -83,7 +83,7 @@ pub(super) const PAGES: Pattern = Pattern {
 const HOLE: usize = 72;
 /// The smallest.
 const PIN: usize = 24;
-/// The same class of a doubling as [`HOLE`], and larger.
+/// A size of the same class of a doubling as [`HOLE`], and larger.
 const LARGER: usize = 88;
 /// Large enough for what is kept aside to be merged first.
 const GATHERING: usize = 4000;

@@ -7,7 +7,7 @@ use metes_lab::device::bench::{Bench, Effort, bench};
 use metes_lab::device::named::{DEFAULT, named};
 use metes_lab::device::show::{Grid, report, tables};
 use metes_lab::device::workload::{Workload, of_trace};
-use metes_lab::page_of;
+use metes_lab::{About, page};
 use serde_json::json;
 
 use crate::arguments::DeviceBench;
@@ -52,7 +52,13 @@ pub(crate) fn run(arguments: &DeviceBench, json: bool) -> Result<u8, Failure> {
     });
     wheel.finish_and_clear();
     if let Some(path) = output {
-        let page = page_of(&report(&found), "metes device bench");
+        let about = About {
+            command: "metes device bench",
+            title: "Device heaps: memory, instructions and time",
+            paper: Some("“Segregated-fit and TLSF on a host for device memory”, figures 3 and 4"),
+        };
+        let page = page(&report(&found), about)
+            .map_err(|error| Failure::input(format!("the page cannot be written: {error}")))?;
         output::write_file(path, page.as_bytes())?;
     }
     match json {

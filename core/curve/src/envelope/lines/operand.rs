@@ -369,7 +369,7 @@ impl Operand {
         self.bends.last().map_or(0, |end| end.time.ceiling())
     }
 
-    /// The same, higher by a number.
+    /// Raises every finite value by a number.
     pub(crate) fn raise(&mut self, by: i64) {
         let raised = |value: &mut i64| {
             if *value != INFINITY {

@@ -109,7 +109,7 @@ impl Line {
         }
     }
 
-    /// The same, moved.
+    /// The line moved by a time and a value.
     pub(crate) fn moved(self, time: i64, value: i64) -> Self {
         match self.is_none() {
             true => self,

@@ -65,8 +65,8 @@ impl Model {
         Curve::new(&elements, &self.transient, &self.period, &self.step).expect("well formed")
     }
 
-    /// The same function, described at greater length: a later transient part, a multiple of
-    /// the period, one more breakpoint.
+    /// The function of this model, described at greater length: a later transient part, a multiple
+    /// of the period, one more breakpoint.
     pub(crate) fn longer(&self, periods: i64, times: i64, split: &Rational) -> Model {
         let transient = &self.transient + &(&self.period * &number(periods));
         let (period, step) = (&self.period * &number(times), &self.step * &number(times));

@@ -163,7 +163,8 @@ impl Hardened {
         sound
     }
 
-    /// The same of a block whose header was verified to be that one.
+    /// Whether a free block whose header was verified is as large as it says, and known as free to
+    /// the one behind it.
     #[inline(always)]
     pub(super) fn verify_free_end(&self, block: TaggedBlock, header: Header) -> bool {
         let body = header.size | header.flags();
@@ -214,7 +215,7 @@ impl Hardened {
         sound
     }
 
-    /// The same of both neighbours of a block, which is no head.
+    /// Whether both neighbours of a block, which is no head, lead back to it by their links.
     #[inline(always)]
     pub(super) fn lead_back(&self, block: TaggedBlock) -> bool {
         // SAFETY: as in `follow`.

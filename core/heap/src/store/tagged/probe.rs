@@ -28,8 +28,8 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
         unsafe { Self::probe_in(place, room) }
     }
 
-    /// The same of a place that lies in a region, with `room` bytes from the block's header
-    /// to the region's end (or less far). O(1).
+    /// Looks whether a block in use may lie at a place of a region, with `room` bytes from the
+    /// block's header to the region's end (or less far). O(1).
     ///
     /// # Errors
     /// As [`probe`](Self::probe).

@@ -47,7 +47,7 @@ impl<K: Key, T: Copy> Sorted<K, T> {
         None
     }
 
-    /// The same below one entry of the root.
+    /// Finds the first wanted entry at or behind a position, below one entry of the root.
     #[inline(always)]
     fn find_below(
         &mut self,

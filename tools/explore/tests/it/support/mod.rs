@@ -18,7 +18,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// The same without a demand on the alignment.
+    /// The step without a demand on the alignment.
     pub(crate) fn unaligned(self) -> Self {
         Step { align: 0, ..self }
     }

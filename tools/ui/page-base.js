@@ -1,4 +1,4 @@
-// Foundations: elements, figures with units, clipboard, downloads, theme.
+// Foundations of every page: elements, figures with units, clipboard, downloads, theme, canvases.
 // Invariant: text from the data reaches the page only through text nodes and
 // attributes set by `h`, never as markup, so a hostile spec string is inert.
 
@@ -137,6 +137,10 @@ function code(text, options = {}) {
     h("pre", { tabindex: options.block ? "0" : null }, h("code", {}, options.block ? text : breakable(text))), copyButton(text));
 }
 
+// Rows as CSV; what is absent is empty.
+const csvCell = (v) => (v === null || v === undefined || Number.isNaN(v) ? "" : /[",\r\n]/.test(String(v)) ? `"${String(v).replace(/"/g, '""')}"` : String(v));
+const csv = (rows) => `${rows.map((row) => row.map(csvCell).join(",")).join("\n")}\n`;
+
 function download(name, type, text) {
   const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   const link = h("a", { href: url, download: name });
@@ -150,9 +154,10 @@ function download(name, type, text) {
 // ---- theme and drawing --------------------------------------------------
 
 const redraws = new Set(); // every canvas registers how to draw itself again
-let frame = 0;
+const sizes = new ResizeObserver(() => redrawAll());
+let waiting = 0;
 function redrawAll() {
-  if (!frame) frame = requestAnimationFrame(() => { frame = 0; for (const draw of redraws) draw(); });
+  if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; for (const draw of redraws) draw(); });
 }
 
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
@@ -184,7 +189,7 @@ function colours() {
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
   return { ink: get("ink"), soft: get("soft"), line: get("line"), panel: get("panel"), paper: get("paper"), chosen: get("chosen"),
     front: get("front"), named: get("named"), dots: get("dots"), faint: get("faint"), live: get("live"),
-    sans: get("sans"), series: [1, 2, 3, 4, 5, 6, 7, 8].map((i) => get(`series-${i}`)) };
+    of: get, sans: get("sans"), series: [1, 2, 3, 4, 5, 6, 7, 8].map((i) => get(`series-${i}`)) };
 }
 
 // Fit a canvas to its box at the screen's resolution; returns the context in CSS pixels.
@@ -210,3 +215,22 @@ function showTip(x, y, lines) {
   tip.style.top = `${Math.max(8, Math.min(y + 14, innerHeight - t - 8))}px`;
 }
 function hideTip() { document.getElementById("tip").hidden = true; }
+
+// ---- marks on a canvas ------------------------------------------------------
+
+function dot(context, x, y, r, fill, edge) {
+  context.beginPath();
+  context.arc(x, y, r, 0, 7);
+  context.fillStyle = fill;
+  context.fill();
+  context.lineWidth = 1.25;
+  context.strokeStyle = edge;
+  context.stroke();
+}
+function ring(context, x, y, r, colour, width) {
+  context.beginPath();
+  context.arc(x, y, r, 0, 7);
+  context.lineWidth = width;
+  context.strokeStyle = colour;
+  context.stroke();
+}
