@@ -12,7 +12,7 @@ pub(crate) trait Found: Sized {
     type Shown;
     fn shown(self) -> Self::Shown;
 
-    /// The same, unless one of its numbers is longer than may be computed with.
+    /// What was found, unless one of its numbers is longer than may be computed with.
     fn checked(self) -> Result<Self, Error> {
         Ok(self)
     }
