@@ -59,8 +59,8 @@ impl Figures {
         for measurement in instructions {
             let ceiling = match measurement.failure {
                 None => Ceiling {
-                    allocate: measurement.allocate.maximum,
-                    free: measurement.free.maximum,
+                    allocate: measurement.allocate.instructions.maximum,
+                    free: measurement.free.instructions.maximum,
                 },
                 Some(_) => Ceiling {
                     allocate: u64::MAX,

@@ -1,9 +1,9 @@
-//! Exact instructions of each call on the timed workloads: mean and maximum per
-//! operation, and the path of the worst call.
+//! Exact instructions and cache lines of each call on the timed workloads: mean and maximum
+//! per operation, and the path of the worst call.
 
 use std::collections::BTreeMap;
 
-use metes_step::Stepper;
+use metes_step::{Lines, Stepper};
 use serde::Serialize;
 
 use crate::Error;
@@ -13,16 +13,16 @@ use crate::report::{Cell, Table};
 use crate::reservation::{LENGTH, Reservation};
 use crate::workload::{Event, Operation, Workload};
 
-/// Instructions of the calls of one operation.
+/// What is counted of the calls of one operation.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Count {
     /// Calls measured.
     pub(crate) calls: u64,
-    /// Instructions of all of them.
+    /// The sum over all of them.
     pub(crate) total: u64,
-    /// Instructions of the longest.
+    /// The most of a call.
     pub(crate) maximum: u64,
-    /// Mean instructions.
+    /// Mean of a call.
     pub(crate) mean: f64,
 }
 
@@ -35,6 +35,29 @@ impl Count {
     }
 }
 
+/// Instructions of the calls of one operation, and what they touch.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Counts {
+    /// Instructions.
+    #[serde(flatten)]
+    pub(crate) instructions: Count,
+    /// Distinct cache lines of data.
+    pub(crate) lines: Count,
+    /// Distinct cache lines of the call's own stack.
+    pub(crate) stack_lines: Count,
+    /// Places in memory used, one after another, the stack's included.
+    pub(crate) accesses: Count,
+}
+
+impl Counts {
+    fn add(&mut self, instructions: u64, lines: Lines) {
+        self.instructions.add(instructions);
+        self.lines.add(lines.data);
+        self.stack_lines.add(lines.stack);
+        self.accesses.add(lines.accesses);
+    }
+}
+
 /// What one allocator did on one workload.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measurement {
@@ -43,12 +66,12 @@ pub(crate) struct Measurement {
     /// Workload.
     pub(crate) workload: String,
     /// Allocations.
-    pub(crate) allocate: Count,
+    pub(crate) allocate: Counts,
     /// Frees.
-    pub(crate) free: Count,
+    pub(crate) free: Counts,
     /// Resizes, if the workload has any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) resize: Option<Count>,
+    pub(crate) resize: Option<Counts>,
     /// Whether the budget of steps ended the measurement early.
     pub(crate) cut_short: bool,
     /// Why nothing was measured, if so.
@@ -64,7 +87,10 @@ pub(crate) fn measure(
     budget: u64,
     memory: &mut Reservation,
 ) -> Result<Measurement, Error> {
-    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    /// Instructions of one call that are looked at: more than any peer here takes.
+    const ROOM: usize = 1 << 20;
+    let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
+    let mut untold = None;
     let mut steps = 0;
     let mut cut_short = false;
     let failure = run(peer, workload, memory, |stepper, player, session, event| {
@@ -73,11 +99,26 @@ pub(crate) fn measure(
             return None;
         }
         // SAFETY: the player prepares calls on live blocks only.
-        let (result, count) = unsafe { stepper.call(player.prepare(session, event)) };
+        let (result, count, lines) =
+            unsafe { stepper.call_with_lines(player.prepare(session, event), ROOM) };
         steps += count;
-        counts.entry(verb(event.operation)).or_default().add(count);
+        let counts = counts.entry(verb(event.operation)).or_default();
+        match lines {
+            Ok(lines) => counts.add(count, lines),
+            Err(why) => {
+                untold = Some(why);
+                return None;
+            }
+        }
         Some(result)
     })?;
+    if let Some(why) = untold {
+        return Err(Error::Lines {
+            heap: peer.name.to_owned(),
+            workload: workload.name.clone(),
+            why,
+        });
+    }
     Ok(Measurement {
         heap: peer.name.to_owned(),
         workload: workload.name.clone(),
@@ -129,8 +170,25 @@ fn run(
     Ok(None)
 }
 
-/// The table of a set of measurements, one row per allocator.
-pub(crate) fn table(measurements: &[Measurement], workloads: &[&str]) -> Table {
+/// The tables of a set of measurements, one row per allocator: instructions, and cache lines.
+pub(crate) fn tables(measurements: &[Measurement], workloads: &[&str]) -> [Table; 2] {
+    let cut = "+ cut short by the budget of steps; the mean is of fewer calls";
+    let instructions = Table {
+        title: "Instructions per call (exact; call and ret included)".to_owned(),
+        columns: columns(workloads),
+        rows: rows(measurements, |counts| counts.instructions),
+        remarks: vec![cut.to_owned()],
+    };
+    let lines = Table {
+        title: "Cache lines per call (exact; distinct lines of 64 bytes, without the call's stack)"
+            .to_owned(),
+        rows: rows(measurements, |counts| counts.lines),
+        ..instructions.clone()
+    };
+    [instructions, lines]
+}
+
+fn columns(workloads: &[&str]) -> Vec<String> {
     let mut columns = vec!["heap".to_owned()];
     for workload in workloads {
         for what in ["malloc", "free"] {
@@ -138,38 +196,31 @@ pub(crate) fn table(measurements: &[Measurement], workloads: &[&str]) -> Table {
             columns.push("max".to_owned());
         }
     }
-    let mut rows: BTreeMap<usize, (String, Vec<Cell>)> = BTreeMap::new();
-    let mut order: Vec<&str> = Vec::new();
+    columns
+}
+
+fn rows(measurements: &[Measurement], what: fn(&Counts) -> Count) -> Vec<Vec<Cell>> {
+    let mut rows: Vec<(&str, Vec<Cell>)> = Vec::new();
     for measurement in measurements {
-        let place = order
-            .iter()
-            .position(|name| *name == measurement.heap)
-            .unwrap_or_else(|| {
-                order.push(&measurement.heap);
-                order.len() - 1
-            });
-        let row = rows
-            .entry(place)
-            .or_insert_with(|| (measurement.heap.clone(), Vec::new()));
-        for count in [measurement.allocate, measurement.free] {
+        let name = measurement.heap.as_str();
+        let at = rows.iter().position(|(heap, _)| *heap == name);
+        let at = at.unwrap_or_else(|| {
+            rows.push((name, vec![Cell::text(name)]));
+            rows.len() - 1
+        });
+        for count in [&measurement.allocate, &measurement.free].map(what) {
             if measurement.failure.is_some() || count.calls == 0 {
-                row.1.extend([Cell::none(), Cell::none()]);
-            } else {
-                let mark = if measurement.cut_short { "+" } else { "" };
-                row.1.push(Cell::text(format!("{:.1}{mark}", count.mean)));
-                row.1.push(Cell::text(count.maximum.to_string()));
+                rows[at].1.extend([Cell::none(), Cell::none()]);
+                continue;
             }
+            let mark = if measurement.cut_short { "+" } else { "" };
+            let mean = Cell::text(format!("{:.1}{mark}", count.mean));
+            rows[at]
+                .1
+                .extend([mean, Cell::text(count.maximum.to_string())]);
         }
     }
-    Table {
-        title: "Instructions per call (exact; call and ret included)".to_owned(),
-        columns,
-        rows: rows
-            .into_values()
-            .map(|(name, cells)| [vec![Cell::text(name)], cells].concat())
-            .collect(),
-        remarks: vec!["+ cut short by the budget of steps; the mean is of fewer calls".to_owned()],
-    }
+    rows.into_iter().map(|(_, cells)| cells).collect()
 }
 
 /// The longest call of each operation: which event, and each instruction run.

@@ -58,6 +58,12 @@ pub(crate) enum Error {
     Memory(std::io::Error),
     #[error("cannot catch SIGTRAP: {0}; run outside a debugger")]
     Step(std::io::Error),
+    #[error("{heap} on {workload}: {why}; leave that heap or workload out")]
+    Lines {
+        heap: String,
+        workload: String,
+        why: metes_step::Untold,
+    },
     #[error("ratios are to rlsf, which is not among the heaps chosen; add --heap rlsf")]
     NoBaseline,
     #[error("{heap} cannot play {workload}: {why}; choose another workload")]
@@ -98,7 +104,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Exact instructions per call, by single-stepping.
+    /// Exact instructions and cache lines per call, by single-stepping.
     Instructions {
         /// Only these workloads (repeatable): mix, emb, lifo.
         #[arg(long = "workload")]
@@ -340,7 +346,9 @@ fn instructions_command(
     } else {
         print_origins(peers);
         let names: Vec<&str> = workloads.iter().map(|w| w.name.as_str()).collect();
-        print!("{}", instructions::table(&measurements, &names).render());
+        for table in instructions::tables(&measurements, &names) {
+            println!("{}", table.render());
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -81,12 +81,12 @@ unsafe impl<L: Lock, I: Index<Tagged<S>>, const S: bool> GlobalAlloc for Locked<
     }
 
     #[inline(never)]
-    unsafe fn dealloc(&self, place: *mut u8, _layout: Layout) {
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         let Some(place) = NonNull::new(place) else {
             return;
         };
         // SAFETY: the caller gives back a block of this allocator.
-        let freed = self.with(|heap| unsafe { heap.free(place) });
+        let freed = self.with(|heap| unsafe { heap.free_sized(place, layout.size()) });
         debug_assert!(freed.is_ok());
     }
 

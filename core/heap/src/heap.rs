@@ -58,33 +58,46 @@ unsafe impl Source for NoSource {
 }
 
 /// A heap: an index over the blocks of a store.
+///
+/// Fields lie in the order in which they stand here: with boundary tags and size classes what
+/// every call needs (where the heads are, the top word, the bitmaps of blocks below 128 KiB) is on
+/// one cache line, if the heap begins on one.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Heap<I, S: Store> {
-    index: I,
-    store: S,
-    /// First block of the first region.
-    base: Option<S::Block>,
-    plan: Plan,
-    span: usize,
     /// Bytes behind the end of the last region that its source has granted.
     reserve: usize,
+    plan: Plan,
+    store: S,
+    index: I,
+    /// First block of the first region.
+    base: Option<S::Block>,
+    span: usize,
     counters: Counters,
 }
+
+/// Where the heads are is the last word of the store, and the top word and the bitmaps follow.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    use crate::{Tagged, Tlsf};
+    assert!(core::mem::offset_of!(Heap<Tlsf, Tagged<false>>, store) == 32);
+    assert!(core::mem::offset_of!(Heap<Tlsf, Tagged<false>>, index) == 64 + size_of::<usize>());
+};
 
 impl<I: Index<S>, S: Store> Heap<I, S> {
     /// A heap without memory.
     pub const fn new(index: I, store: S) -> Self {
         Heap {
-            index,
-            store,
-            base: None,
+            reserve: 0,
             plan: Plan {
                 heads: 0,
                 align: 0,
                 unit: 0,
             },
+            store,
+            index,
+            base: None,
             span: 0,
-            reserve: 0,
             counters: Counters::NEW,
         }
     }
@@ -156,6 +169,7 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         self.store.set_header(laid.block, Header::new(laid.size, 0));
         if self.base.is_none() {
             self.base = Some(laid.block);
+            self.store.number_heads_from(self.index.first_head());
             self.index.attach(&mut self.store, laid.block);
         }
         self.release_room(laid.block, laid.size);
@@ -276,6 +290,16 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     #[inline(always)]
     fn merges(&self) -> bool {
         !self.index.halves() && self.index.limits().coalesce_up_to == usize::MAX
+    }
+
+    /// The size in the header of a free block.
+    #[inline(always)]
+    fn free_size(&self, header: Header) -> usize {
+        if self.merges() {
+            // What precedes it is in use.
+            return self.store.size_beside(header, Header::FREE);
+        }
+        header.size
     }
 
     /// Allocation with an alignment above the granule: the block in front of the
@@ -439,6 +463,23 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         unsafe { self.free_requested(place) }.map(drop)
     }
 
+    /// Frees a block whose requested size the caller knows, as those of Rust and of sized `delete`
+    /// do. With boundary tags on x86-64 the record behind the block is then fetched while its own is
+    /// still on the way, one wait for memory instead of two. The size is a hint: a wrong one costs
+    /// time and nothing else.
+    ///
+    /// # Errors
+    /// As [`free`](Self::free).
+    ///
+    /// # Safety
+    /// As [`free`](Self::free).
+    #[inline(always)]
+    pub unsafe fn free_sized(&mut self, place: S::Place, size: usize) -> Result<(), BadFree> {
+        self.store.fetch_behind(place, size);
+        // SAFETY: the caller's contract.
+        unsafe { self.free(place) }
+    }
+
     /// Frees a block as [`free`](Self::free) does; returns the bytes requested (the capacity where
     /// they are not kept).
     ///
@@ -508,16 +549,18 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         }
         let limit = self.index.limits().coalesce_up_to;
         let mut block = block;
-        let mut size = header.size;
         let mut flags = header.flags() & Header::PREVIOUS_FREE;
+        let mut size;
         if flags != 0 {
+            size = self.store.size_beside(header, Header::PREVIOUS_FREE);
             let before = self.store.verified_before(block);
             let other = self.store.verified_header(before);
-            if size + other.size <= limit {
-                self.index.remove(&mut self.store, before, other.size);
+            let free = self.free_size(other);
+            if size + free <= limit {
+                self.index.remove(&mut self.store, before, free);
                 self.store.join(before, block);
                 block = before;
-                size += other.size;
+                size += free;
                 flags = if self.merges() {
                     0
                 } else {
@@ -527,15 +570,17 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
                 block = self.store.renew(block);
             }
         } else {
+            size = self.store.size_beside(header, 0);
             block = self.store.renew(block);
         }
         let after = self.store.after(block, size);
         let other = self.store.verified_header(after);
-        if other.free() && size + other.size <= limit {
+        if other.free() && size + self.free_size(other) <= limit {
+            let free = self.free_size(other);
             // What follows the merged block is marked already.
-            self.index.remove(&mut self.store, after, other.size);
+            self.index.remove(&mut self.store, after, free);
             self.store.join(block, after);
-            size += other.size;
+            size += free;
         } else {
             self.store.mark_previous_free(after);
         }

@@ -130,7 +130,7 @@ pub(crate) fn read(
                 }
                 *second_level = number;
             }
-            if name == "segregated-fit" {
+            if name != "half-fit" {
                 replace(probes, fields.size("probes", &[(ALL, usize::MAX)])?);
             }
         }

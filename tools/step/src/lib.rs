@@ -1,5 +1,5 @@
-//! Exact instruction counts of single calls, by single-stepping, and bounds on them, by the
-//! longest path through the code.
+//! Exact instructions and cache lines of single calls, by single-stepping, and bounds on the
+//! instructions, by the longest path through the code.
 //!
 //! A [`Stepper`] makes a [`Call`] with the processor stopping after every
 //! instruction. Counted are the `call`, every instruction of the function and
@@ -10,6 +10,8 @@
 //! Invariant: a count depends on the code and its data alone, never on load,
 //! interrupts or other threads.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod lines;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod longest;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
@@ -48,6 +50,32 @@ pub enum Unbounded {
     /// This machine's code is not read.
     #[error("code is read on x86-64 under Linux only")]
     Elsewhere,
+}
+
+/// The distinct lines of 64 bytes that a call read, wrote or fetched ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Those of data: heap, arena, static memory.
+    pub data: u64,
+    /// Those of the call's own stack, the return address included.
+    pub stack: u64,
+    /// Places in memory that its instructions used, one after another, both kinds together; what
+    /// is read and written by one instruction is one.
+    pub accesses: u64,
+}
+
+/// Why the lines of a call could not be told. Addresses are of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Untold {
+    /// More instructions ran than there was room to write down.
+    #[error("the call ran more than {0} instructions: give it more room, or a shorter call")]
+    TooLong(usize),
+    /// What ran here is no instruction that is known.
+    #[error("what ran at {0:#x} is no known instruction")]
+    Undecoded(usize),
+    /// This instruction uses memory at addresses out of a vector.
+    #[error("the instruction at {0:#x} takes its addresses from a vector")]
+    Scattered(usize),
 }
 
 /// A measured call: a function of up to five words that returns a word.

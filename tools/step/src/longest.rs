@@ -182,7 +182,7 @@ impl Paths {
     }
 }
 
-fn decode(address: usize) -> Result<Instruction, Unbounded> {
+pub(crate) fn decode(address: usize) -> Result<Instruction, Unbounded> {
     // What ends before its page does is read no further: the next page may not be there.
     let here = LONGEST_INSTRUCTION.min(PAGE - address % PAGE);
     let mut instruction = decode_within(address, here);

@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
 
-use crate::{Call, Unbounded};
+use crate::{Call, Lines, Unbounded, Untold};
 
 /// The right to step, which this machine does not give.
 pub struct Stepper(Infallible);
@@ -33,6 +33,18 @@ impl Stepper {
     /// # Safety
     /// As for [`Call::invoke`].
     pub unsafe fn call_with_repetitions(&mut self, _: Call) -> (usize, u64) {
+        match self.0 {}
+    }
+
+    /// As [`Stepper::call`], with the cache lines that the call touches.
+    ///
+    /// # Safety
+    /// As for [`Call::invoke`].
+    pub unsafe fn call_with_lines(
+        &mut self,
+        _: Call,
+        _: usize,
+    ) -> (usize, u64, Result<Lines, Untold>) {
         match self.0 {}
     }
 

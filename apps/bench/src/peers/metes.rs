@@ -17,6 +17,17 @@ pub(super) const HEAPS: &[Peer] = &[
     Peer::metes::<Inside<Tlsf<32>, Tagged<true>>>("metes-tlsf:statistics=yes", Kind::Arena, true),
     Peer::metes::<Inside<Tlsf<32>, Hardened>>("metes-tlsf:store=hardened", Kind::Arena, true),
     Peer::metes::<Inside<Tlsf<8>, Tagged<false>>>("metes-tlsf:second_level=8", Kind::Arena, true),
+    // To choose the default by, not under the gate.
+    Peer::arena::<Inside<SegregatedFit<32, 1>, Tagged<false>>>(
+        "metes-tlsf:probes=1",
+        "",
+        Kind::Arena,
+    ),
+    Peer::arena::<Inside<SegregatedFit<32, 2>, Tagged<false>>>(
+        "metes-tlsf:probes=2",
+        "",
+        Kind::Arena,
+    ),
     Peer::metes::<Inside<HalfFit, Tagged<false>>>("metes-half-fit", Kind::Arena, true),
     Peer::metes::<Inside<Buddy, Tagged<false>>>("metes-buddy", Kind::Arena, false),
     Peer::metes::<Inside<SegregatedFit, Tagged<false>>>("metes-segregated-fit", Kind::Arena, false),
@@ -77,9 +88,9 @@ impl<I: Index<S> + Default, S: Fresh> FixedArena for Inside<I, S> {
     }
 
     #[inline(always)]
-    unsafe fn free(&mut self, handle: Handle, _: usize, _: usize) {
+    unsafe fn free(&mut self, handle: Handle, size: usize, _: usize) {
         // SAFETY: the trait's contract.
-        let _ = unsafe { self.0.free(place(handle)) };
+        let _ = unsafe { self.0.free_sized(place(handle), size) };
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! The stepper against an independent instrument: callgrind (package
-//! `valgrind`) must count the same instructions for the same calls.
+//! `valgrind`) must count the same instructions for the same calls, and as many
+//! reads and writes of memory, from which the cache lines are.
 //!
 //! Callgrind counts whole functions from their entry, the stepper also the
 //! `call` that enters them: one more an event. The rest must agree exactly where
@@ -25,8 +26,15 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Instructions inside the measured functions, by callgrind.
-fn callgrind(heap: &str, workload: &str, setup_only: bool) -> u64 {
+/// What is counted: instructions, and places in memory used by them.
+#[derive(Clone, Copy)]
+struct Counted {
+    instructions: u64,
+    accesses: u64,
+}
+
+/// What ran inside the measured functions, by callgrind.
+fn callgrind(heap: &str, workload: &str, setup_only: bool) -> Counted {
     let file = std::env::temp_dir().join(format!(
         "metes-callgrind-{}-{heap}-{workload}-{setup_only}",
         std::process::id()
@@ -35,7 +43,7 @@ fn callgrind(heap: &str, workload: &str, setup_only: bool) -> u64 {
     command
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", file.display()))
-        .arg("--toggle-collect=*measured_*")
+        .args(["--toggle-collect=*measured_*", "--cache-sim=yes"])
         .args([PROGRAM, "play", heap, workload, "--operations", OPERATIONS]);
     if setup_only {
         command.arg("--setup-only");
@@ -46,18 +54,24 @@ fn callgrind(heap: &str, workload: &str, setup_only: bool) -> u64 {
     total
 }
 
-/// The `totals:` line of a callgrind file.
-fn total(file: &Path) -> u64 {
+/// The `totals:` line of a callgrind file: instructions, reads, writes, then misses.
+fn total(file: &Path) -> Counted {
     let text = std::fs::read_to_string(file).unwrap();
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with("events: Ir Dr Dw "))
+    );
     let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
-    line.expect("callgrind writes its totals")
-        .trim()
-        .parse()
-        .unwrap()
+    let line = line.expect("callgrind writes its totals");
+    let counts: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+    Counted {
+        instructions: counts[0],
+        accesses: counts[1] + counts[2],
+    }
 }
 
-/// Instructions and calls by the stepper.
-fn stepper(heap: &str, workload: &str) -> (u64, u64) {
+/// The same by the stepper, and the calls.
+fn stepper(heap: &str, workload: &str) -> (Counted, u64) {
     let output = run(Command::new(PROGRAM).args([
         "--json",
         "--heap",
@@ -72,21 +86,37 @@ fn stepper(heap: &str, workload: &str) -> (u64, u64) {
     ]));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let row = &report["instructions"][0];
-    let sum =
-        |key: &str| row["allocate"][key].as_u64().unwrap() + row["free"][key].as_u64().unwrap();
-    (sum("total"), sum("calls"))
+    let sum = |path: &str| {
+        let of = |verb: &str| row.pointer(&format!("/{verb}{path}")).unwrap().as_u64();
+        of("allocate").unwrap() + of("free").unwrap()
+    };
+    let counted = Counted {
+        instructions: sum("/total"),
+        accesses: sum("/accesses/total"),
+    };
+    (counted, sum("/calls"))
 }
 
 #[test]
-fn callgrind_counts_the_same_instructions() {
+fn callgrind_counts_the_same_instructions_and_accesses() {
     for (heap, share) in [("rlsf", 0), ("metes-tlsf", 50)] {
         let (stepped, calls) = stepper(heap, "emb");
-        let counted = callgrind(heap, "emb", false) - callgrind(heap, "emb", true);
+        let (whole, setup) = (callgrind(heap, "emb", false), callgrind(heap, "emb", true));
         assert_eq!(calls, 200);
-        let allowed = stepped.checked_div(share).unwrap_or(0);
-        assert!(
-            stepped.abs_diff(counted + calls) <= allowed,
-            "{heap}: {stepped} stepped, {counted} by callgrind and {calls} calls"
+        let agree = |stepped: u64, counted: u64, what: &str| {
+            let allowed = stepped.checked_div(share).unwrap_or(0);
+            assert!(
+                stepped.abs_diff(counted) <= allowed,
+                "{heap}: {stepped} {what} stepped, {counted} by callgrind"
+            );
+        };
+        let instructions = whole.instructions - setup.instructions;
+        agree(
+            stepped.instructions,
+            instructions + calls,
+            "instructions and calls",
         );
+        let accesses = whole.accesses - setup.accesses;
+        agree(stepped.accesses, accesses, "reads and writes");
     }
 }

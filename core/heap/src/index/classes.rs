@@ -11,6 +11,8 @@
 //! empty, and bit `w` of the top word exactly when word `w` is not zero. With one
 //! class a power of two (`l` = 0) the top word stands alone.
 
+use core::num::NonZero;
+
 use super::{Index, Limits, step_is_sound, take_is_sound, walk_list};
 use crate::store::{Geometry, Store};
 
@@ -78,12 +80,13 @@ impl ClassParameters for ChosenClasses {
     }
 }
 
-/// An index of size classes. See the module.
+/// An index of size classes. See the module. What is read first lies first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct SizeClasses<P> {
-    parameters: P,
     top: usize,
     words: [u32; WORDS],
+    parameters: P,
 }
 
 /// Two-level segregated fit: O(1), never searches a list.
@@ -115,9 +118,9 @@ impl<P> SizeClasses<P> {
     /// An empty index with the given parameters.
     pub const fn with(parameters: P) -> Self {
         SizeClasses {
-            parameters,
             top: 0,
             words: [0; WORDS],
+            parameters,
         }
     }
 }
@@ -125,18 +128,37 @@ impl<P> SizeClasses<P> {
 /// The class of blocks of `granules`, rounding down. `log2` is the second level's.
 #[inline(always)]
 pub const fn class_floor(granules: usize, log2: u32) -> usize {
-    let shift = (granules | 1 << log2).ilog2() - log2;
-    ((shift as usize) << log2) + (granules >> shift)
+    raised_floor(granules, 0, log2)
 }
 
 /// The last class some of whose blocks are too small for `granules` (one or
 /// more): the classes above it suffice.
 #[inline(always)]
 pub const fn class_below(granules: usize, log2: u32) -> usize {
-    // One less than the ceiling, without its carry: what is rounded up is
-    // `granules - 1`, under the exponent of `granules`.
-    let shift = (granules | 1 << log2).ilog2() - log2;
-    ((shift as usize) << log2) + ((granules - 1) >> shift)
+    raised_below(granules, 0, log2)
+}
+
+/// How far bytes are shifted to the mantissa of their class.
+#[inline(always)]
+const fn shift_of(bytes: usize, granule_log2: u32, log2: u32) -> u32 {
+    (bytes | 1 << (granule_log2 + log2)).ilog2() - log2
+}
+
+/// [`class_floor`] of the whole granules in `bytes`, raised by the classes of `granule_log2` words:
+/// so much less is to be computed.
+#[inline(always)]
+const fn raised_floor(bytes: usize, granule_log2: u32, log2: u32) -> usize {
+    let shift = shift_of(bytes, granule_log2, log2);
+    ((shift as usize) << log2) + (bytes >> shift)
+}
+
+/// [`class_below`] of the whole granules in `bytes`, one or more, raised as in [`raised_floor`].
+#[inline(always)]
+const fn raised_below(bytes: usize, granule_log2: u32, log2: u32) -> usize {
+    // One less than the ceiling, without its carry: what is rounded up is a granule less,
+    // under the exponent of all of them.
+    let shift = shift_of(bytes, granule_log2, log2);
+    ((shift as usize) << log2) + ((bytes - (1 << granule_log2)) >> shift)
 }
 
 /// The first class all of whose blocks have at least `granules`.
@@ -161,24 +183,56 @@ impl<P: ClassParameters> SizeClasses<P> {
     /// no block that held one would serve the next.
     #[inline(always)]
     fn class<S: Store>(&self, store: &S, size: usize) -> usize {
-        let granules = store.geometry().payload_granules(size);
-        class_floor(granules, self.parameters.second_level_log2())
+        let log2 = self.parameters.second_level_log2();
+        match S::GEOMETRY {
+            Some(geometry) => raised_floor(size - geometry.header, geometry.granule.ilog2(), log2),
+            None => class_floor(store.geometry().payload_granules(size), log2),
+        }
     }
 
-    /// The word of a class in the bitmap, and its bit in the word.
+    /// The last class some of whose blocks are too small for `need`.
     #[inline(always)]
-    fn place(&self, class: usize) -> (usize, u32) {
+    fn class_too_small<S: Store>(&self, store: &S, need: usize) -> usize {
         let log2 = self.parameters.second_level_log2();
-        let word = class >> log2;
+        match S::GEOMETRY {
+            Some(geometry) => raised_below(need - geometry.header, geometry.granule.ilog2(), log2),
+            None => class_below(store.geometry().payload_granules(need), log2),
+        }
+    }
+
+    /// Words of classes that are skipped in their numbers, so that those of a geometry known to the
+    /// compiler are found from bytes (see [`raised_floor`]).
+    #[inline(always)]
+    fn skipped<S: Store>() -> usize {
+        S::GEOMETRY.map_or(0, |geometry| geometry.granule.ilog2() as usize)
+    }
+
+    /// The bit of a class in the top word, and its bit in its own word.
+    #[inline(always)]
+    fn place<S: Store>(&self, class: usize) -> (usize, u32) {
+        let log2 = self.parameters.second_level_log2();
+        // The most bytes, 2^64 (2^32) and less, have class `((b - l) << l) + 2^(l + 1) - 1` for
+        // b = 63 (31), shifted by `l` one too many where `l` is 0: there it is one less.
+        let bit = (class >> log2) - usize::from(self.one_level() && Self::skipped::<S>() != 0);
+        debug_assert!(bit < WORDS);
+        // SAFETY: as computed, where bytes are classed. Else classes are those of fewer than 2^63
+        // (2^31) granules, or of exactly that many less one: a need is at most half the addresses,
+        // or all of them in granules of 8 and more (`Geometry::block_for`); a block is not larger
+        // than a region; a head's number is that of a class. The class of the most granules,
+        // `((b - l) << l) + 2^l` at the most for b = 62 (30), shifted by `l`, is 63 (31) or less.
+        unsafe { core::hint::assert_unchecked(bit < WORDS) };
+        (bit, (class as u32) & ((1 << log2) - 1))
+    }
+
+    /// Where the word is whose bit in the top word is this one.
+    #[inline(always)]
+    fn word<S: Store>(bit: usize) -> usize {
+        let word = bit.wrapping_sub(Self::skipped::<S>());
         debug_assert!(word < WORDS);
-        // SAFETY: classes are those of fewer than 2^63 (2^31) granules, or of
-        // exactly that many less one: a need is at most half the addresses, or
-        // all of them in granules of 8 and more (`Geometry::block_for`); a block
-        // is not larger than a region; a head's number is below the number of
-        // heads. The class of the most granules, `((b - l) << l) + 2^l` at the
-        // most for b = 62 (30), shifted by `l`, is 63 (31) or less.
+        // SAFETY: a class has as many words below it as are skipped, and its bit is less than
+        // `WORDS` (see `place`); in the top word, only bits of classes are set.
         unsafe { core::hint::assert_unchecked(word < WORDS) };
-        (word, (class as u32) & ((1 << log2) - 1))
+        word
     }
 
     /// With one class a power of two, the top word alone is the bitmap.
@@ -187,38 +241,56 @@ impl<P: ClassParameters> SizeClasses<P> {
         self.parameters.second_level_log2() == 0
     }
 
+    /// The class of a bit in the top word and one in its own word.
+    #[inline(always)]
+    fn class_at<S: Store>(&self, bit: usize, low: u32) -> usize {
+        let one_less = usize::from(self.one_level() && Self::skipped::<S>() != 0);
+        ((bit + one_less) << self.parameters.second_level_log2()) + low as usize
+    }
+
     /// The first non-empty class above `class`.
     #[inline(always)]
     fn first_above<S: Store>(&self, store: &S, class: usize) -> Option<usize> {
-        let log2 = self.parameters.second_level_log2();
-        let (word, bit) = self.place(class);
+        let (mut bit, low) = self.place::<S>(class);
+        let mut bits = 0;
         if !self.one_level() {
             store.touch(1, 0);
-            let bits = self.words[word] & (u32::MAX - 1) << bit;
-            if bits != 0 {
-                return Some((word << log2) + bits.trailing_zeros() as usize);
+            bits = self.words[Self::word::<S>(bit)] & (u32::MAX - 1) << low;
+        }
+        if bits == 0 {
+            store.touch(1, 0);
+            let later = self.top & (usize::MAX - 1) << bit;
+            if later == 0 {
+                return None;
             }
+            bit = later.trailing_zeros() as usize % WORDS;
+            if self.one_level() {
+                return Some(self.class_at::<S>(bit, 0));
+            }
+            store.touch(1, 0);
+            bits = self.words[Self::word::<S>(bit)];
         }
-        store.touch(1, 0);
-        let later = self.top & (usize::MAX - 1) << word;
-        if later == 0 {
-            return None;
-        }
-        let word = later.trailing_zeros() as usize % WORDS;
-        if self.one_level() {
-            return Some(word);
-        }
-        store.touch(1, 0);
-        Some((word << log2) + self.words[word].trailing_zeros() as usize)
+        debug_assert_ne!(bits, 0);
+        // SAFETY: not zero, or its bit in the top word is set (the invariant).
+        let bits = unsafe { NonZero::new_unchecked(bits) };
+        Some(self.class_at::<S>(bit, bits.trailing_zeros()))
     }
 
     #[inline(always)]
-    fn set(&mut self, class: usize) {
-        let (word, bit) = self.place(class);
+    fn set<S: Store>(&mut self, class: usize) {
+        let (bit, low) = self.place::<S>(class);
         if !self.one_level() {
-            self.words[word] |= 1 << bit;
+            self.words[Self::word::<S>(bit)] |= 1 << low;
         }
-        self.top |= 1 << word;
+        self.top |= 1 << bit;
+    }
+
+    /// Whether bits are set without asking whether the list was empty, which is nothing that a
+    /// processor can foresee. With records outside of the memory, calls are long, and the
+    /// instructions more are not made good.
+    #[inline(always)]
+    fn without_branch<S: Store>() -> bool {
+        S::GEOMETRY.is_some()
     }
 
     /// Tells of the words that are written where the bit was not set.
@@ -230,23 +302,20 @@ impl<P: ClassParameters> SizeClasses<P> {
         store.touch(1, 1);
     }
 
-    /// Clears the bit of a class if its list is empty now, without a branch on it.
+    /// Clears the bit of a class whose list is empty now.
     #[inline(always)]
-    fn clear_if<S: Store>(&mut self, store: &S, class: usize, empty: bool) {
-        let (word, bit) = self.place(class);
-        let mut last = empty;
+    fn clear<S: Store>(&mut self, store: &S, class: usize) {
+        let (bit, low) = self.place::<S>(class);
         if !self.one_level() {
-            let bits = self.words[word] & !(u32::from(empty) << bit);
-            self.words[word] = bits;
-            last = bits == 0;
-        }
-        self.top &= !(usize::from(last) << word);
-        if empty && !self.one_level() {
+            let word = Self::word::<S>(bit);
+            self.words[word] &= !(1 << low);
             store.touch(1, 1);
+            if self.words[word] != 0 {
+                return;
+            }
         }
-        if empty && last {
-            store.touch(1, 1);
-        }
+        self.top &= !(1 << bit);
+        store.touch(1, 1);
     }
 }
 
@@ -262,6 +331,11 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     }
 
     #[inline(always)]
+    fn first_head(&self) -> usize {
+        Self::skipped::<S>() << self.parameters.second_level_log2()
+    }
+
+    #[inline(always)]
     fn reads_lists_first(&self) -> bool {
         self.parameters.probes() != 0
     }
@@ -271,8 +345,9 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let class = self.class(store, size);
         let head = store.head(class);
         let first = store.link_after(head, block) == head;
-        // Set whatever it was: whether the list was empty is nothing that a processor can foresee.
-        self.set(class);
+        if first || Self::without_branch::<S>() {
+            self.set::<S>(class);
+        }
         if first {
             self.touch_set(store);
         }
@@ -283,7 +358,7 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
         let (before, next) = store.unlink(block);
         if next == before {
             // Both are the head: the list is empty.
-            self.clear_if(store, store.head_number(before), true);
+            self.clear(store, store.head_number(before));
         }
     }
 
@@ -294,11 +369,9 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
 
     #[inline(always)]
     fn take(&mut self, store: &mut S, need: usize) -> Option<(S::Block, usize)> {
-        let log2 = self.parameters.second_level_log2();
-        let granules = store.geometry().payload_granules(need);
         let probes = self.parameters.probes();
         if probes != 0 {
-            let head = store.head(class_floor(granules, log2));
+            let head = store.head(self.class(store, need));
             if !step_is_sound(store, head) {
                 return None;
             }
@@ -320,14 +393,23 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
                 tried += 1;
             }
         }
-        let class = self.first_above(store, class_below(granules, log2))?;
+        let class = self.first_above(store, self.class_too_small(store, need))?;
         let head = store.head(class);
         let block = store.sound_first(head)?;
+        // Cut or not, a record there is written: it is on the way while this one's size is.
+        store.fetch_at(block, need);
         let next = store.verified_next(block);
         store.set_next(head, next);
         store.set_previous(next, head);
-        self.clear_if(store, class, next == head);
-        Some((block, store.verified_free_size(block)))
+        if next == head {
+            self.clear(store, class);
+        }
+        // Where all is merged, what precedes a free block is in use.
+        let size = match self.parameters.limits().coalesce_up_to {
+            usize::MAX => store.lone_free_size(block),
+            _ => store.verified_free_size(block),
+        };
+        Some((block, size))
     }
 
     #[inline(always)]
@@ -336,18 +418,25 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
     }
 
     fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
-        let log2 = self.parameters.second_level_log2();
-        let bits_of = |word: usize| match self.one_level() {
-            true => (self.top >> word & 1) as u32,
-            false => self.words[word],
+        let skipped = if self.one_level() {
+            0
+        } else {
+            Self::skipped::<S>()
         };
-        (0..WORDS).all(|word| {
-            let bits = bits_of(word);
-            (bits != 0) == (self.top >> word & 1 == 1)
+        let bits_of = |bit: usize| match self.one_level() {
+            true => (self.top >> bit & 1) as u32,
+            false => self.words[bit - skipped],
+        };
+        (0..WORDS).all(|bit| {
+            if bit < skipped {
+                return self.top >> bit & 1 == 0;
+            }
+            let bits = bits_of(bit);
+            (bits != 0) == (self.top >> bit & 1 == 1)
                 && (0..u32::BITS)
-                    .filter(|bit| bits >> bit & 1 == 1)
-                    .all(|bit| {
-                        let class = (word << log2) + bit as usize;
+                    .filter(|low| bits >> low & 1 == 1)
+                    .all(|low| {
+                        let class = self.class_at::<S>(bit, low);
                         let mut any = false;
                         let right = walk_list(store, class, &mut |block| {
                             any = true;
@@ -362,6 +451,26 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_and_their_whole_granules_have_one_class() {
+        for log2 in 0..7 {
+            for granule_log2 in 0..6 {
+                for bytes in (1 << granule_log2..20_000).chain([usize::MAX >> 1, usize::MAX]) {
+                    let granules = bytes >> granule_log2;
+                    let raised = (granule_log2 as usize) << log2;
+                    assert_eq!(
+                        raised_floor(bytes, granule_log2, log2),
+                        class_floor(granules, log2) + raised
+                    );
+                    assert_eq!(
+                        raised_below(bytes, granule_log2, log2),
+                        class_below(granules, log2) + raised
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     fn classes_are_monotone_and_ceilings_suffice() {

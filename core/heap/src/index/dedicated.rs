@@ -66,7 +66,7 @@ pub struct Dedicated<I, const POOLS: usize, K = DefaultKeeping> {
     sizes: [usize; POOLS],
     inner: I,
     /// Number of the first dedicated list head.
-    first_head: usize,
+    own_heads: usize,
     keeping: K,
 }
 
@@ -118,7 +118,7 @@ impl<I, const POOLS: usize, K> Dedicated<I, POOLS, K> {
         Dedicated {
             sizes,
             inner,
-            first_head: 0,
+            own_heads: 0,
             keeping,
         }
     }
@@ -145,7 +145,7 @@ impl<I, const POOLS: usize, K: ListKeeping> Dedicated<I, POOLS, K> {
     #[inline(always)]
     fn ring<S: Store>(&self, store: &S, pool: usize) -> Ring<S::Block> {
         Ring {
-            head: store.head(self.first_head + pool),
+            head: store.head(self.own_heads + pool),
             order: self.keeping.order(pool),
             links: self.keeping.links(pool),
         }
@@ -173,10 +173,16 @@ where
     }
 
     fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize> {
-        self.first_head = self.inner.heads(span, geometry)?;
+        let inner = self.inner.heads(span, geometry)?;
+        self.own_heads = self.inner.first_head() + inner;
         // Unused entries take no head, so that a heap with as many pools as it
         // needs and one with room for more are laid out alike.
-        Some(self.first_head + self.pools())
+        Some(inner + self.pools())
+    }
+
+    #[inline(always)]
+    fn first_head(&self) -> usize {
+        self.inner.first_head()
     }
 
     fn attach(&mut self, store: &mut S, base: S::Block) {
@@ -213,7 +219,7 @@ where
         match self.pool(size) {
             Some(pool) => self
                 .ring(store, pool)
-                .insert_is_sound(store, self.first_head + pool),
+                .insert_is_sound(store, self.own_heads + pool),
             None => self.inner.retain_is_sound(store, size),
         }
     }
@@ -269,7 +275,7 @@ where
 
     fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
         (0..self.pools()).all(|pool| {
-            let number = self.first_head + pool;
+            let number = self.own_heads + pool;
             self.ring(store, pool).walk(store, number, &mut |block| {
                 let header = store.header(block);
                 header.size == self.sizes[pool] && header.retained() && visit(block)

@@ -44,6 +44,11 @@ macro_rules! forward_index {
                 $crate::forward_index!(@each $variants self, index => $crate::index::Index::<$store>::heads(index, span, geometry))
             }
 
+            $(#[$attribute])*
+            fn first_head(&self) -> usize {
+                $crate::forward_index!(@each $variants self, index => $crate::index::Index::<$store>::first_head(index))
+            }
+
             fn attach(&mut self, store: &mut $store, base: $block) {
                 $crate::forward_index!(@each $variants self, index => $crate::index::Index::attach(index, store, base))
             }

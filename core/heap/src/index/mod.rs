@@ -67,6 +67,12 @@ pub unsafe trait Index<S: Store> {
     /// index has no classes for so large a span.
     fn heads(&mut self, span: usize, geometry: Geometry) -> Option<usize>;
 
+    /// The number of the first list: the others follow.
+    #[inline(always)]
+    fn first_head(&self) -> usize {
+        0
+    }
+
     /// Tells of the first region: `base` is the first block.
     fn attach(&mut self, store: &mut S, base: S::Block) {
         let _ = (store, base);

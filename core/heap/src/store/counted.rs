@@ -74,6 +74,7 @@ impl<S: Store> Store for Counted<S> {
     const STATISTICS: bool = S::STATISTICS;
     const MERGED: bool = S::MERGED;
     const VERIFIES: bool = S::VERIFIES;
+    const GEOMETRY: Option<Geometry> = S::GEOMETRY;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
@@ -140,6 +141,10 @@ impl<S: Store> Store for Counted<S> {
         self.store.head(number)
     }
 
+    fn number_heads_from(&mut self, first: usize) {
+        self.store.number_heads_from(first);
+    }
+
     #[inline(always)]
     fn head_number(&self, head: S::Block) -> usize {
         self.store.head_number(head)
@@ -172,9 +177,20 @@ impl<S: Store> Store for Counted<S> {
     }
 
     #[inline(always)]
+    fn size_beside(&self, header: Header, flags: usize) -> usize {
+        self.store.size_beside(header, flags)
+    }
+
+    #[inline(always)]
     fn free_size(&self, block: S::Block) -> usize {
         self.read(1);
         self.store.free_size(block)
+    }
+
+    #[inline(always)]
+    fn lone_free_size(&self, block: S::Block) -> usize {
+        self.read(1);
+        self.store.lone_free_size(block)
     }
 
     #[inline(always)]
@@ -265,6 +281,16 @@ impl<S: Store> Store for Counted<S> {
     fn resolve(&self, place: S::Place) -> Result<S::Block, BadFree> {
         self.read(self.step());
         self.store.resolve(place)
+    }
+
+    #[inline(always)]
+    fn fetch_at(&self, block: S::Block, bytes: usize) {
+        self.store.fetch_at(block, bytes);
+    }
+
+    #[inline(always)]
+    fn fetch_behind(&self, place: S::Place, size: usize) {
+        self.store.fetch_behind(place, size);
     }
 
     #[inline(always)]

@@ -347,6 +347,10 @@ pub trait Store: sealed::Sealed {
     /// Whether records suit indexes alone that always merge free neighbours.
     const MERGED: bool = false;
 
+    /// The geometry, where all heaps over such a store have one: a class is then found without
+    /// dividing into granules first.
+    const GEOMETRY: Option<Geometry> = None;
+
     /// The sizes that this store imposes.
     fn geometry(&self) -> Geometry;
 
@@ -411,6 +415,11 @@ pub trait Store: sealed::Sealed {
     /// The pseudo-block that list `number` begins and ends with: its `next` is
     /// the first block, its `previous` the last, both itself when there is none.
     fn head(&self, number: usize) -> Self::Block;
+    /// Numbers the heads from `first` on; right after the first region was laid. Only where the
+    /// [geometry](Store::GEOMETRY) is known do indexes ask for another number than 0.
+    fn number_heads_from(&mut self, first: usize) {
+        debug_assert_eq!(first, 0);
+    }
     /// The number of the list that `head` is the pseudo-block of.
     fn head_number(&self, head: Self::Block) -> usize;
 
@@ -422,6 +431,13 @@ pub trait Store: sealed::Sealed {
     fn mark_previous_free(&mut self, block: Self::Block);
     /// Takes that mark away.
     fn clear_previous_free(&mut self, block: Self::Block);
+    /// The size in a header whose flags are known: where both share a word, a difference, which
+    /// is often an instruction less than to mask them out.
+    #[inline(always)]
+    fn size_beside(&self, header: Header, flags: usize) -> usize {
+        let _ = flags;
+        header.size
+    }
     /// The size of a block that is known to be free.
     #[inline(always)]
     fn free_size(&self, block: Self::Block) -> usize {
@@ -486,6 +502,18 @@ pub trait Store: sealed::Sealed {
             header: self.header(block),
             requested: self.requested(block),
         })
+    }
+    /// Tells the processor that the record so many bytes behind the beginning of a block is wanted
+    /// soon.
+    #[inline(always)]
+    fn fetch_at(&self, block: Self::Block, bytes: usize) {
+        let _ = (block, bytes);
+    }
+    /// Tells the processor that the record behind the block at a place, for which so many bytes
+    /// were requested, is wanted soon.
+    #[inline(always)]
+    fn fetch_behind(&self, place: Self::Place, size: usize) {
+        let _ = (place, size);
     }
     /// Takes the place back: from now on it does not resolve.
     fn vacate(&mut self, block: Self::Block);
@@ -555,6 +583,12 @@ pub trait Store: sealed::Sealed {
         } else {
             self.free_size(block)
         }
+    }
+
+    /// The same of one behind a block in use, so that it has no flag but that it is free.
+    #[inline(always)]
+    fn lone_free_size(&self, block: Self::Block) -> usize {
+        self.verified_free_size(block)
     }
 
     /// The free block before one, where this operation has verified that it is.

@@ -132,16 +132,19 @@ impl TaggedBlock {
 
 /// Boundary tags inside the managed memory. `STATISTICS` keeps the requested
 /// size of every block (no memory, a few instructions an operation).
+///
+/// What every call needs is the last field: beside it lies the index (see [`Heap`](crate::Heap)).
 #[derive(Debug)]
+#[repr(C)]
 pub struct Tagged<const STATISTICS: bool = true> {
     /// First region, whose prologue holds the heads; null before it.
     first: *mut u8,
-    /// Pseudo-block of head 0.
-    head: *mut u8,
     last: *mut u8,
-    heads: usize,
-    align: usize,
+    /// Where the first block of the first region is, from the region's beginning.
+    first_block: usize,
     footprint: usize,
+    /// Pseudo-block of head 0, which there need not be.
+    head: *mut u8,
 }
 
 // SAFETY: the store owns the memory of its regions (contract of `Memory`), and
@@ -153,11 +156,10 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     pub const fn new() -> Self {
         Tagged {
             first: ptr::null_mut(),
-            head: ptr::null_mut(),
             last: ptr::null_mut(),
-            heads: 0,
-            align: 0,
+            first_block: 0,
             footprint: 0,
+            head: ptr::null_mut(),
         }
     }
 
@@ -227,12 +229,13 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     }
 
     fn first_of(&self, region: *mut u8) -> TaggedBlock {
-        let heads = if ptr::eq(region, self.first) {
-            self.heads
+        let offset = if ptr::eq(region, self.first) {
+            self.first_block
         } else {
-            0
+            // Buddies, whose blocks are aligned further, have one region only.
+            GEOMETRY.first_block(0, GEOMETRY.granule)
         };
-        TaggedBlock(region.wrapping_add(GEOMETRY.first_block(heads, self.align)))
+        TaggedBlock(region.wrapping_add(offset))
     }
 
     /// The region that holds `address`. Linear in the number of regions.
@@ -278,6 +281,44 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     }
 }
 
+/// The same address, once computed: it is read, written, compared and stored, and to compute it
+/// for each of these anew, in their addressing modes, takes two registers more and so pushes.
+#[inline(always)]
+fn computed(address: *mut u8) -> *mut u8 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let same;
+        #[expect(
+            clippy::pointers_in_nomem_asm_block,
+            reason = "nothing is done with it there"
+        )]
+        // SAFETY: no instruction.
+        unsafe {
+            core::arch::asm!(
+                "/* {0} */",
+                inlateout(reg) address => same,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        same
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    address
+}
+
+/// Asks for the cache line of an address, which need not be one of memory.
+#[inline(always)]
+fn fetch(address: *const u8) {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse", not(miri)))]
+    // SAFETY: the processor has the instruction, which reads nothing that a program could see.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse", not(miri))))]
+    let _ = address;
+}
+
 impl<const STATISTICS: bool> Default for Tagged<STATISTICS> {
     fn default() -> Self {
         Self::new()
@@ -291,6 +332,7 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     type Place = NonNull<u8>;
     type Region = Memory;
     const STATISTICS: bool = STATISTICS;
+    const GEOMETRY: Option<Geometry> = Some(GEOMETRY);
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
@@ -323,8 +365,7 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
         unsafe { Self::write_prologue(start, ptr::null_mut(), end.addr() - start.addr()) };
         if self.first.is_null() {
             self.first = start;
-            self.heads = heads;
-            self.align = plan.align;
+            self.first_block = GEOMETRY.first_block(heads, plan.align);
             // The forward link of a block is its word 1, so the pseudo-block of a
             // head begins a word before the head itself.
             self.head = start.wrapping_add(WORD);
@@ -427,7 +468,11 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
 
     #[inline(always)]
     fn head(&self, number: usize) -> TaggedBlock {
-        TaggedBlock(self.head.wrapping_add(number * 2 * WORD))
+        TaggedBlock(computed(self.head.wrapping_add(number * 2 * WORD)))
+    }
+
+    fn number_heads_from(&mut self, first: usize) {
+        self.head = self.head.wrapping_sub(first * GEOMETRY.head);
     }
 
     #[inline(always)]
@@ -440,7 +485,19 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
         // SAFETY: a block of this store has its header written (by `lay`'s
         // caller, `carve`'s caller or `occupy`) before anything reads it.
         let word = unsafe { *block.word(0) };
-        Header::new(Self::size_bits(word), word & Header::FLAGS)
+        // With all bits below the size, so that size and flags together are the word.
+        Header::new(Self::size_bits(word), word & (GEOMETRY.granule - 1))
+    }
+
+    #[inline(always)]
+    fn size_beside(&self, header: Header, flags: usize) -> usize {
+        debug_assert_eq!(header.flags(), flags);
+        header.size + header.flags() - flags
+    }
+
+    #[inline(always)]
+    fn lone_free_size(&self, block: TaggedBlock) -> usize {
+        self.size_beside(self.header(block), Header::FREE)
     }
 
     #[inline(always)]
@@ -569,6 +626,18 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     }
 
     #[inline(always)]
+    fn fetch_at(&self, block: TaggedBlock, bytes: usize) {
+        fetch(block.0.wrapping_add(bytes));
+    }
+
+    #[inline(always)]
+    fn fetch_behind(&self, place: NonNull<u8>, size: usize) {
+        // The header behind lies in the last word of the granule in which the block's bytes and a
+        // word more end, and a granule on one cache line.
+        fetch(place.as_ptr().wrapping_add(size).wrapping_add(WORD - 1));
+    }
+
+    #[inline(always)]
     fn vacate(&mut self, _block: TaggedBlock) {}
 
     fn place_offset(&self, place: NonNull<u8>) -> usize {
@@ -589,5 +658,43 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     fn zero(&mut self, place: NonNull<u8>, bytes: usize) {
         // SAFETY: the payload of a used block with at least `bytes` of capacity.
         unsafe { ptr::write_bytes(place.as_ptr(), 0, bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::{Heap, Tlsf};
+
+    #[test]
+    fn what_is_fetched_is_the_line_of_the_header_behind() {
+        for size in 0..5000 {
+            let block = GEOMETRY.block_for(size).unwrap();
+            // From a place, which is aligned to a granule.
+            let behind = block - WORD;
+            let fetched = size + WORD - 1;
+            let (fetched, behind) = (GEOMETRY.granules(fetched), GEOMETRY.granules(behind));
+            if block > GEOMETRY.minimum {
+                assert_eq!(fetched, behind);
+            } else {
+                assert!(fetched <= behind, "no further than that");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_size_frees_the_block_all_the_same() {
+        let memory = std::boxed::Box::leak(std::vec![MaybeUninit::uninit(); 1 << 16].into());
+        let mut heap = Heap::new(Tlsf::<32>::new(), Tagged::<true>::new());
+        heap.add_region(Memory::from_static(memory)).unwrap();
+        for hint in [0, 1, 99, 1 << 30, usize::MAX] {
+            let place = heap.allocate(99, 1).unwrap();
+            // SAFETY: allocated just now.
+            unsafe { heap.free_sized(place, hint) }.unwrap();
+            heap.check().unwrap();
+            assert_eq!(heap.statistics().blocks, 0);
+        }
     }
 }

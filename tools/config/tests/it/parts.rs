@@ -164,3 +164,21 @@ fn the_places_in_the_list_exist() {
     }
     assert!(places > 20);
 }
+
+#[test]
+fn probes_of_tlsf_are_those_of_segregated_fit() {
+    let same = [
+        ("tlsf:probes=0", "tlsf"),
+        ("tlsf:probes=1", "segregated-fit:second_level=32,probes=1"),
+        (
+            "tlsf:second_level=8,probes=2",
+            "segregated-fit:second_level=8,probes=2",
+        ),
+        ("tlsf:probes=all", "segregated-fit:second_level=32"),
+    ];
+    for (given, canonical) in same {
+        let heap = |text| metes_config::spec(text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(heap(given), heap(canonical), "{given}");
+    }
+    assert!(metes_config::spec("half-fit:probes=1").is_err());
+}
