@@ -5,8 +5,8 @@
 //! exact for any code, whoever compiled it, and no cache has to be modelled.
 //!
 //! What a call pushes and what it keeps below its return address is its *stack*, told apart: it is
-//! in the cache whatever the call does. A prefetch touches the line that it asks for. What the
-//! kernel touches in a system call is not seen; a mask that leaves bytes out is taken for all of
+//! in the cache whatever the call does. A prefetch touches the line that it asks for, and is no access.
+//! What the kernel touches in a system call is not seen; a mask that leaves bytes out is taken for all of
 //! them, and state that is saved at once (`xsave`) for its first line.
 //!
 //! Invariant: an instruction is decoded by its bytes and located by its registers, never by what
@@ -141,9 +141,11 @@ pub(crate) fn of(states: &[State], thread: u64) -> Result<Lines, Untold> {
     let mut accesses = 0;
     for state in states {
         let address = address_of(state);
-        for place in code.at(address)?.places(state, thread) {
+        let decoded = code.at(address)?;
+        let asks_only = is_prefetch(decoded.instruction.mnemonic());
+        for place in decoded.places(state, thread) {
             let (start, bytes) = place.ok_or(Untold::Scattered(address))?;
-            accesses += 1;
+            accesses += u64::from(!asks_only);
             let lines = start / LINE..=(start + bytes - 1) / LINE;
             match stack.contains(&start) {
                 true => own.extend(lines),
@@ -266,6 +268,11 @@ mod tests {
         assert_eq!(found.accesses, 4, "push, move, pop and return");
         let found = lines(modifies, |arena| [arena, 0, 0]);
         assert_eq!(found.accesses, 3, "what is read and written is one place");
+        let found = lines(fetches, |arena| [arena, 0, 0]);
+        assert_eq!(
+            found.accesses, 1,
+            "the return: a prefetch reads nothing yet"
+        );
     }
 
     #[test]
