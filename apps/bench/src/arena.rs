@@ -2,7 +2,9 @@
 //! requested bytes: what a system without virtual memory must set aside.
 //!
 //! Success need not be monotone in the arena's size, so the figure is the
-//! smallest arena that the binary search found, the same in every run.
+//! smallest arena that the binary search found, the same in every run. Where
+//! another is known to have sufficed, as the gate's table has it, it is tried, too:
+//! eight bytes less of control structure may lead the search past it.
 
 use serde::Serialize;
 
@@ -33,19 +35,41 @@ pub(crate) fn applies(kind: Kind) -> bool {
     matches!(kind, Kind::Arena | Kind::OutOfBand | Kind::Moving)
 }
 
-/// Searches the smallest arena for a workload.
-pub(crate) fn measure(peer: &Peer, workload: &Workload, memory: &mut Reservation) -> Measurement {
-    against(peer, workload, workload.peak, memory)
+/// Searches the smallest arena for a workload; of one that the search does not find, but that is
+/// `known` to have sufficed (as a ratio), asks whether it still does.
+pub(crate) fn measure(
+    peer: &Peer,
+    workload: &Workload,
+    known: Option<f64>,
+    memory: &mut Reservation,
+) -> Measurement {
+    against(peer, workload, workload.peak, known, memory)
 }
 
-/// Searches the smallest arena for the Robson ramp, whose yardstick is the
+/// Searches the smallest arena for the Robson ramp as [`measure`] does, whose yardstick is the
 /// bytes of live blocks with their records.
-pub(crate) fn measure_robson(peer: &Peer, memory: &mut Reservation) -> Measurement {
-    against(peer, &robson(peer.record), robson_live(), memory)
+pub(crate) fn measure_robson(
+    peer: &Peer,
+    known: Option<f64>,
+    memory: &mut Reservation,
+) -> Measurement {
+    against(peer, &robson(peer.record), robson_live(), known, memory)
 }
 
-fn against(peer: &Peer, workload: &Workload, peak: usize, memory: &mut Reservation) -> Measurement {
-    let smallest = smallest_arena(peak, |length| completes(peer, workload, length, memory));
+fn against(
+    peer: &Peer,
+    workload: &Workload,
+    peak: usize,
+    known: Option<f64>,
+    memory: &mut Reservation,
+) -> Measurement {
+    let mut completes = |length| completes(peer, workload, length, memory);
+    let found = smallest_arena(peak, &mut completes);
+    let known = known.map(|ratio| tried(peak, ratio));
+    let smallest = match known.filter(|&known| found.is_none_or(|found| known < found)) {
+        Some(known) if completes(known) => Some(known),
+        _ => found,
+    };
     Measurement {
         heap: peer.name.to_owned(),
         workload: workload.name.clone(),
@@ -55,9 +79,20 @@ fn against(peer: &Peer, workload: &Workload, peak: usize, memory: &mut Reservati
     }
 }
 
-/// Binary search to one part in 4096 of the peak, or 16 bytes.
+/// Arenas are tried in steps of one part in 4096 of the peak, or of 16 bytes.
+fn step(peak: usize) -> usize {
+    (peak / 4096).next_multiple_of(16).max(16)
+}
+
+/// The arena that was tried, by its ratio to four places.
+fn tried(peak: usize, ratio: f64) -> usize {
+    let step = step(peak);
+    (ratio * peak as f64 / step as f64).round() as usize * step
+}
+
+/// Binary search among the arenas that are tried.
 fn smallest_arena(peak: usize, mut completes: impl FnMut(usize) -> bool) -> Option<usize> {
-    let step = (peak / 4096).next_multiple_of(16).max(16);
+    let step = step(peak);
     let mut enough = (peak / step + 1) * step;
     while !completes(enough) {
         enough = (enough / step * 5 / 4 + 1) * step;
@@ -136,5 +171,16 @@ mod tests {
         let found = smallest_arena(100_000, |length| length >= threshold).unwrap();
         assert!(found >= threshold && found < threshold + 32, "{found}");
         assert_eq!(smallest_arena(1 << 20, |_| false), None);
+    }
+
+    #[test]
+    fn an_arena_is_known_by_its_ratio() {
+        for peak in [31_920, 100_000, 16_380_561] {
+            let step = step(peak);
+            for arena in (0..40).map(|steps| (peak / step + 100 * steps) * step) {
+                let ratio = (arena as f64 / peak as f64 * 1e4).round() / 1e4;
+                assert_eq!(tried(peak, ratio), arena);
+            }
+        }
     }
 }

@@ -76,6 +76,12 @@ impl Figures {
         figures
     }
 
+    /// The arena ratio of a heap on a workload.
+    pub(crate) fn arena_ratio(&self, heap: &str, workload: &str) -> Option<f64> {
+        let ratio = *self.arena.get(heap)?.get(workload)?;
+        ratio.is_finite().then_some(ratio)
+    }
+
     /// Reads a committed table.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let bad = |why: String| Error::Table {

@@ -417,10 +417,12 @@ fn throughput_command(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Arena ratios of the peers on the synthetic workloads and the traces.
+/// Arena ratios of the peers on the synthetic workloads and the traces; those of `known` are tried,
+/// too.
 fn arena_measurements(
     peers: &[Peer],
     traces: &[Workload],
+    known: &gate::Figures,
 ) -> Result<(Vec<String>, Vec<arena::Measurement>), Error> {
     let mut memory = Reservation::new().map_err(Error::Memory)?;
     let mut workloads = workload::spatial();
@@ -428,9 +430,11 @@ fn arena_measurements(
     let mut measurements = Vec::new();
     for peer in peers.iter().filter(|peer| arena::applies(peer.kind)) {
         for workload in &workloads {
-            measurements.push(arena::measure(peer, workload, &mut memory));
+            let known = known.arena_ratio(peer.name, &workload.name);
+            measurements.push(arena::measure(peer, workload, known, &mut memory));
         }
-        measurements.push(arena::measure_robson(peer, &mut memory));
+        let known = known.arena_ratio(peer.name, "robson");
+        measurements.push(arena::measure_robson(peer, known, &mut memory));
     }
     let mut names: Vec<String> = workloads.into_iter().map(|w| w.name).collect();
     names.push("robson".to_owned());
@@ -445,7 +449,7 @@ fn arena_command(json: bool, peers: &[Peer], traces: &[PathBuf]) -> Result<ExitC
         .iter()
         .map(|path| trace::read(path))
         .collect::<Result<_, _>>()?;
-    let (names, measurements) = arena_measurements(peers, &traces)?;
+    let (names, measurements) = arena_measurements(peers, &traces, &gate::Figures::default())?;
     if json {
         let general: Vec<&str> = peers
             .iter()
@@ -494,7 +498,11 @@ fn gate_command(
         return Err(Error::Plain);
     }
     let peers: Vec<Peer> = peers::all().into_iter().filter(|peer| peer.ours).collect();
-    let (_, arenas) = arena_measurements(&peers, &committed_traces(traces)?)?;
+    let committed = match gate::Figures::read(table) {
+        Err(_) if update => gate::Figures::default(),
+        read => read?,
+    };
+    let (_, arenas) = arena_measurements(&peers, &committed_traces(traces)?, &committed)?;
     let mut memory = Reservation::new().map_err(Error::Memory)?;
     let mut counts = Vec::new();
     for peer in peers.iter().filter(|peer| peer.constant_time) {
@@ -515,7 +523,7 @@ fn gate_command(
         println!("{} written", table.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let growth = figures.growth(&gate::Figures::read(table)?);
+    let growth = figures.growth(&committed);
     for line in &growth {
         println!("{line}");
     }
