@@ -70,7 +70,7 @@ fn total(file: &Path) -> Counted {
     }
 }
 
-/// The same by the stepper, and the calls.
+/// Instructions and accesses that the stepper counts, and the calls.
 fn stepper(heap: &str, workload: &str) -> (Counted, u64) {
     let output = run(Command::new(PROGRAM).args([
         "--json",

@@ -585,7 +585,7 @@ pub trait Store: sealed::Sealed {
         }
     }
 
-    /// The same of one behind a block in use, so that it has no flag but that it is free.
+    /// The size of a verified free block behind one in use, which so has no flag but that it is free.
     #[inline(always)]
     fn lone_free_size(&self, block: Self::Block) -> usize {
         self.verified_free_size(block)

@@ -281,7 +281,7 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     }
 }
 
-/// The same address, once computed: it is read, written, compared and stored, and to compute it
+/// The address itself, computed once: it is read, written, compared and stored, and to compute it
 /// for each of these anew, in their addressing modes, takes two registers more and so pushes.
 #[inline(always)]
 fn computed(address: *mut u8) -> *mut u8 {
