@@ -7,44 +7,16 @@ use metes_heap::index::Index;
 use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::tagged::{Memory, TaggedBlock};
 use metes_heap::{
-    AnyIndex, Corruption, Dedicated, Fit, Hardened, Heap, Limits, Links, Order, SizeTable, Store,
-    Tagged,
+    AnyIndex, Corruption, Dedicated, Hardened, Heap, Limits, Links, Order, Store, Tagged,
 };
-use metes_oracle::{Step, memory, steps};
+use metes_oracle::{Step, steps};
 use proptest::prelude::*;
+
+use crate::common::{kinds, zeroed};
 
 /// Bytes of a region.
 const REGION: usize = 32 << 10;
 const WORD: usize = size_of::<usize>();
-
-fn kinds() -> Vec<IndexKind> {
-    let list = |fit, order, links| IndexKind::List {
-        fit,
-        order,
-        depth_percent: 100,
-        max_fit_percent: 0,
-        links,
-    };
-    let kinds = vec![
-        IndexKind::tlsf(32),
-        IndexKind::tlsf(1),
-        IndexKind::Kingsley,
-        IndexKind::Buddy { lowest: false },
-        IndexKind::Buddy { lowest: true },
-        IndexKind::Lea { keep_up_to: 128 },
-        IndexKind::FixedSizes {
-            sizes: SizeTable::DEFAULT,
-        },
-        list(Fit::First, Order::Address, Links::Single),
-        list(Fit::Next, Order::Fifo, Links::Double),
-        list(Fit::Best, Order::Fifo, Links::Single),
-        list(Fit::Exact, Order::Lifo, Links::Double),
-    ];
-    kinds
-        .into_iter()
-        .step_by(if cfg!(miri) { 4 } else { 1 })
-        .collect()
-}
 
 type Any = Dedicated<AnyIndex<TaggedBlock>, 2, ChosenKeeping<2>>;
 
@@ -75,10 +47,8 @@ where
     } else {
         3
     };
-    let regions: Vec<Memory> = (0..count).map(|_| memory(REGION)).collect();
+    let regions: Vec<Memory> = (0..count).map(|_| zeroed(REGION)).collect();
     for &region in &regions {
-        // SAFETY: fresh memory of that length.
-        unsafe { region.start().as_ptr().write_bytes(0, REGION) };
         heap.add_region(region).unwrap();
     }
     let mut held = Vec::new();

@@ -8,25 +8,18 @@ use metes_heap::description::IndexKind;
 use metes_heap::index::dedicated::ChosenKeeping;
 use metes_heap::store::tagged::Memory;
 use metes_heap::{
-    AnyIndex, BadFree, ByHandle, Counted, Dedicated, Fit, Geometry, Hardened, Heap, Ledger, Limits,
-    Links, MOST_DOUBTS, Order, Overwritten, Record, RegionError, SizeTable, Source, Tagged, Tlsf,
+    AnyIndex, BadFree, ByHandle, Counted, Dedicated, Geometry, Hardened, Heap, Ledger, Limits,
+    Links, MOST_DOUBTS, Order, Overwritten, Record, RegionError, Source, Tagged, Tlsf,
 };
-use metes_oracle::{Shadow, Step, steps};
+use metes_oracle::{Shadow, Step, limits, steps};
 use proptest::prelude::*;
+
+use crate::common::{kinds, zeroed};
 
 const ARENA: usize = 48 << 10;
 const WORD: usize = size_of::<usize>();
 const GEOMETRY: Geometry = Geometry::hardened(WORD);
 const SECRET: u64 = 0x5eed_0001;
-
-/// Memory that a hardened heap may have: initialised.
-fn zeroed(bytes: usize) -> Memory {
-    let layout = std::alloc::Layout::from_size_align(bytes, 4096).unwrap();
-    // SAFETY: the layout is not empty.
-    let start = unsafe { std::alloc::alloc_zeroed(layout) };
-    // SAFETY: just allocated, and never freed.
-    unsafe { Memory::from_raw(NonNull::new(start).unwrap(), bytes) }
-}
 
 type Guarded = Heap<Tlsf<8>, Hardened>;
 
@@ -63,7 +56,8 @@ fn sizes() -> impl Iterator<Item = usize> {
 
 #[test]
 fn double_frees_are_refused_whatever_merged_in_between() {
-    for size in sizes() {
+    // A refused free walks the heap, which takes Miri long.
+    for size in sizes().step_by(if cfg!(miri) { 2 } else { 1 }) {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 2, 0], [2, 0, 1, 3]] {
             let (mut heap, places) = filled(size, 5);
             for (freed, &which) in order.iter().enumerate() {
@@ -384,49 +378,6 @@ fn regions_are_limited_in_number() {
         assert_eq!(free(&mut heap, place), Err(BadFree::NotInUse));
     }
     heap.check().unwrap();
-}
-
-fn kinds() -> Vec<IndexKind> {
-    let list = |fit, order, links| IndexKind::List {
-        fit,
-        order,
-        depth_percent: 100,
-        max_fit_percent: 0,
-        links,
-    };
-    let kinds = vec![
-        IndexKind::tlsf(32),
-        list(Fit::Best, Order::Address, Links::Single),
-        IndexKind::tlsf(1),
-        IndexKind::Classes {
-            second_level: 4,
-            probes: usize::MAX,
-        },
-        IndexKind::Kingsley,
-        IndexKind::Lea { keep_up_to: 128 },
-        IndexKind::FixedSizes {
-            sizes: SizeTable::DEFAULT,
-        },
-        IndexKind::Buddy { lowest: false },
-        IndexKind::Buddy { lowest: true },
-        list(Fit::First, Order::Lifo, Links::Single),
-        list(Fit::Next, Order::Fifo, Links::Double),
-        list(Fit::Worst, Order::Address, Links::Double),
-        list(Fit::Exact, Order::Lifo, Links::Double),
-    ];
-    kinds
-        .into_iter()
-        .step_by(if cfg!(miri) { 5 } else { 1 })
-        .collect()
-}
-
-fn limits() -> impl Strategy<Value = Limits> {
-    let coalesce = prop_oneof![3 => Just(usize::MAX), 1 => Just(0), 1 => 64usize..4096];
-    let split = prop_oneof![3 => Just(0), 1 => Just(usize::MAX), 1 => 32usize..2048];
-    (coalesce, split).prop_map(|(coalesce_up_to, split_down_to)| Limits {
-        coalesce_up_to,
-        split_down_to,
-    })
 }
 
 fn cases() -> ProptestConfig {

@@ -4,11 +4,11 @@
 use metes_heap::description::IndexKind;
 use metes_heap::index::Index;
 use metes_heap::store::tagged::{Memory, TaggedBlock};
-use metes_heap::{
-    AnyIndex, Fit, Hardened, Heap, Limits, Links, Order, SizeTable, Source, Store, Tagged,
-};
-use metes_oracle::{Shadow, Step, memory, steps};
+use metes_heap::{AnyIndex, Hardened, Heap, Limits, Source, Store, Tagged};
+use metes_oracle::{Shadow, Step, limits, memory, steps};
 use proptest::prelude::*;
+
+use crate::common::{kinds, zeroed};
 
 /// More than any case needs.
 const ARENA: usize = 1 << 20;
@@ -33,52 +33,6 @@ unsafe impl Source for Behind {
         self.left -= if granted { bytes } else { 0 };
         granted
     }
-}
-
-fn kinds() -> Vec<IndexKind> {
-    let list = |fit, order, links| IndexKind::List {
-        fit,
-        order,
-        depth_percent: 100,
-        max_fit_percent: 0,
-        links,
-    };
-    let kinds = vec![
-        IndexKind::Buddy { lowest: false },
-        IndexKind::Buddy { lowest: true },
-        IndexKind::tlsf(32),
-        IndexKind::tlsf(1),
-        IndexKind::Classes {
-            second_level: 4,
-            probes: usize::MAX,
-        },
-        IndexKind::Kingsley,
-        IndexKind::Lea { keep_up_to: 128 },
-        IndexKind::FixedSizes {
-            sizes: SizeTable::DEFAULT,
-        },
-        IndexKind::FixedSizes {
-            sizes: SizeTable::new(&[32, 96, 224, 1536]).unwrap(),
-        },
-        list(Fit::First, Order::Address, Links::Single),
-        list(Fit::Next, Order::Fifo, Links::Double),
-        list(Fit::Best, Order::Lifo, Links::Double),
-        list(Fit::Worst, Order::Address, Links::Double),
-        list(Fit::Exact, Order::Lifo, Links::Single),
-    ];
-    kinds
-        .into_iter()
-        .step_by(if cfg!(miri) { 5 } else { 1 })
-        .collect()
-}
-
-fn limits() -> impl Strategy<Value = Limits> {
-    let coalesce = prop_oneof![3 => Just(usize::MAX), 1 => Just(0), 1 => 64usize..4096];
-    let split = prop_oneof![3 => Just(0), 1 => Just(usize::MAX), 1 => 32usize..2048];
-    (coalesce, split).prop_map(|(coalesce_up_to, split_down_to)| Limits {
-        coalesce_up_to,
-        split_down_to,
-    })
 }
 
 /// Runs the steps on a heap of `arena` that begins with the smallest region.
@@ -125,11 +79,9 @@ proptest! {
     ) {
         for kind in kinds() {
             for hardened in [false, true] {
-                let arena = memory(ARENA);
+                let arena = if hardened { zeroed(ARENA) } else { memory(ARENA) };
                 let increment = granules * GRANULE;
                 if hardened {
-                    // SAFETY: fresh memory of that length.
-                    unsafe { arena.start().as_ptr().write_bytes(0, ARENA) };
                     run(Hardened::new(7), kind, limits, increment, arena, &steps);
                 } else {
                     run(<Tagged>::new(), kind, limits, increment, arena, &steps);

@@ -1,5 +1,6 @@
 //! The integration tests of `metes-heap`, in one binary: linked once.
 
+mod common;
 mod composite;
 mod damage;
 mod growth;
