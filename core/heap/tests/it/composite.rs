@@ -15,6 +15,8 @@ use proptest::prelude::*;
 const WORD: usize = size_of::<usize>();
 const SPAN: usize = 1 << 20;
 const SLABS: usize = 64;
+/// Records of a ledger, more than steps can need; making them takes Miri long.
+const RECORDS: usize = if cfg!(miri) { 256 } else { 4096 };
 
 /// Grants memory up to fixed limits and keeps account of it.
 struct Ends {
@@ -300,7 +302,7 @@ proptest! {
     })]
 
     #[test]
-    fn composites_grow_and_agree(steps in steps(if cfg!(miri) { 40 } else { 400 })) {
+    fn composites_grow_and_agree(steps in steps(if cfg!(miri) { 30 } else { 400 })) {
         for (description, sizes) in descriptions() {
             description.validate(2 * WORD, WORD).unwrap();
             let slabs = description.slabs();
@@ -308,7 +310,7 @@ proptest! {
             let (mut one, mut two) = (vec![0; words], vec![0; words]);
             let slots = SLABS * slabs.slots();
             let (mut slack_one, mut slack_two) = (vec![0; slots], vec![0; slots]);
-            let mut records: Vec<Vec<Record>> = vec![vec![Record::SPARE; 4096]; 4];
+            let mut records: Vec<Vec<Record>> = vec![vec![Record::SPARE; RECORDS]; 4];
             let mut records = records.iter_mut();
             let mut tagged = Shadow::<Tagged>::new(
                 &description,

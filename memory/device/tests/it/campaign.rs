@@ -19,7 +19,7 @@ use metes_heap::store::ledger::Handle;
 use metes_heap::{BadFree, Corruption};
 
 /// Operations of a combination.
-const OPERATIONS: u64 = if cfg!(miri) { 200 } else { 100_000 };
+const OPERATIONS: u64 = if cfg!(miri) { 100 } else { 100_000 };
 
 /// Every heap that the backend can have.
 fn every_heap_on(device: Device) {

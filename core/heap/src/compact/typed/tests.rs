@@ -203,7 +203,7 @@ proptest! {
 
     #[test]
     fn values_are_what_was_put_in(
-        steps in proptest::collection::vec((0u8..6, any::<u16>()), 1..if cfg!(miri) { 80 } else { 400 }),
+        steps in proptest::collection::vec((0u8..6, any::<u16>()), 1..if cfg!(miri) { 50 } else { 400 }),
     ) {
         let mut values = values(512, 1 << 15);
         let mut live: Vec<Live> = vec![];
