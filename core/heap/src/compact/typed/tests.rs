@@ -240,6 +240,10 @@ proptest! {
                 }
             };
             live.extend(inserted);
+            // Under Miri, which takes long for all of them, not after every step.
+            if cfg!(miri) && !number.is_multiple_of(4) {
+                continue;
+            }
             prop_assert_eq!(values.check(), Ok(()));
             for one in &live {
                 match one {
