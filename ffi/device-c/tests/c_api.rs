@@ -2,39 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+
+use metes_libraries::released;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
-
-/// Where the libraries are, built once.
-fn libraries() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").expect("cargo runs this test");
-        let built = Command::new(cargo)
-            .args([
-                "build",
-                "--release",
-                "--quiet",
-                "--package",
-                "metes-device-c",
-            ])
-            .args(["--message-format", "json"])
-            .current_dir(HERE)
-            .stderr(Stdio::inherit())
-            .output()
-            .expect("cargo can be run");
-        assert!(built.status.success(), "the library does not build");
-        let messages = String::from_utf8(built.stdout).expect("cargo writes text");
-        let name = "/libmetes_device_c.so\"";
-        let end = messages.rfind(name).expect("cargo names the library");
-        let start = messages[..end]
-            .rfind('"')
-            .expect("a string has a beginning")
-            + 1;
-        PathBuf::from(&messages[start..end])
-    })
-}
 
 #[track_caller]
 fn succeed(command: &mut Command) -> Output {
@@ -77,23 +48,20 @@ fn exercise(name: &str, source: &str, compiler: &[&str], link: &[String]) {
             .arg("-o")
             .arg(&binary),
     );
-    let done = succeed(Command::new(&binary).env("LD_LIBRARY_PATH", libraries()));
+    let done = succeed(Command::new(&binary).env("LD_LIBRARY_PATH", released()));
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(said, "metes does what its header says\n");
 }
 
 fn shared() -> Vec<String> {
     vec![
-        format!("-L{}", libraries().display()),
+        format!("-L{}", released().display()),
         "-lmetes_device_c".into(),
     ]
 }
 
 fn fixed() -> Vec<String> {
-    let archive = libraries()
-        .join("libmetes_device_c.a")
-        .display()
-        .to_string();
+    let archive = released().join("libmetes_device_c.a").display().to_string();
     [&archive, "-lgcc_s", "-lpthread", "-ldl", "-lm"]
         .map(String::from)
         .to_vec()
@@ -146,7 +114,7 @@ fn the_header_stands_alone() {
 
 /// The names that the shared library exports.
 fn exported() -> Vec<String> {
-    let library = libraries().join("libmetes_device_c.so");
+    let library = released().join("libmetes_device_c.so");
     let listed = succeed(
         Command::new("nm")
             .args(["-D", "--defined-only"])

@@ -2,37 +2,15 @@
 //! plain boundary tags do not, so the programs are bad.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
-
-/// The preload library, built as metes-preload's own tests build it.
-fn library() -> PathBuf {
-    let cargo = std::env::var_os("CARGO").expect("cargo runs this test");
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--package", "metes-preload"])
-        .args(["--message-format", "json", "--quiet"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo starts");
-    let said = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "{said}");
-    let messages = String::from_utf8(built.stdout).expect("cargo writes text");
-    messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
-        .filter_map(|name| name.as_str().map(PathBuf::from))
-        .find(|path| path.ends_with("libmetes_preload.so"))
-        .expect("cargo names the library")
-}
 
 #[test]
 fn a_hardened_heap_finds_what_it_claims_to_find() {
     let done = Command::new(env!("CARGO_BIN_EXE_metes-bench"))
         .args(["security", "--json", "--library"])
-        .arg(library())
+        .arg(metes_libraries::released().join("libmetes_preload.so"))
         .output()
         .expect("the program starts");
     let said: Value = serde_json::from_slice(&done.stdout).expect("one JSON document");

@@ -11,30 +11,9 @@ fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The recording library, built in the profile of this test.
+/// The recording library.
 fn recorder() -> PathBuf {
-    let test = std::env::current_exe().expect("the test has a path");
-    // TARGET/PROFILE/deps/TEST
-    let profile = test
-        .ancestors()
-        .nth(2)
-        .expect("it lies in the target directory");
-    let mut build = Command::new(env!("CARGO"));
-    build.args([
-        "build",
-        "--quiet",
-        "--package",
-        "metes-record",
-        "--target-dir",
-    ]);
-    build.arg(profile.parent().expect("above the profile"));
-    if profile.ends_with("release") {
-        build.arg("--release");
-    }
-    build.current_dir(env!("CARGO_MANIFEST_DIR"));
-    let status = build.status().expect("cargo can be run");
-    assert!(status.success(), "the recording library can be built");
-    profile.join("libmetes_record.so")
+    metes_libraries::beside().join("libmetes_record.so")
 }
 
 #[test]

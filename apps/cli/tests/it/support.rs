@@ -4,44 +4,12 @@
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 use serde_json::Value;
 
 const METES: &str = env!("CARGO_BIN_EXE_metes");
 
-/// The directory of the libraries, built in the profile of this test.
-pub(crate) fn libraries() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let directory = Path::new(METES)
-            .parent()
-            .expect("the binary lies in a directory");
-        let mut build = Command::new(env!("CARGO"));
-        build.args([
-            "build",
-            "--quiet",
-            "-p",
-            "metes-record",
-            "-p",
-            "metes-preload",
-            "-p",
-            "metes-access",
-            "-p",
-            "metes-dry-device",
-        ]);
-        if directory.ends_with("release") {
-            build.arg("--release");
-        }
-        build
-            .arg("--target-dir")
-            .arg(directory.parent().expect("below the target directory"));
-        build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        let status = build.status().expect("cargo runs");
-        assert!(status.success(), "the preloaded libraries build");
-        directory.to_owned()
-    })
-}
+pub(crate) use metes_libraries::beside as libraries;
 
 /// A directory that is gone at the end of the test.
 pub(crate) struct Place {

@@ -45,34 +45,10 @@ index = "tlsf"
 second_level = 8
 "#;
 
-/// The library, built once by the first test that needs it.
+/// The library.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").expect("cargo runs this test");
-        let built = Command::new(cargo)
-            .args([
-                "build",
-                "--release",
-                "--quiet",
-                "--package",
-                "metes-preload",
-            ])
-            .args(["--message-format", "json"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .stderr(Stdio::inherit())
-            .output()
-            .expect("cargo can be run");
-        assert!(built.status.success(), "the library does not build");
-        let messages = String::from_utf8(built.stdout).expect("cargo writes text");
-        let name = "libmetes_preload.so\"";
-        let end = messages.rfind(name).expect("cargo names the library") + name.len() - 1;
-        let start = messages[..end]
-            .rfind('"')
-            .expect("a string has a beginning")
-            + 1;
-        PathBuf::from(&messages[start..end])
-    })
+    LIBRARY.get_or_init(|| metes_libraries::released().join("libmetes_preload.so"))
 }
 
 /// Every named heap, and one with all kinds of pools, as METES_HEAP takes them.
