@@ -1,7 +1,7 @@
 //! The emitted Rust crate: builds without warnings, documents itself by an
 //! example that runs, and decides what `metes_heap` decides.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use metes_emit::{self as emit, Options};
@@ -26,9 +26,38 @@ fn cargo(directory: &Path, target: &Path, arguments: &[&str]) {
     );
 }
 
-/// Gives an emitted crate a program, and builds it without warnings.
-fn build(directory: &TempDir, target: &Path, program: &str) {
-    let rust = directory.path().join("rust");
+/// Lays an emitted crate where the one before lay. `metes-heap`, if it is alike to the byte, stays as
+/// it is there, so that cargo builds it once.
+fn settled(directory: &TempDir, target: &Path) -> PathBuf {
+    const HEAP: &str = "metes-heap";
+    let place = target.join("emitted");
+    let (from, to) = (directory.path().join("rust"), place.join("rust"));
+    std::fs::create_dir_all(&to).unwrap();
+    let mut diff = Command::new("diff");
+    diff.arg("-rq").arg(from.join(HEAP)).arg(to.join(HEAP));
+    let alike = diff.output().unwrap().status.success();
+    for old in std::fs::read_dir(&to).unwrap() {
+        let old = old.unwrap();
+        if old.file_name() != HEAP || !alike {
+            match old.file_type().unwrap().is_dir() {
+                true => std::fs::remove_dir_all(old.path()).unwrap(),
+                false => std::fs::remove_file(old.path()).unwrap(),
+            }
+        }
+    }
+    for new in std::fs::read_dir(&from).unwrap() {
+        let new = new.unwrap();
+        if new.file_name() != HEAP || !alike {
+            std::fs::rename(new.path(), to.join(new.file_name())).unwrap();
+        }
+    }
+    place
+}
+
+/// Gives an emitted crate a program, and builds it without warnings. Returns where it lies.
+fn build(directory: &TempDir, target: &Path, program: &str) -> PathBuf {
+    let place = settled(directory, target);
+    let rust = place.join("rust");
     std::fs::create_dir(rust.join("examples")).unwrap();
     std::fs::write(rust.join("examples/driver.rs"), program).unwrap();
     succeed(
@@ -36,7 +65,8 @@ fn build(directory: &TempDir, target: &Path, program: &str) {
             .args(["--check", "--edition", "2024"])
             .arg(rust.join("src/lib.rs")),
     );
-    cargo(directory.path(), target, &["build", "--examples"]);
+    cargo(&place, target, &["build", "--examples"]);
+    place
 }
 
 #[test]
@@ -55,9 +85,9 @@ fn the_emitted_crate_decides_alike() {
         "everything",
     ]) {
         let directory = emitted(&description);
-        build(&directory, target.path(), &driver);
+        let place = build(&directory, target.path(), &driver);
         if ["tlsf", "everything"].contains(&name) {
-            cargo(directory.path(), target.path(), &["test", "--doc"]);
+            cargo(&place, target.path(), &["test", "--doc"]);
         }
         let operations = sample::operations(11, 2_000);
         let driven = drive(&target.path().join("debug/examples/driver"), &operations);
@@ -135,9 +165,9 @@ fn the_emitted_hardened_crate_decides_and_reports_alike() {
             !directory.path().join("c").exists(),
             "C has no verification"
         );
-        build(&directory, target.path(), &driver);
+        let place = build(&directory, target.path(), &driver);
         if ["tlsf", "everything"].contains(&name) {
-            cargo(directory.path(), target.path(), &["test", "--doc"]);
+            cargo(&place, target.path(), &["test", "--doc"]);
         }
         let operations = with_bad_ones(&sample::operations(12, 2_000));
         let driven = drive_lines(&target.path().join("debug/examples/driver"), &operations);
