@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use metes_config::{Config, HandleHeap};
+use metes_config::{AnyHeap, Config};
 
 use crate::error::Failure;
 
@@ -24,16 +24,10 @@ pub(crate) fn resolve_on_host(text: &str) -> Result<Config, Failure> {
     }
 }
 
-/// A heap that a verb takes which needs no pointers.
-pub(crate) enum Named {
-    Pointers(Box<Config>),
-    Handles(HandleHeap),
-}
-
 /// The heap that `text` names, also one of handles.
-pub(crate) fn named(text: &str) -> Result<Named, Failure> {
+pub(crate) fn named(text: &str) -> Result<AnyHeap, Failure> {
     match metes_config::handle_heap(text) {
-        Some(heap) => heap.map(Named::Handles).map_err(Failure::Heap),
-        None => resolve(text).map(|config| Named::Pointers(Box::new(config))),
+        Some(heap) => heap.map(AnyHeap::Handles).map_err(Failure::Heap),
+        None => resolve(text).map(|config| AnyHeap::Pointers(Box::new(config))),
     }
 }

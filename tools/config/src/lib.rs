@@ -30,6 +30,7 @@ mod document;
 mod error;
 mod fields;
 mod guarantee;
+mod guaranteed;
 mod handles;
 mod levels;
 mod names;
@@ -49,6 +50,7 @@ use metes_heap::{Description, Geometry};
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
 pub use guarantee::{GuaranteeError, guarantee};
+pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart};
 pub use handles::HandleHeap;
 pub use quantity::{read_size, spell_size};
 

@@ -3,7 +3,7 @@
 mod handles;
 mod moving;
 
-use metes_config::{Config, StoreKind};
+use metes_config::{AnyHeap, Config, StoreKind};
 use metes_explore::{
     Events, Hierarchy, LEVELS, Options, PriceReport, Replayer, shortages, smallest_arena,
 };
@@ -12,14 +12,13 @@ use serde_json::{Value, json};
 
 use crate::arguments::Replay;
 use crate::error::{DOES_NOT_HOLD, Failure};
-use crate::heap::Named;
 use crate::quantity::{bytes, grouped, ratio};
 use crate::{energy, heap, output, progress, tracefile};
 
 pub(crate) fn run(arguments: &Replay, json: bool) -> Result<u8, Failure> {
     let config = match heap::named(&arguments.heap)? {
-        Named::Pointers(config) => *config,
-        Named::Handles(heap) => return handles::run(&heap, arguments, json),
+        AnyHeap::Pointers(config) => *config,
+        AnyHeap::Handles(heap) => return handles::run(&heap, arguments, json),
     };
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;

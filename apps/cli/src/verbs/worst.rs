@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use metes_config::AnyHeap;
 use metes_worst::board::{Board, OnBoard, on_board};
 use metes_worst::{Heap, PerCall, Request, Ticks, Worst};
 use serde_json::Value;
 
 use crate::arguments::{self, Target};
 use crate::error::{DOES_NOT_HOLD, Failure};
-use crate::heap::Named;
 use crate::output::{BOLD, DIM};
 use crate::quantity::{bytes, grouped};
 use crate::results::{Kind, Results};
@@ -27,8 +27,8 @@ const KIND: Kind<'_> = Kind {
 pub(crate) fn run(arguments: &arguments::Worst, json: bool) -> Result<u8, Failure> {
     let named = heap::named(&arguments.heap)?;
     let heap = match &named {
-        Named::Pointers(config) => Heap::from(&**config),
-        Named::Handles(heap) => Heap::from(heap),
+        AnyHeap::Pointers(config) => Heap::from(&**config),
+        AnyHeap::Handles(heap) => Heap::from(heap),
     };
     let board = match arguments.target {
         Target::Host => return on_host(heap, arguments, json),

@@ -10,10 +10,11 @@ use std::path::Path;
 use metes_bounds::{
     Axis, Cause, Classes, Contract, Counted, Findings, FindingsError, Kept, Options, Share,
 };
+use metes_config::Guaranteed;
 use metes_heap::bounds::Geometry;
 use metes_trace::Trace;
 
-use super::{Guaranteed, number};
+use super::{guaranteed, guaranteed_text, number, status};
 use crate::arguments::{Bounds, BoundsAxis, BoundsClasses};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, BOLD, DIM, GOOD, POOR, Table};
@@ -129,9 +130,9 @@ impl Report<'_> {
     fn on(self, heap: &str) -> Result<Self, Failure> {
         let wrong = |error: FindingsError| Failure::input(error.to_string());
         let observed = self.found.demand(self.trace).map_err(wrong)?;
-        let observed = Guaranteed::of(heap, observed)?;
+        let observed = guaranteed(heap, observed)?;
         let declared = self.found.declared_demand(self.trace).map_err(wrong)?;
-        let declared = declared.map(|demand| Guaranteed::of(heap, demand));
+        let declared = declared.map(|demand| guaranteed(heap, demand));
         Ok(Report {
             heap: Some(Needed {
                 observed,
@@ -148,8 +149,8 @@ impl Report<'_> {
 
     fn status(&self) -> u8 {
         let heap = self.heap.as_ref().map_or(0, |needed| {
-            let declared = needed.declared.as_ref().map_or(0, Guaranteed::status);
-            needed.observed.status().max(declared)
+            let declared = needed.declared.as_ref().map_or(0, status);
+            status(&needed.observed).max(declared)
         });
         match self.kept() {
             Some((_, kept)) if !kept.holds() => DOES_NOT_HOLD,
@@ -220,12 +221,12 @@ impl Report<'_> {
         if let Some(needed) = &self.heap {
             text += &format!(
                 "\n{DIM}for the observed bound{DIM:#}\n{}",
-                needed.observed.text()
+                guaranteed_text(&needed.observed)
             );
             if let Some(declared) = &needed.declared {
                 text += &format!(
                     "\n{DIM}for the declared bound, with the smallest request and alignment of the trace{DIM:#}\n{}",
-                    declared.text()
+                    guaranteed_text(declared)
                 );
             }
         }

@@ -3,7 +3,8 @@
 use metes_bounds::{Cause, Declared, Kept, Share};
 use serde_json::{Value, json};
 
-use super::{Guaranteed, Report, number};
+use super::super::guaranteed_document;
+use super::{Report, number};
 use crate::error::Failure;
 
 impl Report<'_> {
@@ -73,8 +74,8 @@ impl Report<'_> {
             "classes": observed.classes.iter().map(share).collect::<Vec<_>>(),
             "declared": self.kept().map(|(file, kept)| declared(file, kept)),
             "heap": self.heap.as_ref().map(|needed| json!({
-                "observed": needed.observed.document(),
-                "declared": needed.declared.as_ref().map(Guaranteed::document),
+                "observed": guaranteed_document(&needed.observed),
+                "declared": needed.declared.as_ref().map(guaranteed_document),
             })),
         })
     }

@@ -1,0 +1,188 @@
+//! All that is guaranteed of a heap for a demand: of one of pointers or of handles, with what its mapped
+//! blocks add and what compact-fit promises in the terms of its slides.
+//!
+//! Invariant: the bound has mapped blocks in it wherever the demand may have some.
+
+use metes_heap::bounds::compact::CompactBound;
+use metes_heap::bounds::{self, Bound, Demand};
+use metes_heap::compact::complexity::Configuration;
+use metes_heap::compact::{MOVES, Options};
+use metes_heap::complexity::Predictability;
+use metes_heap::mapped;
+
+use crate::{Config, GuaranteeError, HandleHeap, guarantee};
+
+/// A heap of pointers or of handles.
+#[derive(Clone, Debug)]
+pub enum AnyHeap {
+    /// One that gives pointers.
+    Pointers(Box<Config>),
+    /// One whose blocks move or lie in pieces.
+    Handles(HandleHeap),
+}
+
+/// What a heap guarantees for a demand.
+#[derive(Clone, Debug)]
+pub struct Guaranteed {
+    /// The heap in words.
+    pub name: String,
+    /// What programs may ask for.
+    pub demand: Demand,
+    /// Memory and time that suffice, mapped blocks included.
+    pub bound: Bound,
+    /// What fragmentation depends on.
+    pub fragmentation: Predictability,
+    /// Of compact-fit whose blocks move.
+    pub compact: Option<CompactGuarantee>,
+    /// Of a heap that may map blocks of the demand.
+    pub mapped: Option<MappedPart>,
+}
+
+/// What blocks that are mappings of their own add to a bound, which has them then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedPart {
+    /// From so many bytes on.
+    pub from: usize,
+    /// The bound on the pools alone.
+    pub pools: Option<u128>,
+}
+
+/// What is known of compact-fit in the terms of its slides.
+#[derive(Clone, Debug)]
+pub struct CompactGuarantee {
+    /// Its parameters.
+    pub options: Options,
+    /// Its bound.
+    pub bound: CompactBound,
+}
+
+impl Guaranteed {
+    /// What a heap guarantees in 64-bit memory. As [`guarantee`] in time.
+    ///
+    /// # Errors
+    /// [`GuaranteeError`] where there is none to compute.
+    pub fn of(heap: &AnyHeap, demand: Demand) -> Result<Self, GuaranteeError> {
+        match heap {
+            AnyHeap::Pointers(config) => Self::of_pointers(config, demand),
+            AnyHeap::Handles(heap) => Ok(Guaranteed {
+                name: heap.spec(),
+                demand,
+                bound: of_handles(heap, &demand)?,
+                fragmentation: heap.declares().fragmentation,
+                compact: None,
+                mapped: None,
+            }),
+        }
+    }
+
+    fn of_pointers(config: &Config, demand: Demand) -> Result<Self, GuaranteeError> {
+        let mut bound = guarantee(config, &demand)?;
+        let compact = config.compact_fit();
+        let compact = compact.map(|options| CompactGuarantee::new(options, &demand));
+        Ok(Guaranteed {
+            name: config.name(),
+            demand,
+            fragmentation: config.declares().fragmentation,
+            compact: compact.transpose()?,
+            mapped: MappedPart::add(config, &demand, &mut bound),
+            bound,
+        })
+    }
+
+    /// Whether some memory suffices.
+    pub fn holds(&self) -> bool {
+        self.bound.heap_bytes.is_some()
+    }
+}
+
+impl MappedPart {
+    /// Why what mapped blocks add is enough.
+    pub const PROOF: &str = "a mapped block has a quarter of the threshold at least, so at most k = M/(t/4) are mapped, and \
+         less than a page each is beside their bytes; with the pools, a table of 2k entries and 1/32 \
+         for pages that are kept";
+
+    /// Of a heap that may have mapped blocks where requests are as large as the demand's largest;
+    /// adds them to the bound.
+    fn add(config: &Config, demand: &Demand, bound: &mut Bound) -> Option<Self> {
+        let from = config.arena.mapped?;
+        if demand.largest < from as u64 {
+            return None;
+        }
+        let pools = bound.heap_bytes;
+        bound.heap_bytes = pools.map(|pools| mapped::most(from, pools, demand.live));
+        Some(MappedPart { from, pools })
+    }
+}
+
+impl CompactGuarantee {
+    fn new(options: Options, demand: &Demand) -> Result<Self, GuaranteeError> {
+        let bound = bounds::compact::compact_fit(&options, MOVES as u64, demand);
+        let bound = bound.map_err(GuaranteeError::Bound)?;
+        Ok(CompactGuarantee { options, bound })
+    }
+
+    /// One heap for all threads, and one for each.
+    pub fn configurations(&self) -> [Configuration; 2] {
+        [true, false].map(|shared| Configuration::of(&self.options, shared))
+    }
+
+    /// Bytes that nobody can interrupt: min(β, ι) of the largest class in reach.
+    pub fn latency_bytes(&self) -> Option<u128> {
+        let increment = self.options.increment;
+        let increment = increment.map_or(u128::MAX, |bytes| bytes as u128);
+        let moves = self.bound.size_class_bytes.is_some();
+        moves.then(|| self.bound.page_block.min(increment))
+    }
+}
+
+/// The guarantee of a heap of handles.
+fn of_handles(heap: &HandleHeap, demand: &Demand) -> Result<Bound, GuaranteeError> {
+    match heap {
+        HandleHeap::Fragmented(options) => bounds::fragmented(options, demand),
+        HandleHeap::BlockTable(options) => bounds::block_table(options, MOVES as u64, demand),
+    }
+    .map_err(GuaranteeError::Bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(spec: &str, demand: Demand) -> Guaranteed {
+        let heap = match crate::handle_heap(spec) {
+            Some(heap) => AnyHeap::Handles(heap.unwrap()),
+            None => AnyHeap::Pointers(Box::new(crate::spec(spec).unwrap())),
+        };
+        Guaranteed::of(&heap, demand).unwrap()
+    }
+
+    #[test]
+    fn mapped_blocks_are_in_the_bound_where_the_demand_may_have_some() {
+        let small = Demand::new(1 << 20, 1 << 10, 16);
+        let large = Demand::new(1 << 20, 1 << 16, 16);
+        for (demand, mapped) in [(small, false), (large, true)] {
+            let [without, with] = ["tlsf", "tlsf:mapped=64KiB"].map(|spec| of(spec, demand));
+            assert_eq!(with.mapped.is_some(), mapped);
+            let [without, with] = [without, with].map(|own| own.bound.heap_bytes.unwrap());
+            assert_eq!(with > without, mapped);
+        }
+    }
+
+    #[test]
+    fn compact_fit_tells_what_cannot_be_interrupted() {
+        let demand = Demand::new(1 << 20, 1 << 10, 16);
+        assert!(of("tlsf", demand).compact.is_none());
+        let compact = of("compact-fit:kappa=1", demand).compact.unwrap();
+        let whole = compact.latency_bytes().unwrap();
+        let by_increments = of("compact-fit:kappa=1,increment=64", demand);
+        let latency = by_increments.compact.unwrap().latency_bytes();
+        assert_eq!(latency, Some(64));
+        assert!(whole > 64 && whole == compact.bound.page_block);
+    }
+
+    #[test]
+    fn heaps_of_handles_have_guarantees() {
+        let guaranteed = of("fragmented", Demand::new(1 << 20, 1 << 10, 16));
+        assert!(guaranteed.holds() && guaranteed.mapped.is_none());
+    }
+}
