@@ -9,6 +9,7 @@
 //! Invariant: what is predicted is computed before the program runs on the heap, from a recording
 //! on the system's own heap; [`Checked::equal`] is said only of figures and placements that agree.
 
+mod accesses;
 mod capture;
 mod check;
 mod emitted;
@@ -19,6 +20,7 @@ mod report;
 mod search;
 mod tuning;
 
+pub use accesses::{Accessed, Checked as CheckedAccesses, WithAccesses, record_accesses};
 pub use capture::{Exchanged, Input, Pass, Stream, Written, capture, stdout_to_stderr};
 pub use check::{Checked, Difference};
 pub use emitted::{Emission, LIBRARY, build, emit, names, need_addresses, need_compiler, write};
