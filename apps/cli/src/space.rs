@@ -27,8 +27,8 @@ pub(crate) fn find(space: &str) -> Result<Text, Failure> {
     }
     if ["all", "constant-time", "named"].contains(&space) {
         return Err(Failure::input(format!(
-            "`{space}` has no configurations by number: give a described space, --space paper or \
-             --space FILE.toml"
+            "`{space}` is searched, and has no parameters to ask by: give a described space, --space \
+             paper or --space FILE.toml"
         )));
     }
     let path = Path::new(space);

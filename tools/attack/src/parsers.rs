@@ -560,27 +560,21 @@ fn report_seeds() -> Vec<Vec<u8>> {
     ])
 }
 
-/// What an exploration or a search left, each file in turn of these bytes and the others sound; the page
-/// and the tables of what is accepted are made.
+/// What an exploration left, each file in turn of these bytes and the others sound; the page and the tables
+/// of what is accepted are made.
 fn results(bytes: &[u8]) -> bool {
-    const EXPLORED: [&str; 3] = ["results.parquet", "exploration.json", "profile.json"];
-    const SEARCHED: [&str; 4] = [
-        "pareto.json",
-        "results.jsonl",
+    const EXPLORED: [&str; 4] = [
+        "results.parquet",
+        "exploration.json",
+        "profile.json",
         "report.json",
-        "pareto/001.toml",
     ];
     thread_local! {
-        static PLACES: [tempfile::TempDir; 2] = [
-            sound(&EXPLORED, |name| std::fs::read(small().folder.path().join(name)).ok()),
-            sound(&SEARCHED, |name| searched(name).map(Vec::from)),
-        ];
+        static PLACE: tempfile::TempDir = sound(&EXPLORED);
     }
-    PLACES.with(|[explored, searched]| {
-        let explored = EXPLORED.iter().map(|name| (explored, name));
-        let searched = SEARCHED.iter().map(|name| (searched, name));
+    PLACE.with(|place| {
         let mut accepted = 0;
-        for (place, name) in explored.chain(searched) {
+        for name in EXPLORED {
             let path = place.path().join(name);
             let before = std::fs::read(&path).ok();
             std::fs::write(&path, bytes).expect("room for a small file");
@@ -591,8 +585,7 @@ fn results(bytes: &[u8]) -> bool {
             }
             .expect("it is ours");
             let Ok(folder) = read else { continue };
-            // A heap that is no heap is left out; the rest is as it was.
-            accepted += usize::from(*name != "pareto/001.toml");
+            accepted += 1;
             let table = metes_explorer::export::csv(&folder.columns);
             assert!(table.lines().count() > folder.columns.rows());
             for row in 0..folder.columns.rows() {
@@ -604,48 +597,21 @@ fn results(bytes: &[u8]) -> bool {
     })
 }
 
-/// A folder of files, those that there are.
-fn sound(names: &[&str], content: impl Fn(&str) -> Option<Vec<u8>>) -> tempfile::TempDir {
+/// A folder of files, those that the small exploration left.
+fn sound(names: &[&str]) -> tempfile::TempDir {
     let place = tempfile::TempDir::new_in("/dev/shm").expect("room for a small folder");
-    std::fs::create_dir(place.path().join("pareto")).expect("it is ours");
     for name in names {
-        if let Some(content) = content(name) {
+        if let Ok(content) = std::fs::read(small().folder.path().join(name)) {
             std::fs::write(place.path().join(name), content).expect("room for a small file");
         }
     }
     place
 }
 
-/// The files of a search among suggested heaps.
-fn searched(name: &str) -> Option<&'static str> {
-    match name {
-        "pareto.json" => Some(
-            "{\"space\": \"all\", \"configurations\": 2, \"distinct\": 2, \"beaten\": 0, \
-             \"interrupted\": false, \"pareto\": [{\"number\": 1}]}",
-        ),
-        "results.jsonl" => Some(
-            "{\"number\":0,\"named\":\"kingsley\",\"heap\":\"kingsley\",\"constant_time\":true,\
-             \"footprint\":65536,\"cycles\":900,\"cycles_max\":40,\"record_reads\":7,\
-             \"record_writes\":5,\"failed\":0}\n\
-             {\"number\":1,\"named\":null,\"heap\":\"objects 64/128 + tlsf\",\"constant_time\":true,\
-             \"footprint\":40960,\"cycles\":800,\"cycles_max\":50,\"record_reads\":8,\
-             \"record_writes\":6,\"failed\":0}\n",
-        ),
-        "report.json" => Some("{\"version\": 1, \"profile\": {\"sizes\": []}}"),
-        "pareto/001.toml" => Some("[heap]\nname = \"tlsf\"\n"),
-        _ => None,
-    }
-}
-
 fn result_seeds() -> Vec<Vec<u8>> {
-    let small = small();
-    let explored = ["results.parquet", "exploration.json"]
-        .map(|name| std::fs::read(small.folder.path().join(name)).expect("it was written"));
-    let searched = ["pareto.json", "results.jsonl"].map(|name| {
-        let content = searched(name).expect("one of them");
-        content.as_bytes().to_vec()
-    });
-    explored.into_iter().chain(searched).collect()
+    let explored = ["results.parquet", "exploration.json"];
+    let read = |name| std::fs::read(small().folder.path().join(name)).expect("it was written");
+    explored.map(read).to_vec()
 }
 
 fn board(bytes: &[u8]) -> bool {

@@ -2,8 +2,6 @@
 
 use metes_heap::Description;
 
-use crate::pools::Arena;
-
 /// A heap under its usual name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
@@ -28,10 +26,4 @@ pub fn catalogue() -> Vec<Named> {
         (heap.name != "tlsf", !constant)
     });
     heaps
-}
-
-/// How a heap is written down in results, on an arena: its spec where it has one,
-/// else a name that says its pools.
-pub fn write_down(description: &Description, arena: &Arena) -> String {
-    arena.config(*description).name()
 }

@@ -268,6 +268,7 @@ mod tests {
             pareto,
             constant_time,
             outcomes: Vec::new(),
+            rows: Vec::new(),
             details: Vec::new(),
         }
     }

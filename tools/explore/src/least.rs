@@ -3,6 +3,8 @@
 //! Invariant: no heap of this library does an operation with fewer accesses;
 //! `tests/search.rs` holds every index to it.
 
+use std::ops::AddAssign;
+
 use crate::events::{Event, Events, Operation};
 use crate::mappings::foresee;
 use crate::replay::Options;
@@ -16,24 +18,28 @@ const LEAST_FREE: (u64, u64) = (2, 2);
 /// A request of this size may fail for want of address space, and cost nothing.
 const MAY_FAIL: usize = 1 << 32;
 
-/// Least cost of the counted events after each check among them, where `cost` says
-/// what so many words read and written by an operation cost. O(events).
-pub(crate) fn least_rest(
-    events: &Events,
-    options: &Options,
-    cost: impl Fn(Operation, (u64, u64)) -> u64,
-) -> Vec<u64> {
-    let (least, _) = least_rest_and_all(events, options, cost);
-    least
+/// What some events cost at least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeastCost {
+    /// Record words read.
+    pub(crate) reads: u64,
+    /// Record words written.
+    pub(crate) writes: u64,
+    /// Modelled cycles.
+    pub(crate) cycles: u64,
 }
 
-/// Least cost of the counted events after each check among them, and the least cost of all counted
-/// events together. O(events).
-pub(crate) fn least_rest_and_all(
-    events: &Events,
-    options: &Options,
-    cost: impl Fn(Operation, (u64, u64)) -> u64,
-) -> (Vec<u64>, u64) {
+impl AddAssign for LeastCost {
+    fn add_assign(&mut self, other: LeastCost) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.cycles += other.cycles;
+    }
+}
+
+/// What the counted events after each check among them cost at least, and what all counted events
+/// together do. O(events).
+pub(crate) fn least_rest(events: &Events, options: &Options) -> (Vec<LeastCost>, LeastCost) {
     let all_succeed = options.arena.fixed.iter().all(Option::is_none)
         && events
             .as_slice()
@@ -48,15 +54,21 @@ pub(crate) fn least_rest_and_all(
     };
     let counted = events.as_slice()[events.counted()..].chunks(CHECK_EVERY);
     let is_mapped = is_mapped[events.counted()..].chunks(CHECK_EVERY);
-    let mut rest = 0;
-    let mut least: Vec<u64> = counted
+    let mut rest = LeastCost::default();
+    let mut least: Vec<LeastCost> = counted
         .zip(is_mapped)
         .rev()
         .map(|(chunk, is_mapped)| {
             let after = rest;
-            let least = chunk.iter().zip(is_mapped);
-            let least = least.map(|(event, &is)| cost(event.operation(), words(event, is)));
-            rest += least.sum::<u64>();
+            for (event, &is_mapped) in chunk.iter().zip(is_mapped) {
+                let (reads, writes) = words(event, is_mapped);
+                let cycles = options.cost.cycles(event.operation(), reads, writes, 0);
+                rest += LeastCost {
+                    reads,
+                    writes,
+                    cycles,
+                };
+            }
             after
         })
         .collect();

@@ -42,7 +42,7 @@ mod windows;
 mod workers;
 
 pub use arena::{Shortage, SmallestArena, shortages, smallest_arena};
-pub use catalogue::{Named, catalogue, write_down};
+pub use catalogue::{Named, catalogue};
 pub use choose::{Choice, Preference, choose};
 pub use clock::{Clock, SystemClock, Timer};
 pub use compare::{Compared, compare};
@@ -60,7 +60,7 @@ pub use handles::{
 pub use hierarchy::{Counts, Hierarchy, Level, Memory};
 pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
-pub use output::{OutputError, Results, heap_file, write_front, write_json, write_whole};
+pub use output::{OutputError, heap_file, write_front, write_json, write_whole};
 pub use pareto::{Front, Objectives, dominates, front};
 pub use placement::{MAPPED_BIT, Placements, SLAB_BIT};
 pub use pools::Arena;
@@ -70,6 +70,6 @@ pub use replay::{Curve, Most, Options, Replay, Replayer};
 pub use search::{AtLeast, Budget, Exploration, Observer, OnWindows, Sampled, Unfinished, explore};
 pub use simulate::Simulated;
 pub use space::{
-    Axis, AxisError, AxisValue, AxisValues, PAPER, PROTOTYPE, Parameters, Point, Space,
-    SpaceDescription, SpaceError, Suggested,
+    Axis, AxisError, AxisValue, AxisValues, PAPER, PROTOTYPE, Parameters, Space, SpaceDescription,
+    SpaceError,
 };

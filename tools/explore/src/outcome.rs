@@ -6,6 +6,7 @@ use metes_heap::Description;
 use metes_heap::complexity::{Axis, Growth};
 use serde::Serialize;
 
+use crate::engine::Metrics;
 use crate::events::Events;
 use crate::pareto::{self, Objectives};
 use crate::replay::{Options, Replayer};
@@ -14,11 +15,11 @@ use crate::run::Totals;
 /// A configuration and what its replay found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Position in the order of evaluation.
+    /// Its number in the space.
     pub number: u64,
     /// The heap's usual name, if it has one.
     pub named: Option<&'static str>,
-    /// How the heap is written down; given by the caller of the search.
+    /// How the heap is written down.
     pub heap: String,
     /// The heap.
     #[serde(skip)]
@@ -52,6 +53,21 @@ impl Outcome {
     /// What is minimised.
     pub fn objectives(&self) -> Objectives {
         [self.footprint, self.cycles, self.cycles_max]
+    }
+
+    /// What is known of it by its metrics alone: of the most cycles not which were for copying.
+    pub(crate) fn of_metrics(description: Description, metrics: &Metrics, events: &Events) -> Self {
+        let totals = Totals {
+            events: events.len(),
+            footprint: metrics.footprint,
+            cycles: metrics.cycles,
+            most_cycles: [metrics.cycles_max; 3],
+            reads: metrics.record_reads,
+            writes: metrics.record_writes,
+            failed: metrics.failed,
+            ..Totals::default()
+        };
+        Outcome::of(description, &totals)
     }
 
     pub(crate) fn of(description: Description, totals: &Totals) -> Self {

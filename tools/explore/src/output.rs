@@ -5,15 +5,12 @@
 //! when it is done; if that fails, the earlier one is as it was.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use metes_config::Config;
 use metes_trace::whole;
 use serde::Serialize;
-
-use crate::outcome::Outcome;
-use crate::search::{Exploration, Observer};
 
 /// Why results could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -50,64 +47,6 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), OutputError> {
         }
     });
     written.map_err(OutputError::of(path))
-}
-
-/// The directory that an exploration leaves its results in: `results.jsonl`, one
-/// outcome a line in the order of evaluation, and `pareto.json`, what was found.
-#[derive(Debug)]
-pub struct Results {
-    directory: PathBuf,
-    part: whole::Part,
-    lines: BufWriter<File>,
-    failed: Option<io::Error>,
-}
-
-impl Results {
-    /// Makes the directory and begins a file of results beside earlier ones.
-    ///
-    /// # Errors
-    /// [`OutputError`] when the directory cannot be written to; better known
-    /// before a search than after it.
-    pub fn create(directory: &Path) -> Result<Self, OutputError> {
-        fs::create_dir_all(directory).map_err(OutputError::of(directory))?;
-        let path = directory.join("results.jsonl");
-        let part = whole::Part::begin(&path).map_err(OutputError::of(&path))?;
-        let file = File::create(part.path()).map_err(OutputError::of(&path))?;
-        Ok(Results {
-            directory: directory.to_owned(),
-            part,
-            lines: BufWriter::new(file),
-            failed: None,
-        })
-    }
-
-    /// Ends the file of results, puts it and `pareto.json` in place of earlier ones.
-    ///
-    /// # Errors
-    /// [`OutputError`], also when a line could not be written before.
-    pub fn finish(self, exploration: &Exploration) -> Result<(), OutputError> {
-        let Results {
-            directory,
-            part,
-            lines,
-            failed,
-        } = self;
-        let closed = match failed {
-            Some(error) => Err(error),
-            None => lines.into_inner().map_err(io::IntoInnerError::into_error),
-        };
-        let path = directory.join("results.jsonl");
-        let done = closed
-            .and_then(|file| file.sync_all())
-            .and_then(|()| part.put());
-        done.map_err(OutputError::of(&path))?;
-        write_json(&directory.join("pareto.json"), exploration)
-    }
-
-    fn line(&mut self, outcome: &Outcome) -> io::Result<()> {
-        serde_json::to_writer(&mut self.lines, outcome)?;
-        self.lines.write_all(b"\n")
-    }
 }
 
 /// The file of a heap that nothing beats, by its place in the front.
@@ -147,19 +86,4 @@ pub fn write_json(path: &Path, document: &impl Serialize) -> Result<(), OutputEr
         .map_err(io::Error::from)
         .map_err(OutputError::of(path))?;
     write_whole(path, (text + "\n").as_bytes())
-}
-
-impl Observer for Results {
-    fn outcome(&mut self, outcome: &Outcome) {
-        if self.failed.is_none() {
-            self.failed = self.line(outcome).err();
-        }
-    }
-
-    fn progress(&mut self, _configurations: u64, _pareto: usize) {
-        // What was found is on disk after every batch, whatever comes.
-        if self.failed.is_none() {
-            self.failed = self.lines.flush().err();
-        }
-    }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Totals {
 
 impl Totals {
     /// Forgets what operations so far have cost; what they took stays.
-    fn forget_cost(&mut self) {
+    pub(crate) fn forget_cost(&mut self) {
         (self.reads, self.writes, self.copied, self.cycles) = (0, 0, 0, 0);
         (
             self.copy_cycles,

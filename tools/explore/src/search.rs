@@ -1,9 +1,10 @@
-//! Which heaps suit a program: a search over the space by replay.
+//! Which heaps suit a program: a search over the space that its trace suggests, as long as the clock
+//! allows.
 //!
-//! First every named heap. Then Pareto local search: the neighbours, one
+//! First every named heap. Then the engine's Pareto local search: the neighbours, one
 //! parameter away, of each heap that nothing beats, mixed with configurations
-//! from anywhere in the space, so that no corner is left out for good. No
-//! configuration is replayed twice.
+//! from anywhere in the space. No configuration is replayed twice, and what the folder of an earlier
+//! run has is not replayed again.
 //!
 //! A trace of which the time allows only some whole replays is searched on windows
 //! of it, and what is best there is replayed whole ([`sampling`]): every outcome
@@ -13,10 +14,10 @@
 //! ends, it ends for slow ones. A heap that was not finished is named.
 //!
 //! Invariant: candidates are chosen in batches of a fixed size from what earlier
-//! batches found, and outcomes are taken in the order of the candidates. So for
-//! a given number of evaluations the result is the same on any number of workers.
+//! batches found, and rows are taken in the order of the candidates. The clock decides how many
+//! there are, never what one says. So for a given number of evaluations the result is the same on
+//! any number of workers, and after any number of interruptions.
 
-mod ground;
 mod sampling;
 mod state;
 
@@ -25,25 +26,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use metes_heap::Description;
+use metes_config::Config;
+use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::catalogue::{Named, catalogue};
+use crate::catalogue::catalogue;
 use crate::clock::{Moment, Timer};
 use crate::compare::{self, Compared};
-use crate::events::Events;
+use crate::engine::{Ended, Evaluator, Folder, Row, Status, Time, Watch};
 use crate::outcome::{Outcome, best, constant_time, slowness};
-use crate::random::{Permutation, Random};
-use crate::replay::Options;
-use crate::space::Suggested;
+use crate::output::OutputError;
 use crate::windows::windows;
 use crate::workers;
 
-use ground::{Ended, Ground, Watch};
-use state::{Candidate, State};
+use state::{BATCH, State};
 
-/// Candidates chosen together. A number of its own, not that of the workers.
-const BATCH: usize = 32;
 /// The named heaps may take this part of the time: some search long lists, and
 /// what suits the program better is yet to be found.
 const NAMED_SHARE: f64 = 1.0 / 3.0;
@@ -90,6 +87,17 @@ impl Default for Budget {
     }
 }
 
+impl Budget {
+    /// How configurations are chosen and how many, as far as that decides what is found of them.
+    pub fn method(&self) -> String {
+        let end = match self.evaluations {
+            Some(evaluations) => format!("evaluations {evaluations}"),
+            None => "by the clock".to_owned(),
+        };
+        format!("local, seed {}, {end}", self.seed)
+    }
+}
+
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exploration {
@@ -129,6 +137,9 @@ pub struct Exploration {
     /// whole after windows.
     #[serde(skip)]
     pub details: Vec<Compared>,
+    /// What became of each configuration replayed on the whole trace, in the order of evaluation.
+    #[serde(skip)]
+    pub rows: Vec<Row>,
 }
 
 /// How a long trace was searched.
@@ -219,24 +230,27 @@ pub trait Observer {
 
 impl Observer for () {}
 
-/// Searches the space of a trace until the time of `timer` is over, which the
+/// Searches a space that the trace suggests until the time of `timer` is over, which the
 /// caller begins with [`Budget::time`], or it is stopped; what was found by then is
-/// kept. `write_down` says how a heap is spelled in outcomes.
+/// kept. With a folder, it goes on from what an earlier run left there.
+///
+/// # Errors
+/// [`OutputError`] when the folder cannot be written to.
 pub fn explore(
-    events: &Events,
-    options: &Options,
+    evaluator: &Evaluator<'_>,
     budget: &Budget,
-    write_down: &(dyn Fn(&Description) -> String + Sync),
+    folder: Option<&Folder>,
     timer: &Timer<'_>,
     observer: &mut dyn Observer,
-) -> Exploration {
+) -> Result<Exploration, OutputError> {
+    let events = evaluator.events();
     // A pool of its own, so that the number of workers is the caller's choice.
     let search = Search {
-        space: &Suggested::of(events),
-        whole: &Ground::whole(events, options),
+        whole: evaluator,
+        folder,
         budget,
-        write_down,
         timer,
+        named: catalogue().iter().map(|named| named.name).collect(),
         pool: workers::pool(budget.workers),
     };
     let sample = match (timer.time(), budget.evaluations) {
@@ -247,33 +261,39 @@ pub fn explore(
         }
         _ => 0,
     };
-    let ground = windows(events, sample).map(|windows| Ground::windows(windows, options));
+    let ground = windows(events, sample).map(|windows| evaluator.on_windows(windows));
     let begun = timer.elapsed();
-    let (state, sampled) = search.go(ground.as_ref(), observer);
+    let (mut state, sampled) = search.go(ground.as_ref(), observer)?;
+    if budget.evaluations.is_none() {
+        search.absorb(&mut state);
+    }
+    state.keep(true)?;
     let searching = (timer.elapsed() - begun).as_secs_f64();
+    search.recall(&mut state);
     let replayed = state.replayed + sampled.as_ref().map_or(0, |(_, state)| state.replayed);
     let distinct: HashSet<_> = state.outcomes.iter().map(Outcome::objectives).collect();
     let named = state
         .outcomes
         .iter()
         .filter(|outcome| outcome.named.is_some());
-    Exploration {
-        configurations: state.evaluated,
+    Ok(Exploration {
+        configurations: state.evaluated(),
         distinct: distinct.len() as u64,
-        space: search.space.size(),
-        beaten: state.beaten,
-        slow: state.slow,
+        space: evaluator.space().size(),
+        beaten: state.count(Status::Beaten),
+        slow: state.count(Status::Slow),
         seconds: timer.elapsed().as_secs_f64(),
         events_per_second: replayed as f64 / searching.max(1e-9),
         interrupted: timer.stopped(),
         named: named.cloned().collect(),
-        unfinished: search.unfinished(&state, sampled.as_ref().map(|(_, state)| state), events),
+        unfinished: search.unfinished(&state, sampled.as_ref().map(|(_, state)| state)),
         sampled: sampled.map(|(sampled, _)| sampled),
         pareto: best(&state.outcomes, |_| true),
         constant_time: best(&state.outcomes, |outcome| outcome.constant_time),
+        rows: state.rows().to_vec(),
         details: state.details,
         outcomes: state.outcomes,
-    }
+    })
 }
 
 /// How candidates are replayed.
@@ -291,88 +311,75 @@ struct Rules {
 }
 
 struct Search<'s> {
-    space: &'s Suggested,
-    whole: &'s Ground<'s>,
+    whole: &'s Evaluator<'s>,
+    folder: Option<&'s Folder>,
     budget: &'s Budget,
-    write_down: &'s (dyn Fn(&Description) -> String + Sync),
     timer: &'s Timer<'s>,
+    /// Names of the heaps to compare with, by number.
+    named: Vec<&'static str>,
     pool: Option<rayon::ThreadPool>,
 }
 
-impl Search<'_> {
+impl<'s> Search<'s> {
     /// What whole replays found, and what replays on windows, if there are some.
     fn go(
         &self,
-        windows: Option<&Ground<'_>>,
+        windows: Option<&Evaluator<'_>>,
         observer: &mut dyn Observer,
-    ) -> (State, Option<(Sampled, State)>) {
-        let mut state = State::new();
-        let named = self.named();
-        let (first, others) = named.split_at(1);
+    ) -> Result<(State<'s>, Option<(Sampled, State<'s>)>), OutputError> {
+        let mut state = State::new(self.whole.space(), self.budget.seed, self.folder);
+        // TLSF, the fastest to replay, then the others.
+        let named: Vec<u64> = (0..self.whole.space().baselines()).collect();
+        let (first, others) = named.split_at(named.len().min(1));
         // The first must come to its end, or there would be nothing to keep.
         let rules = Rules {
             must_end: true,
             keep: true,
             ..Rules::default()
         };
-        self.evaluate(first, self.whole, &rules, &mut state, Some(&mut *observer));
+        self.evaluate(first, self.whole, &rules, &mut state, Some(&mut *observer))?;
         let Some(windows) = windows else {
-            self.by_whole_replays(others, &mut state, observer);
-            return (state, None);
+            self.by_whole_replays(others, &mut state, observer)?;
+            return Ok((state, None));
         };
-        let sampled = self.by_windows(windows, &named, &mut state, observer);
-        (state, Some(sampled))
-    }
-
-    /// The named heaps, the fastest first to replay.
-    fn named(&self) -> Vec<Candidate> {
-        let named = catalogue().into_iter();
-        let candidates = named.map(|Named { name, description }| Candidate {
-            point: description
-                .general
-                .iter()
-                .next()
-                .and_then(|pool| self.space.plain(pool.index)),
-            named: Some(name),
-            description,
-        });
-        candidates.collect()
+        let sampled = self.by_windows(windows, &named, &mut state, observer)?;
+        Ok((state, Some(sampled)))
     }
 
     fn by_whole_replays(
         &self,
-        named: &[Candidate],
-        state: &mut State,
+        named: &[u64],
+        state: &mut State<'_>,
         observer: &mut dyn Observer,
-    ) {
+    ) -> Result<(), OutputError> {
         let rules = Rules {
             deadline: self.timer.after(NAMED_SHARE),
             keep: true,
             ..Rules::default()
         };
-        self.evaluate(named, self.whole, &rules, state, Some(&mut *observer));
+        self.evaluate(named, self.whole, &rules, state, Some(&mut *observer))?;
         state.lose_patience(self.budget.patience);
         let rules = Rules {
             deadline: self.end_of_search(state),
             may_be_beaten: self.budget.end_early,
             ..Rules::default()
         };
-        let mut chance = Chance::new(self.space, self.budget);
         let mut left = self.budget.evaluations.unwrap_or(u64::MAX);
         while left > 0 && !self.timer.past(rules.deadline) {
             let count = BATCH.min(usize::try_from(left).unwrap_or(BATCH));
-            let batch = chance.choose(count, self.space, state);
+            let batch = state.choose(count);
             if batch.is_empty() {
-                return;
+                break;
             }
             left -= batch.len() as u64;
-            self.evaluate(&batch, self.whole, &rules, state, Some(&mut *observer));
+            self.evaluate(&batch, self.whole, &rules, state, Some(&mut *observer))?;
         }
+        Ok(())
     }
 
     /// When replays must end so that smallest arenas can be found, as many of the
     /// fastest heaps' as a part of the time allows.
-    fn end_of_search(&self, state: &State) -> Moment {
+    fn end_of_search(&self, state: &State<'_>) -> Moment {
         let end = self.timer.end()?;
         let most = self.timer.time()?.mul_f64(ARENA_SHARE);
         let fastest = state.outcomes.iter().map(|outcome| outcome.cycles).min();
@@ -402,29 +409,40 @@ impl Search<'_> {
         threads.unwrap_or(1).max(1) as u32
     }
 
+    /// The usual name of a number.
+    fn name(&self, number: u64) -> Option<&'static str> {
+        self.named.get(usize::try_from(number).ok()?).copied()
+    }
+
     /// Replays candidates on all workers, the fastest by what they declare first,
     /// and takes what became of them in their order.
     fn evaluate(
         &self,
-        candidates: &[Candidate],
-        ground: &Ground<'_>,
+        candidates: &[u64],
+        ground: &Evaluator<'_>,
         rules: &Rules,
-        state: &mut State,
+        state: &mut State<'_>,
         mut observer: Option<&mut dyn Observer>,
-    ) {
-        let mut order: Vec<usize> = (0..candidates.len()).collect();
-        order.sort_by_key(|&index| slowness(&candidates[index].description));
+    ) -> Result<(), OutputError> {
+        let configs = candidates
+            .iter()
+            .map(|&number| ground.space().describe(number));
+        let configs: Vec<Config> = configs.collect::<Option<_>>().unwrap_or_default();
+        let mut order: Vec<usize> = (0..configs.len()).collect();
+        order.sort_by_key(|&index| slowness(&configs[index].heap));
         let next = AtomicUsize::new(0);
-        let ended: Mutex<Vec<(usize, Ended)>> = Mutex::new(Vec::new());
+        let ended: Mutex<Vec<(usize, Ended, Duration)>> = Mutex::new(Vec::new());
         let known = &*state;
         let work = || {
             while rules.must_end || !self.timer.past(rules.deadline) {
                 let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     return;
                 };
-                let one = self.replay(&candidates[index], ground, rules, known);
+                let (number, start) = (candidates[index], self.timer.now());
+                let one = self.replay(number, &configs[index], ground, rules, known, start);
+                let took = self.timer.now().saturating_sub(start);
                 if let Ok(mut ended) = ended.lock() {
-                    ended.push((index, one));
+                    ended.push((index, one, took));
                 }
             }
         };
@@ -433,112 +451,158 @@ impl Search<'_> {
             None => work(),
         }
         let mut ended = ended.into_inner().unwrap_or_default();
-        ended.sort_unstable_by_key(|&(index, _)| index);
-        for (index, one) in ended {
-            let outcome = state.take(&candidates[index], one, self.write_down);
+        ended.sort_unstable_by_key(|&(index, ..)| index);
+        for (index, mut one, took) in ended {
+            let number = candidates[index];
+            if state.known(number).is_some() {
+                state.remembered.insert(number);
+            }
+            self.write_down(number, &configs[index], &mut one.outcome);
+            let outcome = state.take(number, one, took, ground);
             if let (Some(observer), Some(outcome)) = (observer.as_deref_mut(), outcome) {
                 observer.outcome(outcome);
             }
         }
         if let Some(observer) = observer {
-            observer.progress(state.evaluated, state.front.len());
+            observer.progress(state.evaluated(), state.front(false).len());
         }
+        state.keep(false)
+    }
+
+    /// How an outcome is told from others.
+    fn write_down(&self, number: u64, config: &Config, outcome: &mut Outcome) {
+        outcome.number = number;
+        outcome.named = self.name(number);
+        outcome.heap = config.name();
     }
 
     fn replay(
         &self,
-        candidate: &Candidate,
-        ground: &Ground<'_>,
+        number: u64,
+        config: &Config,
+        ground: &Evaluator<'_>,
         rules: &Rules,
-        known: &State,
+        known: &State<'_>,
+        start: Duration,
     ) -> Ended {
-        let front = match constant_time(&candidate.description) {
-            true => &known.constant_front,
-            false => &known.front,
+        if let Some(row) = known.known(number) {
+            return Ended::remembered(row, config, self.whole.events());
+        }
+        let time = || match rules {
+            rules if !rules.must_end && self.timer.past(rules.deadline) => Time::Over,
+            Rules {
+                most_time: Some(most),
+                ..
+            } if self.timer.now().saturating_sub(start) > *most => Time::TooLong,
+            _ => Time::Left,
         };
+        let front = known.front(constant_time(&config.heap));
         let watch = Watch {
-            timer: self.timer,
-            deadline: rules.deadline,
-            must_end: rules.must_end,
             front: rules.may_be_beaten.then_some(front),
             most_cycles: match rules.may_be_beaten {
                 true => known.most_cycles,
                 false => u64::MAX,
             },
-            most_time: rules.most_time,
+            time: &time,
         };
-        let name = match candidate.named {
+        let name = match self.name(number) {
             Some(name) => name.to_owned(),
-            None if rules.keep => (self.write_down)(&candidate.description),
+            None if rules.keep => config.name(),
             None => String::new(),
         };
-        ground.replay(&candidate.description, rules.keep.then_some(&name), &watch)
+        ground.replay(number, config, rules.keep.then_some(&name), &watch)
+    }
+
+    /// Takes what an earlier run found and this one, by the clock, did not come to.
+    fn absorb(&self, state: &mut State<'_>) {
+        for number in state.untaken() {
+            let (Some(row), Some(config)) =
+                (state.known(number), self.whole.space().describe(number))
+            else {
+                continue;
+            };
+            let mut ended = Ended::remembered(row, &config, self.whole.events());
+            self.write_down(number, &config, &mut ended.outcome);
+            state.remembered.insert(number);
+            state.take(number, ended, Duration::ZERO, self.whole);
+        }
+    }
+
+    /// Replays once more what an earlier run found and nothing beats, and the named heaps: rows do
+    /// not have all there is to say of them.
+    fn recall(&self, state: &mut State<'_>) {
+        let unbeaten: HashSet<usize> = state.unbeaten().into_iter().collect();
+        let wanted = |index: &usize| {
+            let outcome = &state.outcomes[*index];
+            state.remembered.contains(&outcome.number)
+                && (outcome.named.is_some() || unbeaten.contains(index))
+        };
+        let wanted: Vec<usize> = (0..state.outcomes.len()).filter(wanted).collect();
+        let outcomes = &state.outcomes;
+        let again = |&index: &usize| {
+            let number = outcomes[index].number;
+            let config = self.whole.space().describe(number)?;
+            let name = self
+                .name(number)
+                .map_or_else(|| config.name(), str::to_owned);
+            let watch = Watch {
+                front: None,
+                most_cycles: u64::MAX,
+                time: &|| Time::Left,
+            };
+            let mut ended = self.whole.replay(number, &config, Some(&name), &watch);
+            self.write_down(number, &config, &mut ended.outcome);
+            Some((index, ended))
+        };
+        let work = || wanted.par_iter().filter_map(again).collect();
+        let recalled: Vec<(usize, Ended)> = match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
+        for (index, ended) in recalled {
+            state.outcomes[index] = *ended.outcome;
+            state.details.extend(ended.detail);
+        }
     }
 
     /// The named heaps that were not replayed whole, and others that were broken
     /// off after windows had shown them worth it.
-    fn unfinished(
-        &self,
-        state: &State,
-        sampled: Option<&State>,
-        events: &Events,
-    ) -> Vec<Unfinished> {
-        let on_windows = |candidate: &Candidate| {
-            let sampled = sampled?;
-            let mut found = sampled.candidates.iter().zip(&sampled.outcomes);
-            let (_, outcome) =
-                found.find(|(other, _)| other.description == candidate.description)?;
+    fn unfinished(&self, state: &State<'_>, sampled: Option<&State<'_>>) -> Vec<Unfinished> {
+        let on_windows = |number: u64| {
+            let mut found = sampled?.outcomes.iter();
+            let outcome = found.find(|outcome| outcome.number == number)?;
             Some(OnWindows {
                 footprint: outcome.footprint,
                 cycles_mean: outcome.cycles_mean,
                 cycles_max: outcome.cycles_max,
             })
         };
-        let at_least = |candidate: &Candidate| {
+        let at_least = |number: u64| {
             let mut broken_off = state.unfinished.iter();
-            let (_, least) =
-                broken_off.find(|(other, _)| other.description == candidate.description)?;
-            Some(AtLeast {
-                footprint: least.footprint.max(events.peak_live()),
-                ..*least
-            })
+            broken_off
+                .find(|(other, _)| *other == number)
+                .map(|(_, least)| *least)
         };
-        let named = self.named().into_iter().filter(|candidate| {
+        let named = (0..self.whole.space().baselines()).filter(|&number| {
             let mut whole = state.outcomes.iter();
-            whole.all(|outcome| outcome.named != candidate.named)
+            whole.all(|outcome| outcome.number != number)
         });
         let others = (state.unfinished.iter())
-            .map(|(candidate, _)| candidate)
-            .filter(|candidate| candidate.named.is_none() && sampled.is_some());
-        let all = named.chain(others.cloned());
-        all.map(|candidate| Unfinished {
-            heap: match candidate.named {
-                Some(name) => name.to_owned(),
-                None => (self.write_down)(&candidate.description),
-            },
-            named: candidate.named,
-            at_least: at_least(&candidate),
-            on_windows: on_windows(&candidate),
+            .map(|&(number, _)| number)
+            .filter(|&number| self.name(number).is_none() && sampled.is_some());
+        let all = named.chain(others);
+        all.filter_map(|number| {
+            let named = self.name(number);
+            Some(Unfinished {
+                heap: match named {
+                    Some(name) => name.to_owned(),
+                    None => self.whole.space().describe(number)?.name(),
+                },
+                named,
+                at_least: at_least(number),
+                on_windows: on_windows(number),
+            })
         })
         .collect()
-    }
-}
-
-/// What chance decides.
-struct Chance {
-    permutation: Permutation,
-    random: Random,
-}
-
-impl Chance {
-    fn new(space: &Suggested, budget: &Budget) -> Self {
-        Chance {
-            permutation: Permutation::new(space.size(), budget.seed),
-            random: Random::new(budget.seed),
-        }
-    }
-
-    fn choose(&mut self, count: usize, space: &Suggested, state: &mut State) -> Vec<Candidate> {
-        state.choose(count, space, &self.permutation, &mut self.random)
     }
 }

@@ -7,12 +7,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use metes_explore::Space;
 use serde_json::{Map, Value};
 
 use crate::columns::{Columns, Values};
 use crate::error::Error;
 use crate::read;
-use crate::searched;
 
 /// Version of the results that this release reads.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -40,8 +40,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Reads `results.parquet` and `exploration.json`, or what a search among
-    /// suggested heaps left. O(configurations).
+    /// Reads `results.parquet` and `exploration.json`. O(configurations).
     ///
     /// # Errors
     /// Any [`Error`] but those of writing and serving.
@@ -57,17 +56,7 @@ impl Folder {
         };
         let results = directory.join("results.parquet");
         if !results.exists() {
-            let (columns, exploration) =
-                searched::read(directory)?.ok_or_else(|| missing("results.parquet"))?;
-            check(&directory.join("results.jsonl"), &columns)?;
-            return Ok(Folder {
-                directory: directory.to_owned(),
-                columns,
-                exploration,
-                profile: profile(directory)?,
-                provenance: Map::new(),
-                chosen: chosen(directory)?,
-            });
+            return Err(missing("results.parquet"));
         }
         let (columns, said) = read::parquet(&results)?;
         let version = said.get(VERSION_KEY).map_or("none", String::as_str);
@@ -85,6 +74,12 @@ impl Folder {
             let path = directory.join("exploration.json");
             return Err(Error::damaged(&path, "an object was expected"));
         }
+        // A report beside a described space is another exploration's.
+        let suggested = exploration["exploration"]["space"] == Space::SUGGESTED;
+        let chosen = match suggested {
+            true => chosen(directory)?,
+            false => None,
+        };
         let profile = profile(directory)?;
         let provenance = said
             .into_iter()
@@ -100,8 +95,7 @@ impl Folder {
                     (key, value)
                 })
                 .collect(),
-            // The report beside a described space is another exploration's.
-            chosen: None,
+            chosen,
         })
     }
 
@@ -159,7 +153,7 @@ fn check(path: &Path, columns: &Columns) -> Result<(), Error> {
 }
 
 /// A JSON document, `None` where there is no such file.
-pub(crate) fn document(path: &Path) -> Result<Option<Value>, Error> {
+fn document(path: &Path) -> Result<Option<Value>, Error> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

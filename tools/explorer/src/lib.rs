@@ -14,7 +14,6 @@ mod pack;
 pub mod page;
 mod patient;
 mod read;
-mod searched;
 pub mod serve;
 
 pub use columns::{Column, Columns, Values};

@@ -57,6 +57,9 @@ pub enum Error {
     /// Results could not be written.
     #[error("{0}")]
     Output(#[from] metes_explore::OutputError),
+    /// What an earlier search left could not be gone on with, or replaced.
+    #[error("{0}")]
+    Engine(#[from] metes_explore::engine::EngineError),
     /// The heap has no code.
     #[error("{0}")]
     Emit(#[from] metes_emit::EmitError),

@@ -28,5 +28,5 @@ pub use error::{Error, FileError};
 pub use launch::{Report, Scratch, SteadyLayout, launch};
 pub use process::Process;
 pub use report::{Content, DOCUMENT, PAGE, write as write_report};
-pub use search::{Searched, search};
+pub use search::{Request, Searched, search};
 pub use tuning::{Chosen, FILES, Found, Recorded, Step, TRACE, Tuned, Tuning, Watch};

@@ -1,20 +1,38 @@
 //! A search, and what it leaves on disk.
 //!
 //! Invariant: an interrupted search leaves what a finished one leaves, only
-//! less of it.
+//! less of it, and the rows from which it goes on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use metes_explore::engine::{self, Evaluator, Folder, ObjectiveSet, Origin, Source};
 use metes_explore::{
-    Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Results, SystemClock,
-    Timer, compare, explore, write_down, write_front,
+    Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Space, SystemClock,
+    Timer, compare, explore, write_front,
 };
 use metes_heap::Description;
 
 use crate::error::Error;
+
+/// What is searched for, and how long.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Seconds of replays.
+    pub seconds: f64,
+    /// After so many configurations beside the named heaps, each replayed whole.
+    pub configurations: Option<u64>,
+    /// Blocks of so many bytes and more are mapped in all heaps.
+    pub mapped: Option<usize>,
+    /// Whether whatever an exploration left is replaced.
+    pub fresh: bool,
+    /// Where the trace will lie, for whoever reads the results.
+    pub trace: PathBuf,
+    /// What ends it earlier.
+    pub stop: Arc<AtomicBool>,
+}
 
 /// What was searched, by which rules, and what was found.
 #[derive(Debug)]
@@ -53,58 +71,44 @@ impl Searched {
     }
 }
 
-/// All that is written down of a search, and whoever else hears of it.
-struct Heard<'o> {
-    results: Results,
-    observer: &'o mut dyn Observer,
-}
-
-impl Observer for Heard<'_> {
-    fn outcome(&mut self, outcome: &Outcome) {
-        self.results.outcome(outcome);
-        self.observer.outcome(outcome);
-    }
-
-    fn progress(&mut self, configurations: u64, pareto: usize) {
-        self.results.progress(configurations, pareto);
-        self.observer.progress(configurations, pareto);
-    }
-}
-
-/// Searches for `seconds`, or until so many `configurations` were replayed whole beside the named
-/// heaps; `stop` ends it earlier. Blocks of `mapped` bytes and more are mapped in all heaps. All
-/// outcomes go to `results.jsonl` and the unbeaten ones to `pareto.json` in `directory`.
+/// Searches among the heaps that a trace suggests, as long as was asked for or until it is stopped.
+/// Rows are kept in `place`, from where the next search of the same trace goes on; those of
+/// another trace are replaced. Results go to `directory`.
 ///
 /// # Errors
-/// [`Error::Output`] when results cannot be written.
+/// [`Error::Engine`] when `place` holds units of a described space, and when rows or results
+/// cannot be written.
 pub fn search(
     events: &Events,
-    seconds: f64,
-    configurations: Option<u64>,
-    mapped: Option<usize>,
+    request: &Request,
+    place: &Path,
     directory: &Path,
-    stop: Arc<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Searched, Error> {
     let budget = Budget {
-        time: Some(Duration::from_secs_f64(seconds)),
-        evaluations: configurations,
+        time: Some(Duration::from_secs_f64(request.seconds)),
+        evaluations: request.configurations,
         ..Budget::default()
     };
-    let mut heard = Heard {
-        results: Results::create(directory)?,
-        observer,
-    };
     let mut options = Options::default();
-    options.arena.mapped = mapped;
-    let write_down = |heap: &Description| write_down(heap, &options.arena);
+    options.arena.mapped = request.mapped;
     let clock = SystemClock::start();
-    let timer = Timer::begin(&clock, budget.time, &stop);
-    let found = explore(events, &options, &budget, &write_down, &timer, &mut heard);
-    heard.results.finish(&found)?;
+    let timer = Timer::begin(&clock, budget.time, &request.stop);
+    let space = Space::suggested(events, &options.arena);
+    let evaluator = Evaluator::new(&space, events, &options, ObjectiveSet::HOST);
+    let manifest = evaluator.manifest(budget.method(), budget.end_early);
+    let folder = Folder::open_suggested(place, &manifest, request.fresh)?;
+    folder.note_origin(&Origin {
+        trace: std::path::absolute(&request.trace).unwrap_or(request.trace.clone()),
+        space_name: "all".to_owned(),
+        space: space.text().to_owned(),
+        levels: None,
+    })?;
+    let found = explore(&evaluator, &budget, Some(&folder), &timer, observer)?;
+    engine::finish(directory, &manifest, &evaluator, Source::Rows(&found.rows))?;
     Ok(Searched {
         clock,
-        stop,
+        stop: Arc::clone(&request.stop),
         found,
         budget,
         options,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use metes_config::Config;
+use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{Document, PlacementFigures, Usage};
 use metes_explore::{
     Choice, Events, Exploration, Observer, Options, Outcome, Preference, Replay, Replayer, choose,
@@ -22,7 +23,7 @@ use crate::error::Error;
 use crate::launch::{Scratch, SteadyLayout};
 use crate::process::{self, Process};
 use crate::report::{self, Content};
-use crate::search::{Searched, search};
+use crate::search::{Request, Searched, search};
 
 /// The recording of the tuned process.
 pub const TRACE: &str = "program.trace.parquet";
@@ -32,8 +33,8 @@ const AGAIN: &str = "again.trace.parquet";
 pub const FILES: [&str; 7] = [
     TRACE,
     AGAIN,
-    "results.jsonl",
-    "pareto.json",
+    RESULTS,
+    EXPLORATION,
     "pareto/NNN.toml",
     report::DOCUMENT,
     report::PAGE,
@@ -222,15 +223,15 @@ impl Tuning<'_> {
         }
         let events = Events::try_from(&recorded.trace)?;
         watch.begins(Step::Search);
-        let searched = search(
-            &events,
-            self.seconds,
-            None,
-            self.mapped,
-            directory,
-            Arc::clone(&self.stop),
-            watch,
-        )?;
+        let request = Request {
+            seconds: self.seconds,
+            configurations: None,
+            mapped: self.mapped,
+            fresh: false,
+            trace: place.join(TRACE),
+            stop: Arc::clone(&self.stop),
+        };
+        let searched = search(&events, &request, place, directory, watch)?;
         let found = &searched.found;
         let front = searched.write_front(&found.pareto, directory)?;
         let choice = choose(&within(found, self.heap_limit), self.preference);

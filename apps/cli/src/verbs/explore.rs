@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use metes_explore::Exploration;
-use metes_tune::{Content, search, write_report};
+use metes_explore::engine::{EXPLORATION, Folder, RESULTS};
+use metes_tune::{Content, Request, search, write_report};
 use serde_json::json;
 
 use crate::arguments::Explore;
@@ -23,8 +24,8 @@ const BUDGET: f64 = 30.0;
 const KIND: Kind<'_> = Kind {
     verb: "explore",
     files: &[
-        "results.jsonl",
-        "pareto.json",
+        RESULTS,
+        EXPLORATION,
         "pareto/NNN.toml",
         "report.json",
         "report.html",
@@ -57,19 +58,28 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
     let results = Results::open(&arguments.output, KIND)?;
+    if !arguments.fresh {
+        Folder::may_be_suggested(&arguments.output)?;
+    }
     let configurations = match space {
         Space::Named => Some(0),
         _ => arguments.configurations,
     };
     let seconds = arguments.budget.unwrap_or(BUDGET);
     let mut bar = Bar::begin(seconds);
-    let searched = search(
-        &events,
+    let request = Request {
         seconds,
         configurations,
-        arguments.mapped.unwrap_or_default().0,
+        mapped: arguments.mapped.unwrap_or_default().0,
+        fresh: arguments.fresh,
+        trace: arguments.trace.clone(),
+        stop: interrupt::flag()?,
+    };
+    let searched = search(
+        &events,
+        &request,
+        &arguments.output,
         results.gathered(),
-        interrupt::flag()?,
         &mut bar,
     )?;
     drop(bar);
@@ -98,6 +108,8 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "unfinished": found.unfinished,
             "events_per_second": found.events_per_second,
             "report": output::name(&report),
+            "results": output::name(&arguments.output.join(RESULTS)),
+            "exploration": output::name(&arguments.output.join(EXPLORATION)),
         }))?;
     } else {
         let mut text = summary(found);

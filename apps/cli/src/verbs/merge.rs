@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use metes_explore::Hierarchy;
 use metes_explore::engine::{
     EngineError, Explorer, Folder, ObjectiveSet, Plan, Source, Work, finish,
 };
 use metes_explore::report::ProfileFigures;
 use metes_explore::write_json;
+use metes_explore::{Hierarchy, Space};
 
 use super::explore::described::{KIND, PROFILE, Shown, show};
 use crate::arguments::Merge;
@@ -25,6 +25,13 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     let Some((first, manifest)) = parts.first() else {
         return Err(Failure::input("give the directories of the parts"));
     };
+    if manifest.space == Space::SUGGESTED {
+        return Err(Failure::input(format!(
+            "{} holds a search among suggested heaps, which has no parts to join: explore a described \
+             space with --space and --shard",
+            first.directory().display()
+        )));
+    }
     let origin = first.origin()?;
     let path = arguments.trace.as_ref().unwrap_or(&origin.trace);
     let trace = tracefile::read(path)?;

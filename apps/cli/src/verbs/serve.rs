@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use metes_explore::{Space, engine};
+use metes_explore::{Arena, Space, engine};
 use metes_explorer::Folder;
 use metes_explorer::serve::{Server, interrupted};
 use serde_json::json;
@@ -15,9 +15,16 @@ use crate::{output, results, space, tracefile};
 
 /// The space that a folder was explored in, where its trace is still there.
 fn space_of(directory: &Path) -> Result<Space, Failure> {
-    let (folder, _) = engine::Folder::read(directory)?;
+    let (folder, manifest) = engine::Folder::read(directory)?;
     let origin = folder.origin()?;
     let events = tracefile::events(&tracefile::read(&origin.trace)?)?;
+    if manifest.space == Space::SUGGESTED {
+        let arena = Arena {
+            mapped: manifest.mapped(),
+            ..Arena::HOST
+        };
+        return Ok(Space::suggested(&events, &arena));
+    }
     let text = space::Text {
         name: origin.space_name,
         text: origin.space,

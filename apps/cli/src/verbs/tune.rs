@@ -8,7 +8,8 @@ pub(super) mod summary;
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
-use metes_explore::{Observer, Outcome};
+use metes_explore::Observer;
+use metes_explore::engine::Folder;
 use metes_trace::RecordError;
 use metes_trace::record::{Ending, find_program};
 use metes_tune::{Error, FILES, Found, Pass, Step, TRACE, Tuned, Tuning};
@@ -40,6 +41,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         files: &files,
     };
     let results = Results::open(&arguments.output, kind)?;
+    Folder::may_be_suggested(&arguments.output)?;
     metes_tune::need_compiler(results.gathered())?;
     let tuning = Tuning {
         command: &arguments.command,
@@ -114,12 +116,6 @@ impl Drop for Shown {
 }
 
 impl Observer for Shown {
-    fn outcome(&mut self, outcome: &Outcome) {
-        if let Some(bar) = &mut self.bar {
-            bar.outcome(outcome);
-        }
-    }
-
     fn progress(&mut self, configurations: u64, pareto: usize) {
         if let Some(bar) = &mut self.bar {
             bar.progress(configurations, pareto);

@@ -490,15 +490,8 @@ fn an_interrupted_exploration_keeps_what_it_found() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("metes runs");
-    // It is searching once it has written outcomes.
-    let begun = || {
-        let entries = |path| std::fs::read_dir(path).into_iter().flatten().flatten();
-        let gathered = entries(place.path("out")).flat_map(|entry| entries(entry.path()));
-        gathered.into_iter().any(|entry| {
-            entry.file_name().to_string_lossy().starts_with("results")
-                && entry.metadata().is_ok_and(|file| file.len() > 0)
-        })
-    };
+    // It has what it can go on from.
+    let begun = || place.path("out/units/000000").exists();
     while !begun() {
         assert!(
             child.try_wait().expect("it can be asked").is_none(),
@@ -517,7 +510,25 @@ fn an_interrupted_exploration_keeps_what_it_found() {
     );
     assert!(!document["pareto"].as_array().expect("a list").is_empty());
     assert!(place.path("out/report.html").exists());
-    assert!(!place.read("out/results.jsonl").is_empty());
+    assert!(place.path("out/results.parquet").exists());
+    // The same command goes on, and takes what there is for no work of its own.
+    let again = ["explore", "t.trace.parquet", "--budget", "0.001", "-o", "out"];
+    let (code, further) = place.json(&again);
+    assert_eq!(code, 0, "{further}");
+    assert!(further["configurations"].as_u64() >= document["configurations"].as_u64());
+    let (_, anew) = place.json(&[&again[..], &["--fresh"]].concat());
+    assert!(anew["configurations"].as_u64() < further["configurations"].as_u64());
+    // Units of a described space are not thrown away.
+    let paper = ["explore", "t.trace.parquet", "--space", "paper", "-o", "paper"];
+    let part = ["--shard", "1/200"];
+    assert_eq!(place.json(&[&paper[..], &part].concat()).0, 0);
+    let output = place.metes(&["explore", "t.trace.parquet", "-o", "paper"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("another exploration"), "{}", stderr(&output));
+    // And a search by the clock has no parts.
+    let output = place.metes(&["merge", "out", "-o", "joined"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("no parts"), "{}", stderr(&output));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::support::{Place, status, stderr};
 
 /// Files of the user where results might go.
-const MINE: [&str; 15] = [
+const MINE: [&str; 13] = [
     "mine",
     "minedir/heap.toml",
     "minedir/README.md",
@@ -18,8 +18,6 @@ const MINE: [&str; 15] = [
     "minedir/trace.parquet",
     "minedir/results.parquet",
     "minedir/exploration.json",
-    "minedir/pareto.json",
-    "minedir/results.jsonl",
     "minedir/c/heap.c",
     "minedir/rust/src/lib.rs",
     "minedir/Makefile",

@@ -54,7 +54,8 @@ pub struct Found {
     pub too_small: Vec<LevelShortage>,
     /// How the dominated share of the objectives' space grew.
     pub hypervolume: Vec<Volume>,
-    /// The course of the heaps of the front and of the named ones.
+    /// The course of the heaps of the front and of the named ones; none where the space is one that
+    /// the trace suggests: that search ends by the clock, and its report has courses.
     pub detail: Vec<Detail>,
 }
 
@@ -149,14 +150,15 @@ fn detail(evaluator: &Evaluator<'_>, row: &Row) -> Option<Detail> {
 }
 
 impl Found {
-    /// The document; replays up to 50 heaps once more for their course.
+    /// The document; replays up to 50 heaps of a described space once more for their course.
     pub fn new(evaluator: &Evaluator<'_>, manifest: Manifest, summary: &Summary) -> Self {
         let space = evaluator.space();
         let heaps = |rows: &[Row]| rows.iter().filter_map(|row| Heap::of(space, row)).collect();
         let mut chosen: Vec<&Row> = Vec::new();
         let complete = (summary.named.iter()).filter(|row| row.status == Status::Complete);
+        let most = if space.is_suggested() { 0 } else { DETAILS };
         for row in summary.front.iter().take(DETAILS - 10).chain(complete) {
-            if chosen.len() < DETAILS && chosen.iter().all(|own| own.number != row.number) {
+            if chosen.len() < most && chosen.iter().all(|own| own.number != row.number) {
                 chosen.push(row);
             }
         }

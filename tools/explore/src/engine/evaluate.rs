@@ -1,27 +1,34 @@
 //! One configuration by replay, ended early where it is beaten already.
 //!
+//! It is replayed on the whole trace, or on windows that stand for it; then it needs as much memory
+//! as on the window on which it needs most.
+//!
 //! Invariant: a replay is ended only when a point of the front dominates what
 //! the configuration needs at least: footprint so far and never less than the
 //! peak of live bytes, record accesses so far and the least that the rest takes,
 //! the application's own accesses, energy and time charged so far and the least
 //! for what remains ([`Pricer::least`]). So a configuration that belongs to the front
-//! is never ended, nor one that equals a point of it.
+//! is never ended, nor one that equals a point of it. What a replay finds depends on configuration
+//! and events alone; how it is watched decides only whether it comes to its end.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use metes_config::Config;
 use metes_heap::description::LEVELS;
 
-use super::objective::Front;
-use super::objective::ObjectiveSet;
+use super::folder::{Manifest, trace_hash};
+use super::objective::{Front, ObjectiveSet};
 use super::row::{Metrics, Row, Status};
+use crate::compare::Compared;
 use crate::energy::{EnergyError, PriceReport, Pricer, Work};
 use crate::events::Events;
 use crate::hierarchy::{Counts, Hierarchy};
-use crate::least::least_rest;
-use crate::outcome::most;
+use crate::least::{LeastCost, least_rest};
+use crate::outcome::{Outcome, most};
 use crate::replay::{Options, Replayer};
 use crate::run::{CHECK_EVERY, Totals};
+use crate::search::AtLeast;
 use crate::space::Space;
 
 /// Replays configurations of a space.
@@ -33,15 +40,97 @@ pub struct Evaluator<'e> {
     objectives: ObjectiveSet,
     hierarchy: Option<&'e Hierarchy>,
     work: Work,
-    /// Least record words read and written, and cycles, of the rest after each
-    /// check.
-    least_reads: Vec<u64>,
-    least_writes: Vec<u64>,
-    least_cycles: Vec<u64>,
+    ground: Vec<Part<'e>>,
+}
+
+/// Events that configurations are replayed on: the whole trace, or a window of it.
+#[derive(Clone, Debug)]
+struct Part<'e> {
+    events: Cow<'e, Events>,
+    /// Least cost of the rest of them after each check.
+    least: Vec<LeastCost>,
+    /// That of the parts behind.
+    after: LeastCost,
+}
+
+/// What ends a replay early.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch<'w> {
+    /// What beats it, unless it is wanted to its end.
+    pub(crate) front: Option<&'w Front>,
+    /// Cycles beyond which it is not worth its time.
+    pub(crate) most_cycles: u64,
+    /// Whether there is time for more.
+    pub(crate) time: &'w dyn Fn() -> Time,
+}
+
+/// What the clock says of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// It may go on.
+    Left,
+    /// It has taken too long.
+    TooLong,
+    /// The time of all is over.
+    Over,
+}
+
+/// A replay that ended.
+pub(crate) struct Ended {
+    /// What became of the configuration; what it needs at least where its time was over.
+    pub(crate) row: Result<Row, AtLeast>,
+    /// What was counted; of a replay that came to its end, all there is.
+    pub(crate) outcome: Box<Outcome>,
+    /// Events replayed.
+    pub(crate) replayed: u64,
+    /// All there is to know of it, if that was wanted and it came to its end.
+    pub(crate) detail: Option<Compared>,
+}
+
+impl Ended {
+    /// What is known of a replay of an earlier run: its row, and what follows from it.
+    pub(crate) fn remembered(row: Row, config: &Config, events: &Events) -> Self {
+        Ended {
+            outcome: Box::new(Outcome::of_metrics(config.heap, &row.metrics, events)),
+            row: Ok(row),
+            replayed: 0,
+            detail: None,
+        }
+    }
+}
+
+/// Why a replay did not come to its end, and what is known then.
+enum Early {
+    Judged(Status, Metrics),
+    Unfinished(AtLeast),
 }
 
 thread_local! {
     static REPLAYER: RefCell<Replayer> = RefCell::default();
+}
+
+/// Traces with what their rests cost at least.
+fn ground<'e>(
+    traces: impl IntoIterator<Item = Cow<'e, Events>>,
+    options: &Options,
+) -> Vec<Part<'e>> {
+    let traces = traces.into_iter();
+    let mut parts: Vec<Part<'e>> = traces
+        .map(|events| {
+            let (least, after) = least_rest(&events, options);
+            Part {
+                events,
+                least,
+                after,
+            }
+        })
+        .collect();
+    let mut behind = LeastCost::default();
+    for part in parts.iter_mut().rev() {
+        let own = std::mem::replace(&mut part.after, behind);
+        behind += own;
+    }
+    parts
 }
 
 impl<'e> Evaluator<'e> {
@@ -55,15 +144,49 @@ impl<'e> Evaluator<'e> {
         Evaluator {
             hierarchy: None,
             work: Work::of(events, &options.cost),
-            least_reads: least_rest(events, options, |_, (reads, _)| reads),
-            least_writes: least_rest(events, options, |_, (_, writes)| writes),
-            least_cycles: least_rest(events, options, |operation, (reads, writes)| {
-                options.cost.cycles(operation, reads, writes, 0)
-            }),
+            ground: ground([Cow::Borrowed(events)], options),
             space,
             events,
             options: *options,
             objectives,
+        }
+    }
+
+    /// The same on windows that stand for the trace.
+    pub(crate) fn on_windows(&self, windows: Vec<Events>) -> Self {
+        Evaluator {
+            ground: ground(windows.into_iter().map(Cow::Owned), &self.options),
+            hierarchy: None,
+            ..self.clone()
+        }
+    }
+
+    /// How many traces configurations are replayed on.
+    pub(crate) fn traces(&self) -> usize {
+        self.ground.len()
+    }
+
+    /// Events that a replay takes, those that set heaps up included.
+    pub(crate) fn replayed(&self) -> u64 {
+        let parts = self.ground.iter();
+        parts.map(|part| part.events.len() as u64).sum()
+    }
+
+    /// What tells an exploration from others; `search` says how configurations are chosen.
+    pub fn manifest(&self, search: String, end_early: bool) -> Manifest {
+        let (metes, format) = Manifest::versions();
+        Manifest {
+            metes,
+            format,
+            trace: trace_hash(self.events),
+            events: self.events.len() as u64,
+            space: self.space.text().to_owned(),
+            size: self.space.size(),
+            objectives: self.objectives.to_string(),
+            options: serde_json::json!(self.options),
+            hierarchy: serde_json::json!(self.hierarchy),
+            search,
+            end_early,
         }
     }
 
@@ -138,75 +261,166 @@ impl<'e> Evaluator<'e> {
     /// Replays the configuration of a number below the space's size; a front
     /// ends it early. Numbers outside of the space fail.
     pub fn row(&self, number: u64, front: Option<&Front>) -> Row {
-        let failed = |metrics| Row {
+        let failed = || Row {
             number,
             status: Status::Failed,
-            metrics,
+            metrics: Metrics::default(),
         };
         let Some(config) = self.space.describe(number) else {
-            return failed(Metrics::default());
+            return failed();
         };
-        let Ok(pricer) = self.pricer(&config) else {
-            return failed(Metrics::default());
+        let watch = Watch {
+            front,
+            most_cycles: u64::MAX,
+            time: &|| Time::Left,
         };
-        let options = self.options(&config);
-        let peak = self.events.peak_live();
-        let mut early = None;
-        let mut watch = |totals: &Totals| {
-            if totals.events <= CHECK_EVERY {
-                // A replay that is repeated with larger arrays starts afresh.
-                early = None;
-            }
-            let Some(front) = front else { return true };
-            if totals.failed != 0 {
-                early = Some((Status::Failed, self.metrics(totals)));
-                return false;
-            }
-            let check = totals.events.div_ceil(CHECK_EVERY).max(1) - 1;
-            let mut least = self.metrics(totals);
-            least.footprint = least.footprint.max(peak);
-            let (reads, writes) = (self.least_reads[check], self.least_writes[check]);
-            least.accesses += reads + writes;
-            least.cycles += self.least_cycles[check];
-            if let Some(pricer) = &pricer {
-                let price = pricer.least(&totals.levels, &self.work, reads, writes);
-                (least.energy_fj, least.time_ps) = (price.energy_fj, price.time_ps);
-            }
-            if front.beats(&self.objectives.point(&least)) {
-                early = Some((Status::Beaten, least));
-                return false;
-            }
-            true
-        };
-        let measured = REPLAYER.with_borrow_mut(|replayer| {
-            replayer.totals(&config.heap, self.events, &options, &mut watch)
-        });
-        if let Some((status, metrics)) = early {
-            return Row {
+        let ended = self.replay(number, &config, None, &watch);
+        ended.row.unwrap_or_else(|_| failed())
+    }
+
+    /// Replays the configuration of a number; under a name, on a whole trace, all is kept that there
+    /// is to know.
+    pub(crate) fn replay(
+        &self,
+        number: u64,
+        config: &Config,
+        keep: Option<&str>,
+        watch: &Watch<'_>,
+    ) -> Ended {
+        let options = self.options(config);
+        let mut sum = Totals::default();
+        let mut ended = Ended {
+            row: Ok(Row {
                 number,
-                status,
-                metrics,
+                status: Status::Failed,
+                metrics: Metrics::default(),
+            }),
+            outcome: Box::new(Outcome::of(config.heap, &sum)),
+            replayed: 0,
+            detail: None,
+        };
+        let Ok(pricer) = self.pricer(config) else {
+            return ended;
+        };
+        let mut early = None;
+        let mut complete = true;
+        for part in &self.ground {
+            let mut look = |totals: &Totals| {
+                if totals.events <= CHECK_EVERY {
+                    // A replay that is repeated with larger arrays starts afresh.
+                    early = None;
+                }
+                early = self.ends(part, &sum, totals, pricer.as_ref(), watch);
+                early.is_none()
             };
+            let (heap, events) = (&config.heap, &*part.events);
+            let measured = REPLAYER.with_borrow_mut(|replayer| match keep {
+                Some(name) => {
+                    let (replay, curve, measured) =
+                        replayer.replay_while(name, heap, events, &options, &mut look);
+                    ended.detail = Some(Compared {
+                        description: *heap,
+                        replay,
+                        curve,
+                    });
+                    measured
+                }
+                None => replayer.totals(heap, events, &options, &mut look),
+            });
+            ended.replayed += measured.totals.events as u64;
+            sum = added(&sum, &measured.totals, part.events.counted());
+            // Nothing is replayed where not even the control structure fits.
+            complete &= measured.complete || part.events.is_empty();
+            if early.is_some() {
+                ended.detail = None;
+                break;
+            }
         }
-        let mut metrics = self.metrics(&measured.totals);
-        // Nothing is replayed where not even the control structure fits.
-        let complete = measured.complete || self.events.is_empty();
+        let row = match early {
+            Some(Early::Unfinished(least)) => Err(least),
+            Some(Early::Judged(status, metrics)) => Ok((status, metrics)),
+            None => Ok(self.judged(complete, &sum, pricer.as_ref())),
+        };
+        ended.row = row.map(|(status, metrics)| Row {
+            number,
+            status,
+            metrics,
+        });
+        ended.outcome = Box::new(Outcome::of(config.heap, &sum));
+        ended
+    }
+
+    /// What became of a configuration whose replay came to its end.
+    fn judged(
+        &self,
+        complete: bool,
+        totals: &Totals,
+        pricer: Option<&Pricer<'_>>,
+    ) -> (Status, Metrics) {
+        let mut metrics = self.metrics(totals);
         if !complete || metrics.failed != 0 {
-            return failed(metrics);
+            return (Status::Failed, metrics);
         }
-        if let Some(pricer) = &pricer {
-            match pricer.price(&measured.totals.levels, &self.work) {
+        if let Some(pricer) = pricer {
+            match pricer.price(&totals.levels, &self.work) {
                 Ok(price) => {
                     (metrics.energy_fj, metrics.time_ps) = (price.energy_fj, price.time_ps);
                 }
-                Err(_) => return failed(metrics),
+                Err(_) => return (Status::Failed, metrics),
             }
         }
-        Row {
-            number,
-            status: Status::Complete,
-            metrics,
+        (Status::Complete, metrics)
+    }
+
+    /// Whether a replay ends here, after `before` on earlier parts and `totals` on this one.
+    fn ends(
+        &self,
+        part: &Part<'_>,
+        before: &Totals,
+        totals: &Totals,
+        pricer: Option<&Pricer<'_>>,
+        watch: &Watch<'_>,
+    ) -> Option<Early> {
+        let time = (watch.time)();
+        if time == Time::Left && watch.front.is_none() && watch.most_cycles == u64::MAX {
+            return None;
         }
+        let setup = part.events.counted();
+        let counted = totals.events.saturating_sub(setup);
+        let mut so_far = *totals;
+        if counted == 0 && setup > 0 {
+            // What setting up costs is forgotten with the first event that counts.
+            so_far.forget_cost();
+        }
+        let so_far = added(before, &so_far, setup);
+        if so_far.failed != 0 && watch.front.is_some() && time != Time::Over {
+            return Some(Early::Judged(Status::Failed, self.metrics(&so_far)));
+        }
+        let checks = counted.div_ceil(CHECK_EVERY).max(1) - 1;
+        let mut rest = part.least.get(checks).copied().unwrap_or_default();
+        rest += part.after;
+        let mut least = self.metrics(&so_far);
+        least.footprint = least.footprint.max(self.events.peak_live());
+        least.accesses += rest.reads + rest.writes;
+        least.cycles += rest.cycles;
+        if let Some(pricer) = pricer {
+            let price = pricer.least(&so_far.levels, &self.work, rest.reads, rest.writes);
+            (least.energy_fj, least.time_ps) = (price.energy_fj, price.time_ps);
+        }
+        if time == Time::Over {
+            return Some(Early::Unfinished(AtLeast {
+                events: (before.events + totals.events) as u64,
+                footprint: least.footprint,
+                cycles: least.cycles,
+                cycles_max: least.cycles_max,
+            }));
+        }
+        if time == Time::TooLong || least.cycles > watch.most_cycles {
+            return Some(Early::Judged(Status::Slow, least));
+        }
+        let front = watch.front?;
+        let beaten = front.beats(&self.objectives.point(&least));
+        beaten.then_some(Early::Judged(Status::Beaten, least))
     }
 
     fn metrics(&self, totals: &Totals) -> Metrics {
@@ -228,5 +442,27 @@ fn metrics(totals: &Totals) -> Metrics {
         cycles: totals.cycles,
         cycles_max: most(totals),
         failed: totals.failed,
+    }
+}
+
+/// What was found with what a further trace found: a heap needs as much memory as on the one on
+/// which it needs most. Of memory levels those of the latest.
+fn added(sum: &Totals, of: &Totals, setup: usize) -> Totals {
+    let mut most_cycles = sum.most_cycles;
+    for (most, of) in most_cycles.iter_mut().zip(of.most_cycles) {
+        *most = (*most).max(of);
+    }
+    Totals {
+        events: sum.events + of.events.saturating_sub(setup),
+        failed: sum.failed + of.failed,
+        footprint: sum.footprint.max(of.footprint),
+        reads: sum.reads + of.reads,
+        writes: sum.writes + of.writes,
+        cycles: sum.cycles + of.cycles,
+        copy_cycles: sum.copy_cycles + of.copy_cycles,
+        most_own_cycles: sum.most_own_cycles.max(of.most_own_cycles),
+        most_copy_cycles: sum.most_copy_cycles.max(of.most_copy_cycles),
+        most_cycles,
+        ..*of
     }
 }

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::UNIT;
+use super::course::Course;
 use super::evaluate::Evaluator;
-use super::folder::{EngineError, Folder, Manifest, trace_hash};
+use super::folder::{EngineError, Folder, Manifest};
 use super::local::LocalSearch;
 use super::nsga2::Nsga2;
 use super::objective::ObjectiveSet;
-use super::row::{Row, Status};
+use super::row::Row;
 use super::searcher::{RandomSearch, Searcher};
 use super::seed::{self, BATCH, Seed, point_of};
 use crate::energy::EnergyError;
@@ -160,29 +161,12 @@ impl<'e> Explorer<'e> {
 
     /// What tells this exploration from others, by the given method.
     pub fn manifest(&self, method: Method, seed: u64, evaluations: u64) -> Manifest {
-        let (metes, format) = Manifest::versions();
-        let space = self.evaluator.space();
-        let Plan {
-            options,
-            seed_evaluations,
-            ..
-        } = self.plan;
-        Manifest {
-            metes,
-            format,
-            trace: trace_hash(self.evaluator.events()),
-            events: self.evaluator.events().len() as u64,
-            space: space.text().to_owned(),
-            size: space.size(),
-            objectives: self.plan.objectives.to_string(),
-            options: serde_json::json!(options),
-            hierarchy: serde_json::json!(self.evaluator.hierarchy()),
-            search: match method {
-                Method::Exhaustive => format!("exhaustive, seed phase {seed_evaluations}"),
-                _ => format!("{}, seed {seed}, evaluations {evaluations}", method.name()),
-            },
-            end_early: self.plan.end_early,
-        }
+        let seed_evaluations = self.plan.seed_evaluations;
+        let search = match method {
+            Method::Exhaustive => format!("exhaustive, seed phase {seed_evaluations}"),
+            _ => format!("{}, seed {seed}, evaluations {evaluations}", method.name()),
+        };
+        self.evaluator.manifest(search, self.plan.end_early)
     }
 
     /// Units of the space.
@@ -342,30 +326,22 @@ impl<'e> Explorer<'e> {
         stop: &AtomicBool,
         progress: &dyn Progress,
     ) -> Result<(Vec<Row>, Work), EngineError> {
-        /// Evaluations between two writings of what was found.
-        const KEEP: u64 = 512;
-        let known = folder.rows(Some(0)).unwrap_or_default();
-        let mut memory: std::collections::HashMap<u64, Row> =
-            known.iter().map(|row| (row.number, *row)).collect();
-        let size = self.evaluator.space().size();
-        let baselines: Vec<u64> = (0..self.evaluator.space().baselines()).collect();
-        let evaluations = evaluations.min(size - baselines.len() as u64);
-        let mut seed = Seed::default();
+        let (space, baselines) = (self.evaluator.space(), self.evaluator.space().baselines());
+        let evaluations = evaluations.min(space.size() - baselines);
+        let mut course = Course::open(Some(folder));
         let mut work = Work::default();
-        let mut kept = known.len() as u64;
-        let mut batch = baselines;
+        let mut batch: Vec<u64> = (0..baselines).collect();
         let mut first = true;
         let over = || {
             stop.load(Ordering::Relaxed)
                 || deadline.is_some_and(|deadline| Instant::now() >= deadline)
         };
         loop {
-            let open: Vec<u64> = (batch.iter())
-                .filter(|number| !memory.contains_key(number))
-                .copied()
+            let open: Vec<u64> = (batch.iter().copied())
+                .filter(|&number| course.known(number).is_none())
                 .collect();
             let end_early = self.plan.end_early && !first;
-            let front = end_early.then_some(seed.front());
+            let front = end_early.then_some(course.front());
             let rows = self.install(|| seed::batch(&self.evaluator, &open, front, stop));
             let Some(rows) = rows else {
                 work.interrupted = true;
@@ -373,22 +349,17 @@ impl<'e> Explorer<'e> {
             };
             work.replayed += rows.len() as u64;
             work.found += (batch.len() - open.len()) as u64;
-            memory.extend(rows.into_iter().map(|row| (row.number, row)));
-            for number in &batch {
-                let row = memory[number];
-                let lower = row.status == Status::Beaten;
-                let point = point_of(&row, &self.evaluator)
-                    .or_else(|| lower.then(|| self.evaluator.objectives().point(&row.metrics)));
-                searcher.tell(row.number, point);
-                seed.extend(row, &self.evaluator);
+            let mut rows = rows.into_iter();
+            for &number in &batch {
+                let Some(row) = course.known(number).or_else(|| rows.next()) else {
+                    break;
+                };
+                searcher.tell(number, course.enter(row, &self.evaluator));
             }
-            let done = seed.rows().len() as u64;
-            progress.done(done, evaluations + self.evaluator.space().baselines());
-            if done >= kept + KEEP {
-                folder.write(Some(0), seed.rows())?;
-                kept = done;
-            }
-            let left = (evaluations + self.evaluator.space().baselines()).saturating_sub(done);
+            let done = course.rows().len() as u64;
+            progress.done(done, evaluations + baselines);
+            course.keep(false)?;
+            let left = (evaluations + baselines).saturating_sub(done);
             if left == 0 {
                 break;
             }
@@ -402,15 +373,13 @@ impl<'e> Explorer<'e> {
             while batch.is_empty() && asked > 0 {
                 batch = searcher.ask(BATCH.min(usize::try_from(left).unwrap_or(BATCH)));
                 asked = batch.len();
-                batch.retain(|number| seed.row(*number).is_none());
+                batch.retain(|&number| !course.has(number));
             }
             if batch.is_empty() {
                 break;
             }
         }
-        if seed.rows().len() as u64 > known.len() as u64 {
-            folder.write(Some(0), seed.rows())?;
-        }
-        Ok((seed.rows().to_vec(), work))
+        course.keep(true)?;
+        Ok((course.rows().to_vec(), work))
     }
 }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::row::{Row, decode_rows, encode_rows};
 use crate::events::Events;
 use crate::output::{OutputError, write_json, write_whole};
+use crate::space::Space;
 
 /// What an exploration is of. Two are the same when all of this is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +84,12 @@ impl Manifest {
         note(self.search == other.search, "method of search");
         note(self.end_early == other.end_early, "way of ending replays");
         found
+    }
+
+    /// From what size on blocks were mapped.
+    pub fn mapped(&self) -> Option<usize> {
+        let bytes = self.options.get("arena")?.get("mapped")?.as_u64();
+        usize::try_from(bytes?).ok()
     }
 
     /// Tells explorations apart.
@@ -203,6 +210,40 @@ impl Folder {
         })?;
         write_json(&path, manifest)?;
         Ok(folder)
+    }
+
+    /// Opens the directory of a search among suggested heaps, or makes it. What such a search of
+    /// another trace left is replaced; with `fresh`, whatever an exploration left.
+    ///
+    /// # Errors
+    /// [`EngineError::Other`] where it holds units of a described space.
+    pub fn open_suggested(
+        directory: &Path,
+        manifest: &Manifest,
+        fresh: bool,
+    ) -> Result<Self, EngineError> {
+        if !fresh {
+            Folder::may_be_suggested(directory)?;
+        }
+        Folder::open(directory, manifest, true)
+    }
+
+    /// Makes sure that a directory may be used for a search among suggested heaps: that it holds no
+    /// units but those of another one.
+    ///
+    /// # Errors
+    /// [`EngineError::Other`] where it does.
+    pub fn may_be_suggested(directory: &Path) -> Result<(), EngineError> {
+        let is_there = directory.join("units").join("manifest.json").exists();
+        match Folder::read(directory) {
+            Err(_) if !is_there => Ok(()),
+            Ok((_, manifest)) if manifest.space == Space::SUGGESTED => Ok(()),
+            _ => Err(EngineError::Other {
+                path: directory.to_owned(),
+                differences: "space".to_owned(),
+                many: false,
+            }),
+        }
     }
 
     /// Opens a directory that must hold an exploration, to read it.

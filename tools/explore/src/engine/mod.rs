@@ -12,6 +12,7 @@
 //! same bytes come out; and ending replays early changes no point of the front.
 
 pub mod contest;
+mod course;
 mod dialogue;
 mod document;
 mod evaluate;
@@ -28,9 +29,11 @@ mod searcher;
 mod seed;
 mod shortage;
 
+pub(crate) use course::Course;
 pub use dialogue::{Answer, Dialogue, QuestionError, SpaceAxes};
 pub use document::{Detail, Found, Heap, Volume, describe_front};
 pub use evaluate::Evaluator;
+pub(crate) use evaluate::{Ended, Time, Watch};
 pub use explorer::{Explorer, Method, Plan, Progress, Shard, Work};
 pub use finish::{EXPLORATION, RESULTS, finish};
 pub use folder::{EngineError, Folder, Manifest, Origin};

@@ -78,6 +78,14 @@ impl ObjectiveSet {
     /// Footprint and accesses.
     pub const DEFAULT: ObjectiveSet = ObjectiveSet(0b11);
 
+    /// Footprint, cycles, and most cycles of one operation: what heaps for a program on a host are
+    /// told apart by.
+    pub const HOST: ObjectiveSet = ObjectiveSet(
+        1 << Objective::Footprint as u8
+            | 1 << Objective::Cycles as u8
+            | 1 << Objective::Worst as u8,
+    );
+
     /// The set of some objectives.
     pub fn of(objectives: &[Objective]) -> Self {
         let bits = objectives.iter().map(|&objective| 1 << objective as u8);

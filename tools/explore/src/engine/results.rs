@@ -19,6 +19,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
+use metes_config::Config;
+use metes_heap::Description;
 use metes_trace::whole::Part;
 
 use super::UNIT;
@@ -26,6 +28,7 @@ use super::folder::{EngineError, Folder, Manifest};
 use super::objective::Front;
 use super::objective::ObjectiveSet;
 use super::row::{Metrics, Row, Status};
+use crate::outcome::constant_time;
 use crate::space::{Parameters, Space};
 
 /// Version of the columns and of what the file says of the exploration: 2 has
@@ -59,7 +62,13 @@ const SCHEMA: &str = "message results {
     REQUIRED INT64 cycles (INTEGER(64,false));
     REQUIRED INT64 cycles_max (INTEGER(64,false));
     REQUIRED INT64 failed (INTEGER(64,false));
-}";
+";
+
+/// Further columns where the space is one that the trace suggests, whose pools have an index each.
+const SUGGESTED: &str = "
+    REQUIRED BYTE_ARRAY general (STRING);
+    REQUIRED BOOLEAN constant_time;
+";
 
 /// Rows of a row group: whole units.
 const GROUP_ROWS: u64 = 64 * UNIT;
@@ -181,7 +190,8 @@ pub fn write_results(
     let written = (|| {
         let file = File::create(part.path()).map_err(|error| failed(error.to_string()))?;
         let table = Table { space, front };
-        let mut writer = writer(file, manifest).map_err(|error| failed(error.to_string()))?;
+        let mut writer =
+            writer(file, manifest, space).map_err(|error| failed(error.to_string()))?;
         for rows in groups() {
             let rows = rows?;
             let result = writer.next_row_group().and_then(|mut group| {
@@ -298,7 +308,7 @@ fn fold(point: &[u64; 6]) -> u128 {
 type Writer = SerializedFileWriter<BufWriter<File>>;
 type Group<'a> = SerializedRowGroupWriter<'a, BufWriter<File>>;
 
-fn writer(file: File, manifest: &Manifest) -> Result<Writer> {
+fn writer(file: File, manifest: &Manifest, space: &Space) -> Result<Writer> {
     let describe = serde_json::to_string(manifest)
         .map_err(|error| ParquetError::General(error.to_string()))?;
     let metadata = vec![
@@ -318,7 +328,8 @@ fn writer(file: File, manifest: &Manifest) -> Result<Writer> {
         .set_column_dictionary_enabled(number.clone(), false)
         .set_column_encoding(number, Encoding::DELTA_BINARY_PACKED)
         .build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let further = if space.is_suggested() { SUGGESTED } else { "" };
+    let schema = Arc::new(parse_message_type(&format!("{SCHEMA}{further}}}"))?);
     SerializedFileWriter::new(BufWriter::new(file), schema, Arc::new(properties))
 }
 
@@ -407,6 +418,28 @@ impl Table<'_> {
         ] {
             column!(group, Int64Type, longs(of), None);
         }
+        if self.space.is_suggested() {
+            let heaps = rows
+                .iter()
+                .filter_map(|row| self.space.describe(row.number));
+            let heaps: Vec<Description> = heaps.map(|config| config.heap).collect();
+            let general = heaps
+                .iter()
+                .map(|heap| ByteArray::from(general(heap).as_str()));
+            column!(group, ByteArrayType, general.collect::<Vec<_>>(), None);
+            let constant = heaps.iter().map(constant_time);
+            column!(group, BoolType, constant.collect::<Vec<_>>(), None);
+        }
         Ok(())
     }
+}
+
+/// The indexes of the general pools, without their parameters.
+fn general(heap: &Description) -> String {
+    let words = heap.general.iter().map(|pool| {
+        let alone = Config::of(Description::of(pool.index));
+        let name = alone.name();
+        name.split([':', ' ']).next().unwrap_or_default().to_owned()
+    });
+    words.collect::<Vec<_>>().join(" + ")
 }

@@ -13,14 +13,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use metes_heap::Description;
-
-use super::ground::Ground;
-use super::state::{Candidate, State};
-use super::{BATCH, Chance, Observer, Rules, Sampled, Search};
+use super::state::{BATCH, State};
+use super::{Observer, Rules, Sampled, Search};
 use crate::choose::by_merit;
 use crate::clock::Moment;
+use crate::engine::Evaluator;
 use crate::outcome::Outcome;
+use crate::output::OutputError;
 
 /// Of the time left, what is spent on windows before the first finalist.
 const BEFORE_FINALISTS: u32 = 3;
@@ -34,30 +33,31 @@ const SEARCHING_NAMED: u32 = 3;
 #[derive(Default)]
 struct Finals {
     rounds: u32,
-    tried: HashSet<Description>,
+    tried: HashSet<u64>,
 }
 
-impl Search<'_> {
+impl<'s> Search<'s> {
     /// Searches on windows and confirms by whole replays, which `state` takes.
     pub(super) fn by_windows(
         &self,
-        windows: &Ground<'_>,
-        named: &[Candidate],
-        state: &mut State,
+        windows: &Evaluator<'_>,
+        named: &[u64],
+        state: &mut State<'_>,
         observer: &mut dyn Observer,
-    ) -> (Sampled, State) {
+    ) -> Result<(Sampled, State<'s>), OutputError> {
         let timer = self.timer;
         let end = self.end_of_search(state);
         let start = timer.now();
         let left = timer.until(end).unwrap_or_default();
         let alone = start + left / BEFORE_FINALISTS;
-        let mut sampled = State::new();
+        // What is found on windows is no result, and not kept.
+        let mut sampled = State::new(self.whole.space(), self.budget.seed, None);
         let mut rules = Rules {
             deadline: end,
             most_time: timer.time().map(|time| time / MOST_OF_TIME),
             ..Rules::default()
         };
-        self.evaluate(named, windows, &rules, &mut sampled, None);
+        self.evaluate(named, windows, &rules, &mut sampled, None)?;
         sampled.lose_patience(self.budget.patience);
         rules.may_be_beaten = self.budget.end_early;
         let mut finals = Finals {
@@ -65,10 +65,9 @@ impl Search<'_> {
             tried: state
                 .outcomes
                 .iter()
-                .map(|outcome| outcome.description)
+                .map(|outcome| outcome.number)
                 .collect(),
         };
-        let mut chance = Chance::new(self.space, self.budget);
         let mut confirming = Duration::ZERO;
         let mut used_up = false;
         while !timer.past(end) {
@@ -80,52 +79,53 @@ impl Search<'_> {
                 false => Vec::new(),
             };
             if !batch.is_empty() {
-                self.confirm(batch, end, state, observer);
+                self.confirm(&batch, end, state, observer)?;
                 confirming += timer.now().saturating_sub(now);
                 continue;
             }
             if used_up {
                 break;
             }
-            let batch = chance.choose(BATCH, self.space, &mut sampled);
+            let batch = sampled.choose(BATCH);
             used_up = batch.is_empty();
-            self.evaluate(&batch, windows, &rules, &mut sampled, None);
-            observer.progress(sampled.evaluated, state.front.len());
+            self.evaluate(&batch, windows, &rules, &mut sampled, None)?;
+            observer.progress(sampled.evaluated(), state.front(false).len());
         }
         let unbeaten = sampled.unbeaten();
-        let judged: HashSet<Description> = finals
+        let judged: HashSet<u64> = finals
             .tried
             .iter()
             .copied()
-            .filter(|description| {
+            .filter(|number| {
                 let mut broken_off = state.unfinished.iter();
-                broken_off.all(|(candidate, _)| candidate.description != *description)
+                broken_off.all(|(other, _)| other != number)
             })
             .collect();
         let confirmed = unbeaten
             .iter()
-            .filter(|&&index| judged.contains(&sampled.outcomes[index].description));
+            .filter(|&&index| judged.contains(&sampled.outcomes[index].number));
         let summary = Sampled {
             windows: windows.traces() as u64,
-            events: windows.events(),
-            configurations: sampled.evaluated,
+            events: windows.replayed(),
+            configurations: sampled.evaluated(),
             unbeaten: unbeaten.len() as u64,
             confirmed: confirmed.count() as u64,
         };
-        (summary, sampled)
+        Ok((summary, sampled))
     }
 
     /// Replays heaps whole.
     fn confirm(
         &self,
-        batch: Vec<Candidate>,
+        batch: &[u64],
         deadline: Moment,
-        state: &mut State,
+        state: &mut State<'_>,
         observer: &mut dyn Observer,
-    ) {
+    ) -> Result<(), OutputError> {
         // Named heaps are compared, even where they are beaten.
-        let (named, others): (Vec<_>, Vec<_>) =
-            batch.into_iter().partition(|one| one.named.is_some());
+        let (named, others): (Vec<u64>, Vec<u64>) = batch
+            .iter()
+            .partition(|&&number| self.name(number).is_some());
         for (batch, may_be_beaten) in [(named, false), (others, self.budget.end_early)] {
             let rules = Rules {
                 deadline,
@@ -133,8 +133,9 @@ impl Search<'_> {
                 may_be_beaten,
                 ..Rules::default()
             };
-            self.evaluate(&batch, self.whole, &rules, state, Some(&mut *observer));
+            self.evaluate(&batch, self.whole, &rules, state, Some(&mut *observer))?;
         }
+        Ok(())
     }
 
     /// The next heaps to replay whole, as far as the time left allows by what their
@@ -142,13 +143,13 @@ impl Search<'_> {
     fn finalists(
         &self,
         finals: &mut Finals,
-        windows: &Ground<'_>,
-        sampled: &State,
+        windows: &Evaluator<'_>,
+        sampled: &State<'_>,
         left: Option<Duration>,
-    ) -> Vec<Candidate> {
+    ) -> Vec<u64> {
         let left = left.unwrap_or(Duration::MAX);
         // As long as a replay on all events takes at the speed of that on windows.
-        let scale = self.whole.events() as f64 / windows.events().max(1) as f64;
+        let scale = self.whole.replayed() as f64 / windows.replayed().max(1) as f64;
         let takes = |index: usize| sampled.took[index].mul_f64(scale);
         let mut batch = Vec::new();
         // Where no named heap is fast enough, its round is the next one's.
@@ -161,14 +162,12 @@ impl Search<'_> {
             };
             let mut sum = Duration::ZERO;
             for index in indices {
-                let candidate = &sampled.candidates[index];
+                let number = sampled.outcomes[index].number;
                 let one = takes(index);
-                if one <= most
-                    && sum + one / self.workers() <= most
-                    && finals.tried.insert(candidate.description)
+                if one <= most && sum + one / self.workers() <= most && finals.tried.insert(number)
                 {
                     sum += one / self.workers();
-                    batch.push(candidate.clone());
+                    batch.push(number);
                 }
             }
             if !batch.is_empty() {
@@ -180,7 +179,7 @@ impl Search<'_> {
 }
 
 /// The named heaps of constant time, or those that search, the fastest first.
-fn named(sampled: &State, constant: bool) -> Vec<usize> {
+fn named(sampled: &State<'_>, constant: bool) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..sampled.outcomes.len())
         .filter(|&index| {
             let outcome = &sampled.outcomes[index];
@@ -194,11 +193,10 @@ fn named(sampled: &State, constant: bool) -> Vec<usize> {
 impl Finals {
     /// The best by each preference among what nothing beats on the windows, was not
     /// tried yet and is fast enough.
-    fn best(&self, sampled: &State, fits: impl Fn(usize) -> bool) -> Vec<usize> {
+    fn best(&self, sampled: &State<'_>, fits: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut untried = sampled.unbeaten();
-        untried.retain(|&index| {
-            !self.tried.contains(&sampled.outcomes[index].description) && fits(index)
-        });
+        untried
+            .retain(|&index| !self.tried.contains(&sampled.outcomes[index].number) && fits(index));
         let outcomes: Vec<&Outcome> = untried
             .iter()
             .map(|&index| &sampled.outcomes[index])

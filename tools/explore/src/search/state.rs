@@ -1,75 +1,103 @@
 //! What a search has found so far, and what it looks at next.
+//!
+//! Two local searches take turns, one among all heaps and one among those of constant time, and
+//! some configurations come from anywhere in the space, so that no corner is left out for good.
+//!
+//! Invariant: what is looked at next depends on the seed and on what was found, in that order, alone.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::time::Duration;
 
-use metes_heap::Description;
-
 use super::AtLeast;
-use super::ground::{Ended, Verdict};
 use crate::compare::Compared;
-use crate::outcome::{Outcome, unbeaten};
-use crate::pareto::Front;
-use crate::random::{Permutation, Random};
-use crate::space::{Point, Suggested};
+use crate::engine::{
+    Course, Ended, Evaluator, Folder, Front, LocalSearch, RandomSearch, Row, Searcher, Status,
+};
+use crate::outcome::{Outcome, constant_time, unbeaten};
+use crate::output::OutputError;
+use crate::space::Space;
 
+/// Candidates chosen together. A number of its own, not that of the workers.
+pub(super) const BATCH: usize = 32;
 /// Of a batch, how many come from anywhere in the space.
 const ANYWHERE: usize = 8;
 
-/// What nothing beats, and where in the space it is.
-pub(super) type SearchFront = Front<3, Option<Point>>;
-
-/// A heap to be replayed.
-#[derive(Clone)]
-pub(super) struct Candidate {
-    pub(super) point: Option<Point>,
-    pub(super) named: Option<&'static str>,
-    pub(super) description: Description,
-}
-
-impl Candidate {
-    pub(super) fn at(space: &Suggested, point: Point) -> Self {
-        Candidate {
-            point: Some(point),
-            named: None,
-            description: space.describe(point),
-        }
-    }
-}
-
 /// What was found on one ground.
-#[derive(Default)]
-pub(super) struct State {
+pub(super) struct State<'s> {
+    course: Course<'s>,
+    /// Among all heaps, and among those of constant time.
+    near: [LocalSearch<'s>; 2],
+    anywhere: RandomSearch,
+    /// Asked for already.
+    asked: HashSet<u64>,
     /// Of complete replays, in the order of evaluation.
     pub(super) outcomes: Vec<Outcome>,
-    /// Of each outcome, how long its replay took and which candidate it was.
+    /// Of each outcome, how long its replay took.
     pub(super) took: Vec<Duration>,
-    pub(super) candidates: Vec<Candidate>,
     pub(super) details: Vec<Compared>,
-    pub(super) unfinished: Vec<(Candidate, AtLeast)>,
-    pub(super) evaluated: u64,
-    pub(super) beaten: u64,
-    pub(super) slow: u64,
+    pub(super) unfinished: Vec<(u64, AtLeast)>,
+    /// Outcomes of an earlier run, of which only rows are known.
+    pub(super) remembered: HashSet<u64>,
     pub(super) replayed: u64,
-    /// Points that nothing beats: all heaps, and those of constant time.
-    pub(super) front: SearchFront,
-    pub(super) constant_front: SearchFront,
     /// Cycles beyond which a replay is not worth its time.
     pub(super) most_cycles: u64,
-    seen: HashSet<Point>,
-    /// Neighbours that wait for their turn, and whose they were.
-    waiting: VecDeque<Point>,
-    expanded: HashSet<Point>,
-    /// How far the permutation of the space has been followed.
-    position: u64,
 }
 
-impl State {
-    pub(super) fn new() -> Self {
+impl<'s> State<'s> {
+    /// Goes on from what a folder has.
+    pub(super) fn new(space: &'s Space, seed: u64, folder: Option<&'s Folder>) -> Self {
         State {
+            course: Course::open(folder),
+            near: [seed, !seed].map(|seed| LocalSearch::new(space, seed)),
+            anywhere: RandomSearch::new(space, seed),
+            asked: HashSet::new(),
+            outcomes: Vec::new(),
+            took: Vec::new(),
+            details: Vec::new(),
+            unfinished: Vec::new(),
+            remembered: HashSet::new(),
+            replayed: 0,
             most_cycles: u64::MAX,
-            ..State::default()
         }
+    }
+
+    /// What an earlier run found of a number.
+    pub(super) fn known(&self, number: u64) -> Option<Row> {
+        self.course.known(number)
+    }
+
+    /// Numbers of which an earlier run found something and this one has nothing yet, ascending.
+    pub(super) fn untaken(&self) -> Vec<u64> {
+        self.course.untaken()
+    }
+
+    /// Rows in the order of evaluation.
+    pub(super) fn rows(&self) -> &[Row] {
+        self.course.rows()
+    }
+
+    /// Configurations replayed to the end or until judged.
+    pub(super) fn evaluated(&self) -> u64 {
+        self.rows().len() as u64
+    }
+
+    /// How many configurations had an end of some kind.
+    pub(super) fn count(&self, status: Status) -> u64 {
+        let rows = self.rows().iter();
+        rows.filter(|row| row.status == status).count() as u64
+    }
+
+    /// What nothing beats: among all heaps, or among those of constant time.
+    pub(super) fn front(&self, constant: bool) -> &Front {
+        match constant {
+            true => self.near[1].front(),
+            false => self.course.front(),
+        }
+    }
+
+    /// Writes what was found since it was written last, if that is much or `all` is wanted.
+    pub(super) fn keep(&mut self, all: bool) -> Result<(), OutputError> {
+        self.course.keep(all)
     }
 
     /// Replays that cost more than `patience` times the cycles of the fastest heap
@@ -80,46 +108,30 @@ impl State {
     }
 
     /// The next batch: neighbours of what nothing beats, and some from anywhere.
-    pub(super) fn choose(
-        &mut self,
-        count: usize,
-        space: &Suggested,
-        permutation: &Permutation,
-        random: &mut Random,
-    ) -> Vec<Candidate> {
+    pub(super) fn choose(&mut self, count: usize) -> Vec<u64> {
         let mut batch = Vec::with_capacity(count);
-        while batch.len() < count.saturating_sub(ANYWHERE) {
-            if let Some(point) = self.waiting.pop_front() {
-                if self.seen.insert(point) {
-                    batch.push(Candidate::at(space, point));
-                }
-                continue;
-            }
-            let fresh: Vec<Point> = self
-                .constant_front
-                .points()
-                .iter()
-                .chain(self.front.points())
-                .filter_map(|&(_, point)| point)
-                .filter(|point| !self.expanded.contains(point))
-                .collect();
-            if fresh.is_empty() {
+        let most = count.saturating_sub(ANYWHERE);
+        let (mut turn, mut dry) = (0, 0);
+        while batch.len() < most && dry < self.near.len() {
+            let found = self.near[turn].ask(most - batch.len());
+            dry = if found.is_empty() { dry + 1 } else { 0 };
+            batch.extend(
+                found
+                    .into_iter()
+                    .filter(|&number| self.asked.insert(number)),
+            );
+            turn = (turn + 1) % self.near.len();
+        }
+        while batch.len() < count {
+            let found = self.anywhere.ask(count - batch.len());
+            if found.is_empty() {
                 break;
             }
-            let point = fresh[random.below(fresh.len())];
-            self.expanded.insert(point);
-            let mut neighbours = space.neighbours(point);
-            random.shuffle(&mut neighbours);
-            self.waiting.extend(neighbours);
-        }
-        while batch.len() < count && self.position < space.size() {
-            let position = permutation.at(self.position);
-            self.position += 1;
-            if let Some(point) = space.at(position)
-                && self.seen.insert(point)
-            {
-                batch.push(Candidate::at(space, point));
-            }
+            batch.extend(
+                found
+                    .into_iter()
+                    .filter(|&number| self.asked.insert(number)),
+            );
         }
         batch
     }
@@ -127,44 +139,33 @@ impl State {
     /// Takes what became of a candidate; its outcome, if it came to its end.
     pub(super) fn take(
         &mut self,
-        candidate: &Candidate,
+        number: u64,
         ended: Ended,
-        write_down: &dyn Fn(&Description) -> String,
+        took: Duration,
+        evaluator: &Evaluator<'_>,
     ) -> Option<&Outcome> {
         self.replayed += ended.replayed;
-        self.evaluated += 1;
-        self.seen.extend(candidate.point);
-        match ended.verdict {
-            Verdict::Complete(mut outcome) => {
-                outcome.number = self.outcomes.len() as u64;
-                outcome.named = candidate.named;
-                outcome.heap = write_down(&candidate.description);
-                self.keep(&outcome, candidate.point);
-                self.outcomes.push(*outcome);
-                self.took.push(ended.took);
-                self.candidates.push(candidate.clone());
-                self.details.extend(ended.detail);
-                return self.outcomes.last();
+        self.asked.insert(number);
+        let row = match ended.row {
+            Ok(row) => row,
+            Err(least) => {
+                self.unfinished.push((number, least));
+                return None;
             }
-            Verdict::Beaten => self.beaten += 1,
-            Verdict::Slow => self.slow += 1,
-            Verdict::Unfinished(least) => {
-                self.evaluated -= 1;
-                self.unfinished.push((candidate.clone(), least));
-            }
+        };
+        let point = self.course.enter(row, evaluator);
+        let constant = constant_time(&ended.outcome.description);
+        self.near[0].tell(number, point);
+        self.near[1].tell(number, point.filter(|_| constant));
+        self.details.extend(ended.detail);
+        // Named heaps are compared even where they fail; others may have been broken off.
+        let failed = row.status == Status::Failed && ended.outcome.named.is_some();
+        if row.status != Status::Complete && !failed {
+            return None;
         }
-        None
-    }
-
-    fn keep(&mut self, outcome: &Outcome, point: Option<Point>) {
-        if outcome.failed != 0 {
-            return;
-        }
-        let objectives = outcome.objectives();
-        self.front.enter(objectives, point);
-        if outcome.constant_time {
-            self.constant_front.enter(objectives, point);
-        }
+        self.outcomes.push(*ended.outcome);
+        self.took.push(took);
+        self.outcomes.last()
     }
 
     /// Positions of the outcomes that nothing beats, among all heaps or among those

@@ -1,10 +1,10 @@
 //! Spaces of heaps: what may be tried for a program.
 //!
-//! A [`Space`] is the grid of a [`SpaceDescription`] for a trace: structures
-//! (pools, their sizes, levels, the growth) times kinds (index and limits).
-//! Parameters that cannot matter are folded away before anything is counted, so
-//! [`Space::size`] is exact and numbers `0..size` name every configuration once.
-//! The heaps to compare with come first and have numbers of their own.
+//! A [`Space`] is [described](Space::new), the grid of a [`SpaceDescription`] for a trace, or
+//! [suggested](Space::suggested) by a trace alone. Both are structures (pools, their sizes) times
+//! kinds (index and limits), and both are numbered: parameters that cannot matter are folded away
+//! before anything is counted, so [`Space::size`] is exact and numbers `0..size` name every
+//! configuration once. The heaps to compare with come first and have numbers of their own.
 //!
 //! Invariant: what a number names depends on the description and on the sizes
 //! that the trace requests, on nothing else.
@@ -13,6 +13,7 @@ mod axes;
 mod description;
 mod error;
 mod folded;
+mod grid;
 mod kinds;
 mod parameters;
 mod sizes;
@@ -29,36 +30,35 @@ pub use axes::{Axis, AxisError, AxisValue, AxisValues};
 pub use description::{PAPER, PROTOTYPE, SpaceDescription};
 pub use error::SpaceError;
 pub use parameters::Parameters;
-pub use suggested::{Point, Suggested};
 
+use crate::catalogue::catalogue;
 use crate::events::Events;
 use crate::fixed_sizes::fitted_sizes;
-use axes::Axes;
-use folded::Folded;
-use kinds::Kinds;
+use crate::pools::Arena;
+use grid::Grid;
 use sizes::Sizes;
-use structure::{Plan, Structure};
+use structure::Plan;
+use suggested::Suggested;
 
-/// Most grid points of the structures, and of the kinds of one family.
-const MOST_POINTS: u128 = 1 << 24;
-
-/// Every configuration of a description for a trace, numbered.
+/// Every configuration of a description for a trace, or of those that a trace suggests, numbered.
 #[derive(Clone, Debug)]
 pub struct Space {
     baselines: Vec<(String, Config)>,
-    structures: Folded<Structure>,
-    /// Kinds for one general pool, for two, and so on.
-    kinds: Vec<Kinds>,
-    /// Numbers before the end of each structure, those of baselines included.
-    ends: Vec<u64>,
-    /// Names of the memory levels.
-    levels: Vec<String>,
-    axes: Axes,
-    raw: u128,
+    configurations: Configurations,
     text: String,
 }
 
+/// What follows the heaps to compare with, numbered from zero.
+#[derive(Clone, Debug)]
+enum Configurations {
+    Described(Grid),
+    Suggested(Suggested),
+}
+
 impl Space {
+    /// What stands for the values of a space that a trace suggests.
+    pub const SUGGESTED: &str = "suggested by the trace";
+
     /// The space of a description for the sizes in a trace; `text` is what the
     /// description was read from and `name` what errors call it. O(events) and
     /// O(grid points of structures and of kinds), not of their product.
@@ -76,60 +76,55 @@ impl Space {
         let plan = Plan::new(description, &sizes);
         let source = Source { name, text };
         let baselines = baselines(description, &plan, &source)?;
-        let structure_points = plan.points();
-        let kind_points = kinds::points(description);
-        let most = kind_points.iter().copied().max().unwrap_or(0);
-        if structure_points > MOST_POINTS || most > MOST_POINTS {
-            return Err(SpaceError::TooLarge {
-                structures: structure_points,
-                kinds: most,
-                most: MOST_POINTS,
-            });
-        }
-        let structures = plan.fold();
-        if structures.len() == 0 {
-            return Err(SpaceError::NoPoint(plan.why_not()));
-        }
-        let pools = structures.values().iter().map(Structure::pools);
-        let most_pools = pools.max().unwrap_or(1);
         let fitted = match description.wants_fitted_sizes() {
             true => fitted_sizes(events),
             false => SizeTable::DEFAULT,
         };
-        let kinds: Vec<Kinds> = (1..=most_pools)
-            .map(|pools| Kinds::new(description, pools, fitted))
-            .collect();
-        let mut size = baselines.len() as u64;
-        let mut ends = Vec::with_capacity(structures.len());
-        for structure in structures.values() {
-            size += kinds[structure.pools() - 1].len() as u64;
-            ends.push(size);
-        }
-        let (family, own) = kinds::axes(description);
         Ok(Space {
-            axes: Axes {
-                structure: plan.axes(),
-                family,
-                kinds: own,
-            },
             baselines,
-            structures,
-            kinds,
-            ends,
-            levels: plan.level_names().to_vec(),
-            raw: structure_points * kind_points.iter().sum::<u128>(),
+            configurations: Configurations::Described(Grid::new(description, &plan, fitted)?),
             text: description.canonical(),
         })
     }
 
-    /// Grid points of the description: the product of its numbers of values.
+    /// The space that the sizes in a trace suggest, of heaps that grow as the arena does; the heaps
+    /// to compare with are those of the [`catalogue`], in its order. Too large to be explored
+    /// whole, made to be searched. O(events).
+    pub fn suggested(events: &Events, arena: &Arena) -> Self {
+        let named = catalogue().into_iter();
+        let named: Vec<_> = named.map(|own| (own.name, own.description)).collect();
+        let heaps: Vec<_> = named.iter().map(|(_, heap)| *heap).collect();
+        let baselines = named.into_iter();
+        Space {
+            configurations: Configurations::Suggested(Suggested::of(events, arena, &heaps)),
+            baselines: baselines
+                .map(|(name, heap)| (name.to_owned(), arena.config(heap)))
+                .collect(),
+            text: Self::SUGGESTED.to_owned(),
+        }
+    }
+
+    /// Whether it is [suggested](Self::suggested) by a trace.
+    pub fn is_suggested(&self) -> bool {
+        matches!(self.configurations, Configurations::Suggested(_))
+    }
+
+    /// Grid points of the description: the product of its numbers of values. Of a suggested space
+    /// the configurations that are left when dead parameters are folded away.
     pub fn raw(&self) -> u128 {
-        self.raw
+        match &self.configurations {
+            Configurations::Described(grid) => grid.raw,
+            Configurations::Suggested(suggested) => suggested.size().into(),
+        }
     }
 
     /// Different configurations, heaps to compare with included.
     pub fn size(&self) -> u64 {
-        self.ends.last().copied().unwrap_or(0)
+        self.baselines()
+            + match &self.configurations {
+                Configurations::Described(grid) => grid.size(),
+                Configurations::Suggested(suggested) => suggested.size(),
+            }
     }
 
     /// How many heaps to compare with there are; they have the first numbers.
@@ -145,7 +140,10 @@ impl Space {
 
     /// Names of the memory levels, the nearest first; none where all memory is alike.
     pub fn levels(&self) -> &[String] {
-        &self.levels
+        match &self.configurations {
+            Configurations::Described(grid) => &grid.levels,
+            Configurations::Suggested(_) => &[],
+        }
     }
 
     /// The name of a heap to compare with.
@@ -154,33 +152,22 @@ impl Space {
         Some(name)
     }
 
-    /// Structure and kind of a number that is no baseline's.
-    fn locate(&self, number: u64) -> Option<(usize, usize)> {
-        if number < self.baselines() {
-            return None;
-        }
-        let structure = self.ends.partition_point(|&end| end <= number);
-        self.structures.values().get(structure)?;
-        Some((structure, (number - self.base(structure)) as usize))
-    }
-
-    fn base(&self, structure: usize) -> u64 {
-        match structure {
-            0 => self.baselines(),
-            _ => self.ends[structure - 1],
-        }
+    /// A number behind those of the heaps to compare with, as the configurations count it.
+    fn own(&self, number: u64) -> Option<u64> {
+        number.checked_sub(self.baselines())
     }
 
     /// The heap of a number below [`size`](Self::size), with its surroundings.
     /// O(log structures).
     pub fn describe(&self, number: u64) -> Option<Config> {
-        if let Some((_, config)) = self.baselines.get(usize::try_from(number).ok()?) {
+        let Some(own) = self.own(number) else {
+            let (_, config) = self.baselines.get(usize::try_from(number).ok()?)?;
             return Some(config.clone());
+        };
+        match &self.configurations {
+            Configurations::Described(grid) => grid.describe(own),
+            Configurations::Suggested(suggested) => suggested.describe(own),
         }
-        let (structure, kind) = self.locate(number)?;
-        let structure = &self.structures.values()[structure];
-        let kind = self.kinds[structure.pools() - 1].get(kind)?;
-        Some(structure.config(&kind, &self.levels))
     }
 
     /// What the parameters of a number are, as results show them.
@@ -188,19 +175,23 @@ impl Space {
         Some(Parameters::of(&self.describe(number)?))
     }
 
-    /// The parameters that configurations are chosen by, and their values.
+    /// The parameters that configurations are chosen by, and their values; a suggested space has
+    /// none that could be spelt.
     pub fn axes(&self) -> Vec<Axis> {
-        self.axes.all()
+        match &self.configurations {
+            Configurations::Described(grid) => grid.axes(),
+            Configurations::Suggested(_) => Vec::new(),
+        }
     }
 
     /// The values of a number; `None` for heaps to compare with, which have
     /// none, and outside of the space. Parameters that cannot matter have their
     /// first value. O(log structures).
     pub fn values(&self, number: u64) -> Option<AxisValues> {
-        let (place, kind) = self.locate(number)?;
-        let (family, digits) = self.kinds[self.pools(place) - 1].digits(kind)?;
-        let structure = self.structures.digits(place as u32);
-        Some(self.axes.values(&structure, family, &digits))
+        match &self.configurations {
+            Configurations::Described(grid) => grid.values(self.own(number)?),
+            Configurations::Suggested(_) => None,
+        }
     }
 
     /// The number of values; what is left out has its first value.
@@ -209,44 +200,33 @@ impl Space {
     /// [`AxisError`] for what the space does not have, and for values that
     /// together are no heap.
     pub fn number(&self, values: &AxisValues) -> Result<u64, AxisError> {
-        let (structure, family, mut kind) = self.axes.point(values)?;
-        let place = self.structures.at(&structure).ok_or(AxisError::NoHeap)? as usize;
-        let kinds = &self.kinds[self.pools(place) - 1];
-        // Kinds without limits of their own have dead ones in their grid.
-        kind.resize(kinds.radices(family), 0);
-        let kind = kinds.at(family, &kind).ok_or(AxisError::NoHeap)?;
-        Ok(self.base(place) + kind as u64)
-    }
-
-    /// General pools whose kind is chosen.
-    fn pools(&self, structure: usize) -> usize {
-        self.structures.values()[structure].pools()
+        match (&self.configurations, values.keys().next()) {
+            (Configurations::Described(grid), _) => Ok(self.baselines() + grid.number(values)?),
+            (Configurations::Suggested(_), None) => Ok(self.baselines()),
+            (Configurations::Suggested(_), Some(name)) => Err(AxisError::NoAxis {
+                name: name.clone(),
+                help: None,
+            }),
+        }
     }
 
     /// All numbers that differ in one parameter, ascending. A heap to compare
-    /// with has none.
+    /// with has none in a described space.
     pub fn neighbours(&self, number: u64) -> Vec<u64> {
-        let Some((place, kind)) = self.locate(number) else {
-            return Vec::new();
+        let base = self.baselines();
+        let mut found: Vec<u64> = match (&self.configurations, self.own(number)) {
+            (Configurations::Described(grid), Some(own)) => {
+                grid.neighbours(own).iter().map(|own| base + own).collect()
+            }
+            (Configurations::Described(_), None) => Vec::new(),
+            (Configurations::Suggested(suggested), own) => {
+                let own = own.or_else(|| suggested.twin(number as usize));
+                let near = own.map(|own| suggested.neighbours(own)).unwrap_or_default();
+                // A heap to compare with is met by its own number.
+                let known = |own: u64| suggested.twin_of(own).map_or(base + own, |at| at as u64);
+                near.into_iter().map(known).collect()
+            }
         };
-        let pools = self.structures.values()[place].pools();
-        let base = self.base(place);
-        let kinds = &self.kinds[pools - 1];
-        let mut found: Vec<u64> = kinds
-            .neighbours(kind)
-            .into_iter()
-            .map(|other| base + other as u64)
-            .collect();
-        for other in self.structures.neighbours(place as u32) {
-            let other = other as usize;
-            let other_pools = self.structures.values()[other].pools();
-            let same = match other_pools == pools {
-                true => Some(kind),
-                // Limits are told by the number of pools that have them.
-                false => kinds.translate(kind, &self.kinds[other_pools - 1]),
-            };
-            found.extend(same.map(|kind| self.base(other) + kind as u64));
-        }
         found.sort_unstable();
         found.dedup();
         found.retain(|&other| other != number);
@@ -256,36 +236,26 @@ impl Space {
     /// A configuration that has each parameter from one of two; `coin` says from
     /// which. The first where one of them is a heap to compare with.
     pub fn cross(&self, a: u64, b: u64, coin: &mut dyn FnMut() -> bool) -> u64 {
-        let (Some(first), Some(second)) = (self.locate(a), self.locate(b)) else {
+        let (Some(first), Some(second)) = (self.own(a), self.own(b)) else {
             return a;
         };
-        let crossed = self.structures.cross(first.0 as u32, second.0 as u32, coin);
-        let place = crossed.map_or(first.0, |place| place as usize);
-        let pools = |place: usize| self.structures.values()[place].pools();
-        let kinds = &self.kinds[pools(place) - 1];
-        let here = |(own, kind): (usize, usize)| match pools(own) == pools(place) {
-            true => Some(kind),
-            false => self.kinds[pools(own) - 1].translate(kind, kinds),
-        };
-        match (here(first), here(second)) {
-            (Some(one), Some(other)) => self.base(place) + kinds.cross(one, other, coin) as u64,
-            _ => a,
-        }
+        self.baselines()
+            + match &self.configurations {
+                Configurations::Described(grid) => grid.cross(first, second, coin),
+                Configurations::Suggested(suggested) => suggested.cross(first, second, coin),
+            }
     }
 
-    /// Where a search may begin that knows nothing but the trace: of each
-    /// family, the fullest and the plainest kind on every structure that differs
-    /// from the plainest in one parameter.
+    /// Where a search may begin that knows nothing but the trace; of a suggested space the heaps to
+    /// compare with.
     pub fn guesses(&self) -> Vec<u64> {
-        let mut structures = vec![0];
-        structures.extend(self.structures.neighbours(0).iter().map(|&s| s as usize));
-        let mut found = Vec::new();
-        for place in structures {
-            let kinds = &self.kinds[self.structures.values()[place].pools() - 1];
-            let guesses = kinds.guesses().into_iter();
-            found.extend(guesses.map(|kind| self.base(place) + kind as u64));
+        match &self.configurations {
+            Configurations::Described(grid) => {
+                let guesses = grid.guesses().into_iter();
+                guesses.map(|own| self.baselines() + own).collect()
+            }
+            Configurations::Suggested(_) => (0..self.baselines()).collect(),
         }
-        found
     }
 }
 

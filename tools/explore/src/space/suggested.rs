@@ -1,5 +1,5 @@
-//! The space of heaps worth trying for a program of which nothing is known but
-//! its trace: too large to be explored whole, made to be searched.
+//! The heaps worth trying for a program of which nothing is known but its trace: too many to be
+//! explored whole, made to be searched.
 //!
 //! A configuration is a *structure* (which object pools or which size classes of pages, which dedicated pools,
 //! where two general pools are split) and a *kind* for each general pool (its
@@ -8,17 +8,20 @@
 //! Parameters that cannot matter are folded away before anything is counted:
 //! a maximum fit of exact fit, limits of heaps that have their own, a dedicated
 //! pool whose requests all go to an object pool, a split below the largest
-//! object pool. So every configuration is in the space once, [`Suggested::size`] is
-//! exact, and positions `0..size` name all of them.
+//! object pool.
+//!
+//! Invariant: numbers `0..size` name every configuration once.
 
 use std::collections::HashMap;
 
+use metes_config::Config;
 use metes_heap::compact::Partition;
 use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
 use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 
 use super::sizes::{COUNTS, Sizes, objects};
 use crate::events::Events;
+use crate::pools::Arena;
 
 /// The named heap.
 const LEA: IndexKind = IndexKind::Lea { keep_up_to: 128 };
@@ -50,9 +53,9 @@ struct Structure {
     split: Option<usize>,
 }
 
-/// A configuration as the space names it: numbers of structure and kinds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Point {
+/// What a configuration is made of: numbers of structure and kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
     structure: u32,
     /// The second is 0 when there is one general pool.
     kinds: [u32; 2],
@@ -63,7 +66,7 @@ type Choice = [usize; 4];
 
 /// All configurations that the sizes of a program suggest.
 #[derive(Clone, Debug)]
-pub struct Suggested {
+pub(super) struct Suggested {
     structures: Vec<Structure>,
     /// Every choice of object set, slab, dedicated count and split, and the
     /// structure that it folds to.
@@ -75,13 +78,17 @@ pub struct Suggested {
     kinds: Vec<Kind>,
     numbers: HashMap<Kind, u32>,
     limits: Vec<Limits>,
-    /// Positions before the end of each structure.
+    /// Numbers before the end of each structure.
     ends: Vec<u64>,
+    /// How all of them grow.
+    arena: Arena,
+    /// Of each heap to compare with, its number here, if it is one of these.
+    twins: Vec<Option<u64>>,
 }
 
 impl Suggested {
-    /// The space that the sizes in a trace suggest. O(events).
-    pub fn of(events: &Events) -> Self {
+    /// Those that the sizes in a trace suggest, beside heaps to compare with. O(events).
+    pub(super) fn of(events: &Events, arena: &Arena, named: &[Description]) -> Self {
         let sizes = Sizes::of(events);
         let limits = sizes.limits();
         let kinds = kinds(&limits);
@@ -130,7 +137,7 @@ impl Suggested {
             size += (kinds.len() as u64).pow(pools);
             ends.push(size);
         }
-        Suggested {
+        let mut suggested = Suggested {
             structures,
             choices,
             choice_of,
@@ -139,22 +146,31 @@ impl Suggested {
             numbers,
             limits,
             ends,
-        }
+            arena: *arena,
+            twins: Vec::new(),
+        };
+        let twins = named.iter().map(|heap| suggested.plain(heap));
+        suggested.twins = twins.collect();
+        suggested
     }
 
     /// Number of different configurations.
-    pub fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The configuration at a position below [`size`](Self::size). O(log structures).
-    pub fn at(&self, position: u64) -> Option<Point> {
-        let structure = self.ends.partition_point(|&end| end <= position);
-        let split = self.structures.get(structure)?.split.is_some();
-        let before = structure
+    /// Numbers before those of a structure.
+    fn base(&self, structure: usize) -> u64 {
+        structure
             .checked_sub(1)
-            .map_or(0, |previous| self.ends[previous]);
-        let rest = position - before;
+            .map_or(0, |previous| self.ends[previous])
+    }
+
+    /// What a number below [`size`](Self::size) is made of. O(log structures).
+    fn point(&self, number: u64) -> Option<Point> {
+        let structure = self.ends.partition_point(|&end| end <= number);
+        let split = self.structures.get(structure)?.split.is_some();
+        let rest = number - self.base(structure);
         let kinds = self.kinds.len() as u64;
         let second = if split { (rest / kinds) as u32 } else { 0 };
         Some(Point {
@@ -163,19 +179,39 @@ impl Suggested {
         })
     }
 
-    /// The heap of one general pool with no other, if its index is in the space.
-    pub fn plain(&self, index: IndexKind) -> Option<Point> {
-        let kind = canonical(index, Limits::NONE);
-        let number = *self.numbers.get(&kind)?;
-        let structure = *self.choices.get(&[0, 0, 0, 0])?;
-        Some(Point {
-            structure,
-            kinds: [number, 0],
-        })
+    fn number(&self, point: Point) -> u64 {
+        let [first, second] = point.kinds.map(u64::from);
+        self.base(point.structure as usize) + first + second * self.kinds.len() as u64
     }
 
-    /// The heap at a point.
-    pub fn describe(&self, point: Point) -> Description {
+    /// The number of a heap of one general pool and no other.
+    fn plain(&self, heap: &Description) -> Option<u64> {
+        let kind = canonical(heap.general.iter().next()?.index, Limits::NONE);
+        let number = *self.numbers.get(&kind)?;
+        let structure = *self.choices.get(&[0, 0, 0, 0])?;
+        let point = Point {
+            structure,
+            kinds: [number, 0],
+        };
+        (self.heap(point) == *heap).then(|| self.number(point))
+    }
+
+    /// The number here of a heap to compare with.
+    pub(super) fn twin(&self, baseline: usize) -> Option<u64> {
+        *self.twins.get(baseline)?
+    }
+
+    /// Which heap to compare with a number is.
+    pub(super) fn twin_of(&self, number: u64) -> Option<usize> {
+        self.twins.iter().position(|twin| *twin == Some(number))
+    }
+
+    /// The heap of a number, growing as all do. O(log structures).
+    pub(super) fn describe(&self, number: u64) -> Option<Config> {
+        Some(self.arena.config(self.heap(self.point(number)?)))
+    }
+
+    fn heap(&self, point: Point) -> Description {
         let structure = &self.structures[point.structure as usize];
         let mut general = List::EMPTY;
         let bounds = [structure.split, Some(usize::MAX)];
@@ -195,25 +231,18 @@ impl Suggested {
         }
     }
 
-    /// All points that differ in one parameter.
-    pub fn neighbours(&self, point: Point) -> Vec<Point> {
+    /// All numbers that differ in one parameter, and some of them several times.
+    pub(super) fn neighbours(&self, number: u64) -> Vec<u64> {
+        let Some(point) = self.point(number) else {
+            return Vec::new();
+        };
         let mut found = Vec::new();
         let choice = self.choice_of[point.structure as usize];
         for axis in 0..choice.len() {
             for value in 0..self.radices[axis] {
                 let mut other = choice;
                 other[axis] = value;
-                let structure = self.choices[&other];
-                let split = self.structures[structure as usize].split.is_some();
-                let second = match (split, point.kinds[1]) {
-                    (false, _) => 0,
-                    (true, 0) => point.kinds[0],
-                    (true, kind) => kind,
-                };
-                found.push(Point {
-                    structure,
-                    kinds: [point.kinds[0], second],
-                });
+                found.push(self.number(self.on(self.choices[&other], point.kinds)));
             }
         }
         let pools = match self.structures[point.structure as usize].split {
@@ -225,13 +254,41 @@ impl Suggested {
             for other in self.similar(kind) {
                 let mut kinds = point.kinds;
                 kinds[pool] = self.numbers[&other];
-                found.push(Point { kinds, ..point });
+                found.push(self.number(Point { kinds, ..point }));
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        found.retain(|&other| other != point);
         found
+    }
+
+    /// Kinds on a structure: what is split has two, the same where only one is known.
+    fn on(&self, structure: u32, kinds: [u32; 2]) -> Point {
+        let split = self.structures[structure as usize].split.is_some();
+        let second = match (split, kinds[1]) {
+            (false, _) => 0,
+            (true, 0) => kinds[0],
+            (true, kind) => kind,
+        };
+        Point {
+            structure,
+            kinds: [kinds[0], second],
+        }
+    }
+
+    /// A number that has each parameter from one of two; `coin` says from which.
+    pub(super) fn cross(&self, a: u64, b: u64, coin: &mut dyn FnMut() -> bool) -> u64 {
+        let (Some(first), Some(second)) = (self.point(a), self.point(b)) else {
+            return a;
+        };
+        let mut choice = self.choice_of[first.structure as usize];
+        let others = self.choice_of[second.structure as usize];
+        for (own, other) in choice.iter_mut().zip(others) {
+            *own = if coin() { *own } else { other };
+        }
+        let mut kinds = first.kinds;
+        for (own, other) in kinds.iter_mut().zip(second.kinds) {
+            *own = if coin() { *own } else { other };
+        }
+        self.number(self.on(self.choices[&choice], kinds))
     }
 
     /// Kinds that differ from one in a single parameter.
@@ -404,44 +461,64 @@ mod tests {
         builder.finish()
     }
 
-    #[test]
-    fn every_position_is_another_valid_heap() {
-        let space = Suggested::of(&events());
-        let size = space.size();
-        let positions: Vec<u64> = (0..40_000).map(|n| n * (size / 40_000)).collect();
-        let heaps: HashSet<Description> = positions
+    fn suggested() -> Suggested {
+        let named: Vec<_> = crate::catalogue()
             .iter()
-            .map(|&position| space.describe(space.at(position).unwrap()))
+            .map(|own| own.description)
             .collect();
-        assert_eq!(heaps.len(), positions.len());
-        for heap in &heaps {
-            assert_eq!(heap.validate(16, 8), Ok(()), "{heap:?}");
-        }
-        assert_eq!(space.at(size), None);
-        assert!(space.at(size - 1).is_some());
+        Suggested::of(&events(), &Arena::HOST, &named)
+    }
+
+    fn heap(space: &Suggested, number: u64) -> Description {
+        space.describe(number).unwrap().heap
     }
 
     #[test]
-    fn neighbours_are_other_heaps_of_the_space() {
-        let space = Suggested::of(&events());
-        for position in (0..space.size()).step_by((space.size() / 500) as usize) {
-            let point = space.at(position).unwrap();
-            let neighbours = space.neighbours(point);
-            assert!(!neighbours.is_empty());
+    fn every_number_is_another_valid_heap() {
+        let space = suggested();
+        let size = space.size();
+        let numbers: Vec<u64> = (0..40_000).map(|n| n * (size / 40_000)).collect();
+        let heaps: HashSet<Description> =
+            numbers.iter().map(|&number| heap(&space, number)).collect();
+        assert_eq!(heaps.len(), numbers.len());
+        for heap in &heaps {
+            assert_eq!(heap.validate(16, 8), Ok(()), "{heap:?}");
+        }
+        for number in numbers {
+            assert_eq!(space.number(space.point(number).unwrap()), number);
+        }
+        assert!(space.describe(size).is_none());
+        assert!(space.describe(size - 1).is_some());
+    }
+
+    #[test]
+    fn neighbours_and_crosses_are_heaps_of_the_space() {
+        let space = suggested();
+        let mut coin = false;
+        for number in (0..space.size()).step_by((space.size() / 500) as usize) {
+            let neighbours = space.neighbours(number);
+            assert!(neighbours.iter().any(|&other| other != number));
             for other in neighbours {
-                assert_ne!(space.describe(other), space.describe(point));
-                assert_eq!(space.describe(other).validate(16, 8), Ok(()));
+                assert!(other == number || heap(&space, other) != heap(&space, number));
+                assert_eq!(heap(&space, other).validate(16, 8), Ok(()));
             }
+            let other = space.size() - 1 - number;
+            let crossed = space.cross(number, other, &mut || {
+                coin = !coin;
+                coin
+            });
+            assert_eq!(heap(&space, crossed).validate(16, 8), Ok(()));
+            assert_eq!(space.cross(number, other, &mut || true), number);
         }
     }
 
     #[test]
     fn every_named_heap_is_in_the_space() {
-        let space = Suggested::of(&events());
-        for named in crate::catalogue() {
-            let index = named.description.general.iter().next().unwrap().index;
-            let point = space.plain(index).expect(named.name);
-            assert_eq!(space.describe(point), named.description, "{}", named.name);
+        let space = suggested();
+        for (place, named) in crate::catalogue().iter().enumerate() {
+            let twin = space.twin(place).expect(named.name);
+            assert_eq!(heap(&space, twin), named.description, "{}", named.name);
+            assert_eq!(space.twin_of(twin), Some(place));
         }
     }
 }

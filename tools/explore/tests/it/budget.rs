@@ -8,11 +8,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use metes_explore::engine::{Evaluator, ObjectiveSet};
 use metes_explore::{
-    Budget, Clock, Events, EventsBuilder, Exploration, Operation, Options, Preference, Timer,
-    choose, compare, explore,
+    Budget, Clock, Events, EventsBuilder, Exploration, Operation, Options, Preference, Space,
+    Timer, choose, compare, explore,
 };
-use metes_heap::Description;
 
 /// Advances by a tick at every look.
 struct Looks {
@@ -118,6 +118,13 @@ fn buffers(requests: u64) -> Events {
     builder.finish()
 }
 
+fn explored(events: &Events, budget: &Budget, timer: &Timer<'_>) -> Exploration {
+    let options = Options::default();
+    let space = Space::suggested(events, &options.arena);
+    let evaluator = Evaluator::new(&space, events, &options, ObjectiveSet::HOST);
+    explore(&evaluator, budget, None, timer, &mut ()).unwrap()
+}
+
 /// Searches with a budget of `seconds`, in which a worker replays so many
 /// thousands of events a second.
 fn search(events: &Events, seconds: f64, speed: f64, workers: usize) -> (Exploration, Duration) {
@@ -131,10 +138,9 @@ fn search(events: &Events, seconds: f64, speed: f64, workers: usize) -> (Explora
         workers,
         ..Budget::default()
     };
-    let write_down = |heap: &Description| format!("{heap:?}");
     let timer = Timer::begin(&clock, budget.time, &stop);
     let options = Options::default();
-    let found = explore(events, &options, &budget, &write_down, &timer, &mut ());
+    let found = explored(events, &budget, &timer);
     let heaps: Vec<_> = (found.named.iter())
         .map(|outcome| (outcome.heap.clone(), outcome.description))
         .collect();
@@ -232,9 +238,7 @@ fn windows_choose_as_well_as_whole_replays_of_as_many_heaps() {
             tick: Duration::ZERO,
         };
         let timer = Timer::begin(&clock, None, &stop);
-        let write_down = |heap: &Description| format!("{heap:?}");
-        let options = Options::default();
-        let all = explore(&events, &options, &budget, &write_down, &timer, &mut ());
+        let all = explored(&events, &budget, &timer);
         assert_eq!(all.sampled, None);
         assert!(all.configurations >= sampled.configurations);
         for preference in [

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use metes_explore::engine::{Evaluator, ObjectiveSet};
 use metes_explore::report::{Document, Material};
 use metes_explore::{
-    Arena, Budget, Events, Exploration, Observer, Options, Preference, Results, SystemClock, Timer,
-    catalogue, choose, compare, explore, write_down, write_whole,
+    Budget, Events, Exploration, Options, Preference, Space, SystemClock, Timer, catalogue, choose,
+    compare, explore, write_whole,
 };
 use metes_trace::{Provenance, Trace, TraceBuilder, profile};
 use serde_json::Value;
@@ -44,24 +45,21 @@ fn budget() -> Budget {
     }
 }
 
-fn search(observer: &mut dyn Observer) -> Exploration {
+fn search() -> Exploration {
     let events = Events::try_from(&trace()).unwrap();
     let (clock, stop) = (SystemClock::start(), AtomicBool::new(false));
-    explore(
-        &events,
-        &Options::default(),
-        &budget(),
-        &|heap| write_down(heap, &Arena::HOST),
-        &Timer::begin(&clock, None, &stop),
-        observer,
-    )
+    let options = Options::default();
+    let space = Space::suggested(&events, &options.arena);
+    let evaluator = Evaluator::new(&space, &events, &options, ObjectiveSet::HOST);
+    let timer = Timer::begin(&clock, None, &stop);
+    explore(&evaluator, &budget(), None, &timer, &mut ()).unwrap()
 }
 
 fn document() -> Document {
     let trace = trace();
     let profile = profile(&trace);
     let events = Events::try_from(&trace).unwrap();
-    let exploration = search(&mut ());
+    let exploration = search();
     let choice = choose(&exploration, Preference::default());
     let mut heaps: Vec<_> = catalogue()
         .into_iter()
@@ -254,37 +252,6 @@ impl Drop for Scratch {
 }
 
 #[test]
-fn results_are_written_while_searching_and_named_when_done() {
-    let scratch = Scratch::new("results");
-    let mut results = Results::create(&scratch.0).unwrap();
-    let found = search(&mut results);
-    let names = scratch.names();
-    assert_eq!(names.len(), 1, "{names:?}");
-    let part = std::fs::read_to_string(scratch.0.join(names.first().unwrap())).unwrap();
-    assert_eq!(
-        part.lines().count(),
-        found.outcomes.len(),
-        "every batch is on disk"
-    );
-    results.finish(&found).unwrap();
-    assert_eq!(
-        scratch.names(),
-        ["pareto.json", "results.jsonl"].map(String::from).into()
-    );
-    let lines = std::fs::read_to_string(scratch.0.join("results.jsonl")).unwrap();
-    for (line, outcome) in lines.lines().zip(&found.outcomes) {
-        let line: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(line["footprint"], outcome.footprint);
-        assert_eq!(line["heap"], outcome.heap);
-    }
-    let pareto = std::fs::read_to_string(scratch.0.join("pareto.json")).unwrap();
-    let pareto: Value = serde_json::from_str(&pareto).unwrap();
-    for key in ["configurations", "distinct", "pareto", "seconds"] {
-        assert!(!pareto[key].is_null(), "{key}");
-    }
-}
-
-#[test]
 fn what_cannot_be_written_leaves_the_earlier_file() {
     let scratch = Scratch::new("whole");
     std::fs::create_dir_all(&scratch.0).unwrap();
@@ -302,6 +269,4 @@ fn what_cannot_be_written_leaves_the_earlier_file() {
         scratch.names(),
         ["blocked", "report.html"].map(String::from).into()
     );
-    let error = Results::create(&path).unwrap_err();
-    assert!(error.to_string().contains("report.html"), "{error}");
 }

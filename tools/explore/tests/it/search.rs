@@ -1,13 +1,16 @@
 //! The search finds the same whatever the machine, and loses nothing.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use metes_explore::engine::{
+    EXPLORATION, Evaluator, Folder, ObjectiveSet, RESULTS, Source, finish,
+};
 use metes_explore::{
     Budget, Events, EventsBuilder, Exploration, Observer, Operation, Options, Outcome, Replayer,
-    SystemClock, Timer, explore,
+    Space, SystemClock, Timer, explore,
 };
-use metes_heap::Description;
 use proptest::prelude::*;
 
 /// A program with dominant sizes, phases and a long tail; no randomness.
@@ -44,10 +47,6 @@ fn program() -> Events {
     builder.finish()
 }
 
-fn write_down(description: &Description) -> String {
-    format!("{description:?}")
-}
-
 fn search(budget: &Budget) -> Exploration {
     search_with(&Options::default(), budget)
 }
@@ -60,15 +59,28 @@ fn mapping() -> Options {
 }
 
 fn search_with(options: &Options, budget: &Budget) -> Exploration {
-    let (clock, stop) = (SystemClock::start(), AtomicBool::new(false));
-    explore(
-        &program(),
-        options,
-        budget,
-        &write_down,
-        &Timer::begin(&clock, budget.time, &stop),
-        &mut (),
-    )
+    let stop = AtomicBool::new(false);
+    search_into(options, budget, None, &stop, &mut ())
+}
+
+fn search_into(
+    options: &Options,
+    budget: &Budget,
+    directory: Option<&Path>,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Exploration {
+    let (events, clock) = (program(), SystemClock::start());
+    let space = Space::suggested(&events, &options.arena);
+    let evaluator = Evaluator::new(&space, &events, options, ObjectiveSet::HOST);
+    let manifest = evaluator.manifest(budget.method(), budget.end_early);
+    let folder = directory.map(|at| Folder::open_suggested(at, &manifest, false).unwrap());
+    let timer = Timer::begin(&clock, budget.time, stop);
+    let found = explore(&evaluator, budget, folder.as_ref(), &timer, observer).unwrap();
+    if let Some(directory) = directory {
+        finish(directory, &manifest, &evaluator, Source::Rows(&found.rows)).unwrap();
+    }
+    found
 }
 
 fn fixed(evaluations: u64, workers: usize) -> Budget {
@@ -199,12 +211,13 @@ fn the_search_beats_every_named_heap_somewhere() {
 struct Impatient<'s> {
     stop: &'s AtomicBool,
     heard: Vec<Outcome>,
+    most: usize,
 }
 
 impl Observer for Impatient<'_> {
     fn outcome(&mut self, outcome: &Outcome) {
         self.heard.push(outcome.clone());
-        if self.heard.len() == 12 {
+        if self.heard.len() == self.most {
             self.stop.store(true, Ordering::Relaxed);
         }
     }
@@ -216,24 +229,106 @@ fn stopping_keeps_what_was_found_and_told() {
     let mut observer = Impatient {
         stop: &stop,
         heard: Vec::new(),
+        most: 12,
     };
-    let events = program();
     let budget = Budget {
         time: None,
         ..Budget::default()
     };
-    let clock = SystemClock::start();
-    let found = explore(
-        &events,
-        &Options::default(),
-        &budget,
-        &write_down,
-        &Timer::begin(&clock, budget.time, &stop),
-        &mut observer,
-    );
+    let found = search_into(&Options::default(), &budget, None, &stop, &mut observer);
     assert!(found.interrupted);
     assert!(!found.pareto.is_empty());
     assert_eq!(found.outcomes, observer.heard);
+}
+
+/// Of an outcome all but how its costs divide up, which a row does not have.
+fn known(outcomes: &[Outcome]) -> Vec<(u64, String, [u64; 3])> {
+    let known = |own: &Outcome| (own.number, own.heap.clone(), own.objectives());
+    outcomes.iter().map(known).collect()
+}
+
+#[test]
+fn an_interrupted_search_goes_on_to_the_same_results() {
+    let (options, budget) = (Options::default(), fixed(150, 2));
+    let [one, many] = ["one", "many"].map(|name| {
+        let name = format!("metes-search-{}-{name}", std::process::id());
+        std::env::temp_dir().join(name)
+    });
+    let whole = search_into(
+        &options,
+        &budget,
+        Some(&one),
+        &AtomicBool::new(false),
+        &mut (),
+    );
+    let mut replays = 0;
+    let last = loop {
+        let stop = AtomicBool::new(false);
+        let mut observer = Impatient {
+            stop: &stop,
+            heard: Vec::new(),
+            most: 12 + replays * 20,
+        };
+        replays += 1;
+        let found = search_into(&options, &budget, Some(&many), &stop, &mut observer);
+        if !found.interrupted {
+            break found;
+        }
+    };
+    assert!(replays > 3, "the test would show nothing");
+    assert_eq!(last.rows, whole.rows);
+    assert_eq!(known(&last.outcomes), known(&whole.outcomes));
+    // What counts has been replayed once more.
+    assert_eq!(last.pareto, whole.pareto);
+    assert_eq!(last.constant_time, whole.constant_time);
+    assert_eq!(last.named, whole.named);
+    for file in [RESULTS, EXPLORATION, "pareto/001.toml"] {
+        let [one, many] = [&one, &many].map(|place| std::fs::read(place.join(file)).unwrap());
+        assert!(one == many, "{file}");
+    }
+    for place in [one, many] {
+        std::fs::remove_dir_all(place).unwrap();
+    }
+}
+
+#[test]
+fn by_the_clock_what_an_earlier_run_found_counts() {
+    let name = format!("metes-search-{}-clock", std::process::id());
+    let place = std::env::temp_dir().join(name);
+    let stop = AtomicBool::new(false);
+    let mut observer = Impatient {
+        stop: &stop,
+        heard: Vec::new(),
+        most: 100,
+    };
+    let endless = Budget {
+        time: None,
+        ..Budget::default()
+    };
+    let options = Options::default();
+    let before = search_into(&options, &endless, Some(&place), &stop, &mut observer);
+    let none = Budget {
+        time: Some(Duration::ZERO),
+        ..Budget::default()
+    };
+    let after = search_into(
+        &options,
+        &none,
+        Some(&place),
+        &AtomicBool::new(false),
+        &mut (),
+    );
+    std::fs::remove_dir_all(place).unwrap();
+    assert!(before.rows.len() >= 100);
+    let numbers = |found: &Exploration| {
+        let mut numbers: Vec<u64> = found.rows.iter().map(|row| row.number).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    assert_eq!(numbers(&after), numbers(&before));
+    assert_eq!(after.unfinished, Vec::new());
+    let objectives = |front: &[Outcome]| front.iter().map(Outcome::objectives).collect::<Vec<_>>();
+    assert_eq!(objectives(&after.pareto), objectives(&before.pareto));
 }
 
 #[test]

@@ -38,7 +38,6 @@ pub(super) fn only(arguments: &Explore) -> Option<&'static str> {
         (arguments.search.is_some(), "--search"),
         (arguments.shard.is_some(), "--shard"),
         (arguments.to_the_end, "--to-the-end"),
-        (arguments.fresh, "--fresh"),
     ];
     given
         .iter()
