@@ -512,19 +512,37 @@ fn an_interrupted_exploration_keeps_what_it_found() {
     assert!(place.path("out/report.html").exists());
     assert!(place.path("out/results.parquet").exists());
     // The same command goes on, and takes what there is for no work of its own.
-    let again = ["explore", "t.trace.parquet", "--budget", "0.001", "-o", "out"];
+    let again = [
+        "explore",
+        "t.trace.parquet",
+        "--budget",
+        "0.001",
+        "-o",
+        "out",
+    ];
     let (code, further) = place.json(&again);
     assert_eq!(code, 0, "{further}");
     assert!(further["configurations"].as_u64() >= document["configurations"].as_u64());
     let (_, anew) = place.json(&[&again[..], &["--fresh"]].concat());
     assert!(anew["configurations"].as_u64() < further["configurations"].as_u64());
     // Units of a described space are not thrown away.
-    let paper = ["explore", "t.trace.parquet", "--space", "paper", "-o", "paper"];
+    let paper = [
+        "explore",
+        "t.trace.parquet",
+        "--space",
+        "paper",
+        "-o",
+        "paper",
+    ];
     let part = ["--shard", "1/200"];
     assert_eq!(place.json(&[&paper[..], &part].concat()).0, 0);
     let output = place.metes(&["explore", "t.trace.parquet", "-o", "paper"]);
     assert_eq!(status(&output), 2);
-    assert!(stderr(&output).contains("another exploration"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("another exploration"),
+        "{}",
+        stderr(&output)
+    );
     // And a search by the clock has no parts.
     let output = place.metes(&["merge", "out", "-o", "joined"]);
     assert_eq!(status(&output), 2);
