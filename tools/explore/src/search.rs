@@ -269,7 +269,7 @@ pub fn explore(
     }
     state.keep(true)?;
     let searching = (timer.elapsed() - begun).as_secs_f64();
-    search.recall(&mut state);
+    search.complete(&mut state);
     let replayed = state.replayed + sampled.as_ref().map_or(0, |(_, state)| state.replayed);
     let distinct: HashSet<_> = state.outcomes.iter().map(Outcome::objectives).collect();
     let named = state
@@ -328,6 +328,10 @@ impl<'s> Search<'s> {
         observer: &mut dyn Observer,
     ) -> Result<(State<'s>, Option<(Sampled, State<'s>)>), OutputError> {
         let mut state = State::new(self.whole.space(), self.budget.seed, self.folder);
+        let wanted = state.worth_recalling(self.whole);
+        for (number, ended, took) in self.recall(&wanted) {
+            state.recalled.insert(number, (ended, took));
+        }
         // TLSF, the fastest to replay, then the others.
         let named: Vec<u64> = (0..self.whole.space().baselines()).collect();
         let (first, others) = named.split_at(named.len().min(1));
@@ -452,9 +456,11 @@ impl<'s> Search<'s> {
         }
         let mut ended = ended.into_inner().unwrap_or_default();
         ended.sort_unstable_by_key(|&(index, ..)| index);
-        for (index, mut one, took) in ended {
+        for (index, mut one, mut took) in ended {
             let number = candidates[index];
-            if state.known(number).is_some() {
+            if let Some((recalled, then)) = state.recalled.remove(&number) {
+                (one, took) = (recalled, then);
+            } else if state.known(number).is_some() {
                 state.remembered.insert(number);
             }
             self.write_down(number, &configs[index], &mut one.outcome);
@@ -521,26 +527,20 @@ impl<'s> Search<'s> {
             else {
                 continue;
             };
-            let mut ended = Ended::remembered(row, &config, self.whole.events());
-            self.write_down(number, &config, &mut ended.outcome);
-            state.remembered.insert(number);
-            state.take(number, ended, Duration::ZERO, self.whole);
+            let (ended, took) = state.recalled.remove(&number).unwrap_or_else(|| {
+                let mut ended = Ended::remembered(row, &config, self.whole.events());
+                self.write_down(number, &config, &mut ended.outcome);
+                state.remembered.insert(number);
+                (ended, Duration::ZERO)
+            });
+            state.take(number, ended, took, self.whole);
         }
     }
 
-    /// Replays once more what an earlier run found and nothing beats, and the named heaps: rows do
-    /// not have all there is to say of them.
-    fn recall(&self, state: &mut State<'_>) {
-        let unbeaten: HashSet<usize> = state.unbeaten().into_iter().collect();
-        let wanted = |index: &usize| {
-            let outcome = &state.outcomes[*index];
-            state.remembered.contains(&outcome.number)
-                && (outcome.named.is_some() || unbeaten.contains(index))
-        };
-        let wanted: Vec<usize> = (0..state.outcomes.len()).filter(wanted).collect();
-        let outcomes = &state.outcomes;
-        let again = |&index: &usize| {
-            let number = outcomes[index].number;
+    /// Replays what an earlier run found once more, with all there is to say of it.
+    fn recall(&self, numbers: &[u64]) -> Vec<(u64, Ended, Duration)> {
+        let again = |&number: &u64| {
+            let start = self.timer.now();
             let config = self.whole.space().describe(number)?;
             let name = self
                 .name(number)
@@ -552,15 +552,28 @@ impl<'s> Search<'s> {
             };
             let mut ended = self.whole.replay(number, &config, Some(&name), &watch);
             self.write_down(number, &config, &mut ended.outcome);
-            Some((index, ended))
+            Some((number, ended, self.timer.now().saturating_sub(start)))
         };
-        let work = || wanted.par_iter().filter_map(again).collect();
-        let recalled: Vec<(usize, Ended)> = match &self.pool {
+        let work = || numbers.par_iter().filter_map(again).collect();
+        match &self.pool {
             Some(pool) => pool.install(work),
             None => work(),
-        };
-        for (index, ended) in recalled {
-            state.outcomes[index] = *ended.outcome;
+        }
+    }
+
+    /// Makes sure that all is known of what nothing beats. Of what equals another heap another one
+    /// may have been recalled at the beginning.
+    fn complete(&self, state: &mut State<'_>) {
+        let unbeaten = state.unbeaten().into_iter();
+        let numbers = unbeaten.map(|index| state.outcomes[index].number);
+        let open: Vec<u64> = numbers
+            .filter(|number| state.remembered.contains(number))
+            .collect();
+        for (number, ended, _) in self.recall(&open) {
+            let known = state.outcomes.iter_mut();
+            if let Some(known) = { known }.find(|known| known.number == number) {
+                *known = *ended.outcome;
+            }
             state.details.extend(ended.detail);
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! Invariant: what is looked at next depends on the seed and on what was found, in that order, alone.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::AtLeast;
@@ -36,6 +36,8 @@ pub(super) struct State<'s> {
     pub(super) took: Vec<Duration>,
     pub(super) details: Vec<Compared>,
     pub(super) unfinished: Vec<(u64, AtLeast)>,
+    /// What an earlier run found and was replayed once more, for what rows do not have.
+    pub(super) recalled: HashMap<u64, (Ended, Duration)>,
     /// Outcomes of an earlier run, of which only rows are known.
     pub(super) remembered: HashSet<u64>,
     pub(super) replayed: u64,
@@ -55,6 +57,7 @@ impl<'s> State<'s> {
             took: Vec::new(),
             details: Vec::new(),
             unfinished: Vec::new(),
+            recalled: HashMap::new(),
             remembered: HashSet::new(),
             replayed: 0,
             most_cycles: u64::MAX,
@@ -64,6 +67,33 @@ impl<'s> State<'s> {
     /// What an earlier run found of a number.
     pub(super) fn known(&self, number: u64) -> Option<Row> {
         self.course.known(number)
+    }
+
+    /// Of what an earlier run found, the heaps of which more than a row is wanted: the named ones and
+    /// those that nothing beats. First of all, so that their time is part of this run's.
+    pub(super) fn worth_recalling(&self, evaluator: &Evaluator<'_>) -> Vec<u64> {
+        let space = evaluator.space();
+        let mut fronts = [Front::new(), Front::new()];
+        let mut wanted = Vec::new();
+        for number in self.course.untaken() {
+            let complete = |row: &Row| row.status == Status::Complete;
+            let Some(row) = self.known(number).filter(complete) else {
+                continue;
+            };
+            let point = evaluator.objectives().point(&row.metrics);
+            fronts[0].enter(point, number);
+            let config = space.describe(number);
+            if config.is_some_and(|config| constant_time(&config.heap)) {
+                fronts[1].enter(point, number);
+            }
+            if number < space.baselines() {
+                wanted.push(number);
+            }
+        }
+        wanted.extend(fronts.iter().flat_map(Front::numbers));
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
     }
 
     /// Numbers of which an earlier run found something and this one has nothing yet, ascending.
