@@ -88,6 +88,8 @@ impl<'s> Search<'s> {
             }
             let batch = sampled.choose(BATCH);
             used_up = batch.is_empty();
+            // What is under way when the first finalists' time has come would only delay them.
+            rules.deadline = if now < alone { Some(alone) } else { end };
             self.evaluate(&batch, windows, &rules, &mut sampled, None)?;
             observer.progress(sampled.evaluated(), state.front(false).len());
         }
