@@ -19,7 +19,8 @@ use metes_explore::{
     Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
 };
 use metes_trace::{
-    export_csv, import_csv, import_pytorch, import_rmm, read_parquet, write_parquet,
+    TouchOperation, TouchProfile, TouchReader, export_csv, import_csv, import_pytorch, import_rmm,
+    read_parquet, write_parquet,
 };
 
 /// Something that reads foreign bytes.
@@ -34,7 +35,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 18] = [
+pub const PARSERS: [Parser; 19] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -49,6 +50,11 @@ pub const PARSERS: [Parser; 18] = [
         name: "pickle",
         accepts: pickle,
         seeds: pickle_seeds,
+    },
+    Parser {
+        name: "touches",
+        accepts: touches,
+        seeds: touch_seeds,
     },
     Parser {
         name: "parquet",
@@ -196,6 +202,33 @@ fn pickle_seeds() -> Vec<Vec<u8>> {
           K\x07X\x04\0\0\0sizeK\x40ueeu."
             .to_vec(),
     ]
+}
+
+fn touches(bytes: &[u8]) -> bool {
+    let read = |bytes: &[u8]| -> Result<Vec<TouchOperation>, _> {
+        TouchReader::new(bytes, Path::new("x.touches")).collect()
+    };
+    let Ok(operations) = read(bytes) else {
+        return false;
+    };
+    let mut text = String::new();
+    let mut profile = TouchProfile::default();
+    for operation in &operations {
+        text += &format!("{operation}\n");
+        profile.take(operation);
+    }
+    let again = read(text.as_bytes()).expect("what is written is read");
+    assert_eq!(operations, again);
+    assert!(profile.peak_touched_slices <= profile.peak_slices);
+    assert_eq!(profile.operations, operations.len() as u64);
+    true
+}
+
+fn touch_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "# Touches\na,0,9000\nw,0,0\nr,0,4096\na,1,64,4096\nf,0\nw,1,63\nf,1\n",
+        "a,0,9223372036854775807\nr,0,9223372036854775806\na,1,1\n\na,2,0 # empty\nf,2\nw,1,0\n",
+    ])
 }
 
 thread_local! {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::event::Op;
 use crate::pytorch::{PickleError, SnapshotError};
 use crate::rmm::LogError;
+use crate::touches::TouchError;
 
 /// Why an event cannot follow those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -191,6 +192,16 @@ pub enum TraceError {
         line: u64,
         /// What is wrong with it.
         cause: LogError,
+    },
+    /// A line of a touch trace that is no operation, or cannot follow those before it.
+    #[error("{}, line {line}: {cause}", .path.display())]
+    Touch {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        cause: TouchError,
     },
     /// A pickle that cannot be read.
     #[error("{}, byte {offset}: {cause}", .path.display())]

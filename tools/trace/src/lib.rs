@@ -6,6 +6,7 @@
 //!   tool opens; [`import_csv`] and [`export_csv`] exchange them as text;
 //! - [`import_pytorch`] reads memory snapshots of PyTorch, [`import_rmm`] replay logs of RMM, and
 //!   [`import_file`] whatever of these a file is;
+//! - [`TouchReader`] reads touch traces, which also say where blocks are touched;
 //! - [`profile`](profile()) condenses a trace into the figures that a heap is
 //!   chosen by;
 //! - [`record`](record()) runs an unmodified program under the recording
@@ -30,6 +31,7 @@ mod pytorch;
 #[cfg(feature = "files")]
 pub mod record;
 mod rmm;
+mod touches;
 mod trace;
 #[cfg(feature = "files")]
 pub mod whole;
@@ -51,4 +53,7 @@ pub use record::access::{Access, AccessOptions, count_accesses, read_accesses};
 #[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};
 pub use rmm::{LogError, import_rmm, import_rmm_file};
+pub use touches::{
+    TOUCHES_MARK, TouchError, TouchOperation, TouchProfile, TouchReader, open_touches,
+};
 pub use trace::{Provenance, Trace, TraceBuilder};

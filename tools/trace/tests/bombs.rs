@@ -2,10 +2,11 @@
 //!
 //! *Invariant:* no test measures time; what would take the square of a file's length would not end.
 
+use std::io::BufReader;
 use std::path::Path;
 
 use metes_peak::{Counting, peak};
-use metes_trace::{SnapshotError, TraceError, import_pytorch, read_parquet};
+use metes_trace::{SnapshotError, TouchReader, TraceError, import_pytorch, read_parquet};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -192,4 +193,20 @@ fn dictionaries_that_claim_very_many_values_are_not_made() {
     let (read, taken) = peak(|| read_parquet(&path));
     assert!(read.is_err());
     assert!(taken < 1 << 20, "{taken}");
+}
+
+/// A line without an end, and blocks that come and go.
+#[test]
+fn touch_traces_take_memory_for_the_live_blocks() {
+    let endless = BufReader::new(std::io::repeat(b'1'));
+    let mut reader = TouchReader::new(endless, Path::new("x.touches"));
+    let error = reader.next().expect("an error").expect_err("no operation");
+    assert!(error.to_string().contains("longer than"), "{error}");
+    let churn: String = (0..100_000)
+        .map(|block| format!("a,{block},8\nw,{block},7\nf,{block}\n"))
+        .collect();
+    let (count, bytes) =
+        peak(|| TouchReader::new(churn.as_bytes(), Path::new("x.touches")).count());
+    assert_eq!(count, 300_000);
+    assert!(bytes < 1 << 14, "{bytes} bytes");
 }

@@ -6,3 +6,4 @@ mod import;
 mod parquet;
 mod profile;
 mod record;
+mod touches;
