@@ -4,6 +4,7 @@
 //!   between two lines: a trace, and the capture that a real program forwards
 //!   with the same requests;
 //! - [`texture`] decodes a still image by wavelets;
+//! - [`touches`] allocates, frees, reads and writes at random;
 //! - [`easyport`] and [`vtc`] are the experiments on them;
 //! - [`against_tlsf`] counts TLSF's and compact-fit's instructions on recorded programs;
 //! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
@@ -28,4 +29,5 @@ pub mod reorder;
 pub mod slides;
 mod statistics;
 pub mod texture;
+pub mod touches;
 pub mod vtc;

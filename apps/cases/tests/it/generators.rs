@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metes_cases::{packets, texture};
-use metes_trace::{Op, Trace, profile};
+use std::path::Path;
+
+use metes_cases::{packets, texture, touches};
+use metes_trace::{Op, TouchOperation, TouchProfile, TouchReader, Trace, profile};
 
 /// Accesses to blocks of each size, words.
 fn accesses(trace: &Trace) -> BTreeMap<u64, u64> {
@@ -177,4 +179,81 @@ fn the_texture_is_that_of_the_paper() {
     let accesses = accesses(&trace);
     let most = accesses.iter().max_by_key(|own| own.1).map(|own| *own.0);
     assert_eq!(most, Some(2048), "{accesses:?}");
+}
+
+#[test]
+fn actions_have_the_shares_of_the_paper() {
+    let options = touches::Options::default();
+    let mut figures = TouchProfile::default();
+    let mut sizes = 0_u128;
+    for operation in touches::actions(&options).expect("sizes in order") {
+        figures.take(&operation);
+        if let TouchOperation::Allocate { size, .. } = operation {
+            assert!((options.smallest..=options.largest).contains(&size));
+            sizes += u128::from(size);
+        }
+    }
+    assert_eq!(figures.operations, 1_000_000);
+    // Within five standard deviations, as actions without a live block are drawn again.
+    let near = |count: u64, share: u64| count.abs_diff(share) < 2500;
+    assert!(near(figures.allocations, 100_000) && near(figures.frees, 100_000));
+    assert!(near(figures.reads, 400_000) && near(figures.writes, 400_000));
+    let mean = sizes / u128::from(figures.allocations);
+    assert!(
+        mean.abs_diff(u128::from(options.largest / 2)) < 25_000,
+        "{mean}"
+    );
+}
+
+#[test]
+fn actions_can_be_done_and_are_the_same_every_time() {
+    let options = touches::Options {
+        actions: 30_000,
+        smallest: 8,
+        largest: 8,
+        ..touches::Options::default()
+    };
+    let all = |seed| -> Vec<TouchOperation> {
+        let options = touches::Options { seed, ..options };
+        touches::actions(&options)
+            .expect("sizes in order")
+            .collect()
+    };
+    let drawn = all(1);
+    assert_eq!(drawn, all(1));
+    assert_ne!(drawn, all(2));
+    let text: String = drawn.iter().map(|own| format!("{own}\n")).collect();
+    let read = TouchReader::new(text.as_bytes(), Path::new("x.touches"));
+    assert!(read.map(|own| own.expect("it can be done")).eq(drawn));
+    for (smallest, largest) in [(0, 8), (9, 8), (1, 1 << 63)] {
+        let options = touches::Options {
+            smallest,
+            largest,
+            ..options
+        };
+        let error = touches::actions(&options).expect_err("no size");
+        assert!(
+            error.to_string().contains("smallest size from 1 on"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn recorded_touches_are_whole_and_show_what_they_stand_for() {
+    let mut pages = std::collections::HashMap::new();
+    for recorded in touches::RECORDED {
+        let mut figures = TouchProfile::default();
+        for operation in recorded.operations().expect("memory") {
+            figures.take(&operation.unwrap_or_else(|error| panic!("{error}")));
+        }
+        // First touches alone.
+        assert_eq!(figures.touched_slices, figures.reads + figures.writes);
+        assert!(figures.allocations >= 600 && figures.operations <= 150_000);
+        pages.insert(recorded.name, figures.peak_touched_slices);
+    }
+    // The vectors of the transform, and what a stream touches of a large table.
+    assert!((6000..6500).contains(&pages["fft"]), "{pages:?}");
+    assert!(pages["mc"] < 400, "{pages:?}");
+    assert!(touches::recorded("mc").is_some() && touches::recorded("none").is_none());
 }
