@@ -3,7 +3,8 @@
  * The second opinion on Metes' access counter: another instrumentation, another
  * allocator, other code. It writes one line for each end of a block's life, each
  * resize, and each block that is never freed: the size that it had, words read,
- * words written, bytes read, bytes written.
+ * words written, bytes read, bytes written. On request also a touch trace: requests,
+ * and the first access to each slice of 4096 bytes of each block.
  *
  * Words: further bytes of the word that a block moved last, each once, belong
  * to the same transfer; reads and writes apart.
@@ -35,6 +36,11 @@
 static const HChar *rows_file = NULL;
 static Int word = 4;
 static VgFile *rows;
+static const HChar *touches_file = NULL;
+static VgFile *touches;
+static ULong serials;
+
+enum { SLICE = 4096 };
 
 typedef struct {
     Addr start;
@@ -43,6 +49,9 @@ typedef struct {
     /* The word under way, and the bytes of it that were moved; 0 if none is. */
     Addr at[2];
     UInt moved[2];
+    /* For the touch trace: its number, and for each slice whether it was touched. */
+    ULong serial;
+    UChar *touched;
 } Block;
 
 /* ---- which block lies at an address: granules of 16 bytes, three stages ---- */
@@ -97,6 +106,15 @@ static void move(Block *block, Addr from, Addr to, Int way) {
     }
 }
 
+static void touch(Block *block, SizeT from, SizeT to, Bool write) {
+    if (!touches) return;
+    for (SizeT at = from; at < to; at = (at / SLICE + 1) * SLICE) {
+        if (block->touched[at / SLICE]) continue;
+        block->touched[at / SLICE] = 1;
+        VG_(fprintf)(touches, "%c,%llu,%lu\n", write ? 'w' : 'r', block->serial, at);
+    }
+}
+
 static VG_REGPARM(2) void on_access(Addr address, UWord what) {
     SizeT bytes = what >> 1;
     Addr end = address + bytes;
@@ -107,7 +125,9 @@ static VG_REGPARM(2) void on_access(Addr address, UWord what) {
         last = block;
         Addr from = address > block->start ? address : block->start;
         Addr to = end < block->start + block->size ? end : block->start + block->size;
-        if (from < to) move(block, from, to, what & 1);
+        if (from >= to) continue;
+        move(block, from, to, what & 1);
+        touch(block, from - block->start, to - block->start, what & 1);
     }
 }
 
@@ -205,12 +225,33 @@ static void *make(SizeT align, SizeT size, Bool zero) {
     block->start = (Addr)place;
     block->size = size;
     put(block, block);
+    if (touches) {
+        block->serial = serials++;
+        block->touched = VG_(calloc)("accesses.touched", size / SLICE + 1, 1);
+        VG_(fprintf)(touches, "a,%llu,%lu", block->serial, size);
+        if (align > 16) VG_(fprintf)(touches, ",%lu", align);
+        VG_(fprintf)(touches, "\n");
+    }
     if (lives == room) {
         room = room ? 2 * room : 1024;
         live = VG_(realloc)("accesses.live", live, room * sizeof *live);
     }
     live[lives++] = block;
     return place;
+}
+
+static void forget(Block *block) {
+    put(block, NULL);
+    row(block);
+    if (touches) VG_(fprintf)(touches, "f,%llu\n", block->serial);
+    VG_(free)(block->touched);
+    VG_(free)(block);
+}
+
+static Block *find(void *place) {
+    for (UWord i = lives; i-- > 0;)
+        if (live[i]->start == (Addr)place) return live[i];
+    return NULL;
 }
 
 static Block *take(void *place) {
@@ -227,9 +268,7 @@ static Block *take(void *place) {
 static void end(void *place) {
     Block *block = take(place);
     if (!block) return;
-    put(block, NULL);
-    row(block);
-    VG_(free)(block);
+    forget(block);
     VG_(cli_free)(place);
 }
 
@@ -241,7 +280,7 @@ static void a_free(ThreadId t, void *p) { (void)t; end(p); }
 static void a_free_aligned(ThreadId t, void *p, SizeT align) { (void)t, (void)align; end(p); }
 
 static void *a_realloc(ThreadId t, void *old, SizeT size) {
-    Block *block;
+    Block *block, *moved;
     void *place;
     SizeT kept;
     if (!old) return a_malloc(t, size);
@@ -249,14 +288,19 @@ static void *a_realloc(ThreadId t, void *old, SizeT size) {
         end(old);
         return NULL;
     }
-    block = take(old);
-    if (!block) return NULL;
+    /* It stays if there is no room. */
+    if (!find(old)) return NULL;
     place = make(16, size, False);
+    if (!place) return NULL;
+    block = take(old);
+    moved = find(place);
     kept = block->size < size ? block->size : size;
     VG_(memcpy)(place, old, kept);
-    put(block, NULL);
-    row(block);
-    VG_(free)(block);
+    for (SizeT at = 0; at < kept; at += SLICE) {
+        touch(block, at, at + 1, False);
+        touch(moved, at, at + 1, True);
+    }
+    forget(block);
     VG_(cli_free)(old);
     return place;
 }
@@ -271,33 +315,42 @@ static SizeT a_usable(ThreadId t, void *p) {
 
 static Bool option(const HChar *argument) {
     if (VG_STR_CLO(argument, "--rows", rows_file)) return True;
+    if (VG_STR_CLO(argument, "--touches", touches_file)) return True;
     if (VG_INT_CLO(argument, "--word", word)) return True;
     return False;
 }
 
 static void usage(void) {
     VG_(printf)("    --rows=FILE    write the counts there\n"
+                "    --touches=FILE write a touch trace there\n"
                 "    --word=4|8     bytes of a word [4]\n");
 }
 
 static void debug_usage(void) {}
+
+static VgFile *create(const HChar *name) {
+    VgFile *file = VG_(fopen)(name, VKI_O_CREAT | VKI_O_TRUNC | VKI_O_WRONLY, 0644);
+    if (!file) {
+        VG_(fmsg)("cannot write %s\n", name);
+        VG_(exit)(2);
+    }
+    return file;
+}
 
 static void begin(void) {
     if (!rows_file || (word != 4 && word != 8)) {
         VG_(fmsg)("--rows=FILE is needed, and a word has 4 or 8 bytes\n");
         VG_(exit)(2);
     }
-    rows = VG_(fopen)(rows_file, VKI_O_CREAT | VKI_O_TRUNC | VKI_O_WRONLY, 0644);
-    if (!rows) {
-        VG_(fmsg)("cannot write %s\n", rows_file);
-        VG_(exit)(2);
-    }
+    rows = create(rows_file);
+    if (touches_file) touches = create(touches_file);
 }
 
 static void finish(Int status) {
     (void)status;
     for (UWord i = 0; i < lives; i++) row(live[i]);
     VG_(fclose)(rows);
+    if (touches) VG_(fclose)(touches);
 }
 
 static void before_options(void) {

@@ -17,7 +17,7 @@ pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 pub(crate) use worst::{Target, Worst};
 
-use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard};
+use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};
 
 /// Dynamic memory with temporal and spatial guarantees: finds the heap that
 /// suits a program, gives it as code, and shows that it does what was said.
@@ -134,7 +134,8 @@ impl From<Prefer> for Preference {
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes record -o ls.trace.parquet -- ls -l
-  metes record --accesses -o ls.trace.parquet -- ls -l")]
+  metes record --accesses -o ls.trace.parquet -- ls -l
+  metes record --accesses --touches ls.touches -o ls.trace.parquet -- ls -l")]
 pub(crate) struct Record {
     /// The trace file
     #[arg(
@@ -154,6 +155,13 @@ pub(crate) struct Record {
     /// Write every single access to a file, too
     #[arg(long, value_name = "FILE", requires = "accesses")]
     pub(crate) every_access: Option<PathBuf>,
+    /// Write requests and the first access to each slice of each block to a file,
+    /// too: a touch trace (docs/accesses.md)
+    #[arg(long, value_name = "FILE", requires = "accesses")]
+    pub(crate) touches: Option<PathBuf>,
+    /// Bytes of a slice: a power of two from 16 to 1 GiB
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", requires = "touches", value_parser = slice)]
+    pub(crate) slice: u64,
     /// The emulator [default: the one of the program's machine, as qemu-x86_64]
     #[arg(long, value_name = "PROGRAM", requires = "accesses")]
     pub(crate) qemu: Option<OsString>,
@@ -553,10 +561,16 @@ pub(crate) enum TraceAction {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Check a touch trace, and say what is in it
+    #[command(after_help = "Example: metes trace touches ls.touches")]
+    Touches {
+        /// A touch trace: lines a,BLOCK,SIZE[,ALIGN] f,BLOCK r,BLOCK,OFFSET w,BLOCK,OFFSET
+        file: PathBuf,
+    },
     /// Make the trace of a case study, with the program's accesses
-    #[command(
-        after_help = "Example: metes trace generate packets -o packets.trace.parquet --capture packets.pcap"
-    )]
+    #[command(after_help = "Examples:
+  metes trace generate packets -o packets.trace.parquet --capture packets.pcap
+  metes trace generate touches -o synthetic.touches --actions 100000 --largest 256KiB")]
     Generate {
         /// Which
         case: Case,
@@ -569,9 +583,15 @@ pub(crate) enum TraceAction {
         /// How many packets
         #[arg(long, value_name = "N", default_value = "12000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
         packets: u32,
-        /// What orders the packets' sizes and draws their bursts
+        /// What orders the packets' sizes and draws their bursts, or draws actions
         #[arg(long, value_name = "N", default_value = "1")]
         seed: u64,
+        /// How many actions there are in touches [default: 1000000]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+        actions: Option<u64>,
+        /// Largest block of touches; sizes are drawn evenly from 1 B on [default: 4MiB]
+        #[arg(long, value_name = "SIZE", value_parser = positive_size)]
+        largest: Option<u64>,
     },
 }
 
@@ -581,6 +601,8 @@ pub(crate) enum Case {
     Packets,
     /// A still image, decoded by wavelets
     Texture,
+    /// Random allocations, frees, reads and writes: a touch trace, as text
+    Touches,
 }
 
 /// List named experiments, or run one and compare with its paper

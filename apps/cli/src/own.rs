@@ -26,6 +26,8 @@ pub(crate) enum Form {
     Svg,
     /// A trace as text.
     TraceText,
+    /// A touch trace.
+    Touches,
     /// Configurations as CSV, a gnuplot script or its data.
     Table,
     /// Configurations as a workbook.
@@ -39,7 +41,7 @@ pub(crate) enum Form {
 impl Form {
     fn name(self) -> &'static str {
         match self {
-            Form::Trace => "trace",
+            Form::Trace | Form::Touches => "trace",
             Form::Page => "page",
             Form::Svg => "plot",
             Form::TraceText | Form::Table | Form::Workbook => "export",
@@ -53,6 +55,7 @@ impl Form {
         match self {
             Form::Page => &["<meta name=\"generator\" content=\"Metes\">"],
             Form::Svg => &["<!-- Metes -->"],
+            Form::Touches => &[metes_trace::TOUCHES_MARK],
             Form::TraceText => &["op,block,size,align,thread"],
             Form::Table => &[
                 "number,named,status,front,",

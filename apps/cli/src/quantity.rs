@@ -12,6 +12,15 @@ pub(crate) fn positive_size(text: &str) -> Result<u64, String> {
     metes_quantity::read_positive_bytes(text)
 }
 
+/// Bytes of a slice of a block: a power of two.
+pub(crate) fn slice(text: &str) -> Result<u64, String> {
+    let size = read_bytes(text).map_err(|error| error.to_string())?;
+    match size.is_power_of_two() && (16..=1 << 30).contains(&size) {
+        true => Ok(size),
+        false => Err("give a power of two from 16 to 1 GiB".to_owned()),
+    }
+}
+
 /// From what size on blocks are mapped; `None`: none is. The default is that of a host.
 #[derive(Clone, Copy)]
 pub(crate) struct MappedFrom(pub(crate) Option<usize>);

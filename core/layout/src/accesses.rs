@@ -50,7 +50,8 @@ pub const RESIZE_END: u64 = 4;
 pub const ENTER: u64 = 5;
 /// The allocator ends its work in this thread.
 pub const LEAVE: u64 = 6;
-/// Kind of a record: the program read or wrote a block.
+/// Kind of a record: the program read or wrote a block. Which accesses have
+/// one the plug-in is told: all, or at least the first to each slice of a block.
 pub const ACCESS: u64 = 5;
 
 /// First word of a state file.

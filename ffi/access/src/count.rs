@@ -102,6 +102,27 @@ pub(crate) struct Hit {
     pub(crate) address: u64,
     /// Bytes.
     pub(crate) bytes: u64,
+    /// First byte of the block.
+    start: u64,
+    /// What the shadow has for the block.
+    value: u32,
+}
+
+impl Hit {
+    /// Whether it touches a slice of `1 << shift` bytes of the block, counted
+    /// from the block's first, that none touched before; true once for each
+    /// slice, unless the slice begins in a granule that is shared. O(bytes).
+    #[inline(always)]
+    pub(crate) fn is_first_touch(&self, shift: u32) -> bool {
+        let last = (self.address + self.bytes - 1 - self.start) >> shift;
+        let mut slice = (self.address - self.start) >> shift;
+        let mut first = false;
+        while slice <= last {
+            first |= shadow::mark(self.start + (slice << shift), self.value);
+            slice += 1;
+        }
+        first
+    }
 }
 
 /// Counts an access of `bytes` bytes (1 to 64) at `address` for each block it
@@ -117,7 +138,7 @@ pub(crate) fn access(address: u64, bytes: u64, write: bool, mut hit: impl FnMut(
         // A block has all its granules, so its first shows the whole of it.
         if value != 0 && value != last {
             last = value;
-            if let Some(part) = within(value - 1, address, end, write) {
+            if let Some(part) = within(value, address, end, write) {
                 hit(part);
             }
         }
@@ -126,7 +147,8 @@ pub(crate) fn access(address: u64, bytes: u64, write: bool, mut hit: impl FnMut(
 }
 
 #[inline(always)]
-fn within(index: u32, from: u64, to: u64, write: bool) -> Option<Hit> {
+fn within(value: u32, from: u64, to: u64, write: bool) -> Option<Hit> {
+    let index = value - 1;
     let slot = slot(index);
     let _guard = Guard::take(index);
     let start = slot.address.load(Ordering::Relaxed);
@@ -143,6 +165,8 @@ fn within(index: u32, from: u64, to: u64, write: bool) -> Option<Hit> {
     Some(Hit {
         address: from,
         bytes: to - from,
+        start,
+        value,
     })
 }
 

@@ -44,6 +44,9 @@ static HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Every access goes to the event file.
 static EVERY: AtomicBool = AtomicBool::new(false);
+/// log2 of the bytes of the slices of which the first touches go to the event
+/// file; 0: they do not.
+static SLICE: AtomicU32 = AtomicU32::new(0);
 /// The bits of an address that the guest has.
 static ADDRESS_BITS: AtomicU64 = AtomicU64::new(u64::MAX);
 /// How the guest's architecture numbers `execve` and `execveat`.
@@ -62,7 +65,7 @@ fn locked() -> MutexGuard<'static, Option<Blocks>> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// QEMU's entry: `directory=D[,word=4|8][,every=1]`.
+/// QEMU's entry: `directory=D[,word=4|8][,every=1][,slice=4..40]`.
 ///
 /// # Safety
 /// `info` and `arguments` are what QEMU gives a plug-in.
@@ -125,6 +128,12 @@ fn begin(target: &str, options: &HashMap<String, String>) -> Result<(), String> 
     HEADER.store(ptr::from_ref(header).cast_mut(), Ordering::Release);
     let every = options.get("every").is_some_and(|every| every == "1");
     EVERY.store(every, Ordering::Relaxed);
+    if let Some(text) = options.get("slice") {
+        // Granules have up to 8 bytes, and a slice begins in one of its own.
+        let shift = text.parse().ok().filter(|shift| (4..=40).contains(shift));
+        let shift = shift.ok_or_else(|| format!("a slice has 2^4 to 2^40 bytes, not 2^{text}"))?;
+        SLICE.store(shift, Ordering::Relaxed);
+    }
     if !has_long_addresses(target) {
         ADDRESS_BITS.store(u64::from(u32::MAX), Ordering::Relaxed);
         shadow::set_granule_shift(2);
@@ -250,7 +259,9 @@ extern "C" fn on_memory(_: c_uint, info: u32, address: u64, _: *mut c_void) {
 #[inline(always)]
 fn count(address: u64, bytes: u64, write: bool) {
     count::access(address, bytes, write, |hit| {
-        if EVERY.load(Ordering::Relaxed)
+        let slice = SLICE.load(Ordering::Relaxed);
+        let first = slice != 0 && hit.is_first_touch(slice);
+        if (first || EVERY.load(Ordering::Relaxed))
             && let Some(blocks) = locked().as_mut()
         {
             blocks.access(hit.address, hit.bytes, write);

@@ -1,8 +1,8 @@
 //! Which block lies at an address: a table of three stages over granules.
 //!
 //! Invariant: readers take no lock; a leaf, once made, stays. Writers are
-//! serialised by their caller. 0 stands for no block, else the number of its
-//! slot plus one.
+//! serialised by their caller, but for marks. 0 stands for no block, else the
+//! number of its slot plus one, and a mark.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -15,6 +15,10 @@ const MIDDLE_SHIFT: u32 = 13;
 const SPACE_SHIFT: u32 = 47;
 /// Entries of a leaf with the finest granules, 4 bytes.
 const LEAF: usize = 1 << (LEAF_SHIFT - 2);
+
+/// The mark: the slice that begins in this granule was touched.
+const TOUCHED: u32 = 1 << 31;
+const _: () = assert!(crate::layout::SLOTS < TOUCHED as usize);
 
 type Leaf = [AtomicU32; LEAF];
 type Middle = [AtomicPtr<Leaf>; 1 << MIDDLE_SHIFT];
@@ -38,7 +42,27 @@ pub(crate) fn granule() -> u64 {
 /// What the table has for the granule of `address`. O(1).
 #[inline(always)]
 pub(crate) fn at(address: u64) -> u32 {
-    leaf(address).map_or(0, |leaf| entry(leaf, address).load(Ordering::Relaxed))
+    leaf(address).map_or(0, |leaf| {
+        entry(leaf, address).load(Ordering::Relaxed) & !TOUCHED
+    })
+}
+
+/// Marks the granule of `address`, where a slice of the block of `value`
+/// begins; whether it was not marked. Where the granule names a neighbour,
+/// which begins in it, nothing is marked. O(1).
+#[inline(always)]
+pub(crate) fn mark(address: u64, value: u32) -> bool {
+    let Some(leaf) = leaf(address) else {
+        return true;
+    };
+    let entry = entry(leaf, address);
+    match entry.load(Ordering::Relaxed) {
+        found if found == value | TOUCHED => false,
+        found if found == value => entry
+            .compare_exchange(value, value | TOUCHED, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok(),
+        _ => true,
+    }
 }
 
 /// Whether a block may lie in the `bytes` bytes at `address`, fewer than a leaf

@@ -2,6 +2,8 @@
 
 mod accesses;
 
+pub(crate) use accesses::touched;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};

@@ -1,18 +1,19 @@
-//! `metes trace import`, `metes trace export` and `metes trace generate`.
+//! `metes trace import`, `metes trace export`, `metes trace touches` and `metes trace generate`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use metes_cases::packets::{self, CaptureError};
-use metes_cases::texture;
-use metes_trace::Format;
+use metes_cases::{texture, touches as generated};
+use metes_trace::{Format, TOUCHES_MARK, TouchProfile};
 use serde_json::json;
 
 use crate::arguments::{Case, Foreign, Trace, TraceAction};
 use crate::error::Failure;
 use crate::own::Form;
 use crate::quantity::grouped;
+use crate::verbs::record::touched as says_touched;
 use crate::{output, tracefile};
 
 pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
@@ -24,13 +25,39 @@ pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
             output,
         } => import(file, *format, *device, output, json),
         TraceAction::Export { trace, output } => export(trace, output.as_deref(), json),
+        TraceAction::Touches { file } => touches(file, json),
         TraceAction::Generate {
-            case: Case::Texture,
+            case,
             capture: Some(_),
             ..
-        } => Err(Failure::input(
+        } if *case != Case::Packets => Err(Failure::input(
             "only packets have a capture: leave --capture out",
         )),
+        TraceAction::Generate {
+            case,
+            actions,
+            largest,
+            ..
+        } if *case != Case::Touches && (actions.is_some() || largest.is_some()) => Err(
+            Failure::input("--actions and --largest are of touches: leave them out"),
+        ),
+        TraceAction::Generate {
+            case: Case::Touches,
+            output,
+            seed,
+            actions,
+            largest,
+            ..
+        } => {
+            let default = generated::Options::default();
+            let options = generated::Options {
+                seed: *seed,
+                actions: actions.unwrap_or(default.actions),
+                largest: largest.unwrap_or(default.largest),
+                ..default
+            };
+            generate_touches(&options, output, json)
+        }
         TraceAction::Generate {
             case: Case::Texture,
             output,
@@ -42,6 +69,7 @@ pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
             capture,
             packets,
             seed,
+            ..
         } => {
             let packets = packets::packets(&packets::Options {
                 packets: *packets as usize,
@@ -53,6 +81,47 @@ pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
             made(&packets::trace(&packets), output, json)
         }
     }
+}
+
+/// Reads a touch trace to its end.
+fn touches(file: &Path, json: bool) -> Result<u8, Failure> {
+    let mut profile = TouchProfile::default();
+    for operation in metes_trace::open_touches(file)? {
+        profile.take(&operation?);
+    }
+    touched(file, &profile, json)
+}
+
+/// Writes random actions as they are drawn.
+fn generate_touches(options: &generated::Options, to: &Path, json: bool) -> Result<u8, Failure> {
+    output::writable(to, Form::Touches)?;
+    let actions = generated::actions(options).map_err(|error| Failure::input(error.to_string()))?;
+    let mut profile = TouchProfile::default();
+    let write = || -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(to)?);
+        writeln!(file, "{TOUCHES_MARK}")?;
+        writeln!(
+            file,
+            "# random actions: seed {}, blocks of {} to {} B",
+            options.seed, options.smallest, options.largest
+        )?;
+        for operation in actions {
+            profile.take(&operation);
+            writeln!(file, "{operation}")?;
+        }
+        file.flush()
+    };
+    write().map_err(|error| Failure::io("write", to, error))?;
+    touched(to, &profile, json)
+}
+
+fn touched(file: &Path, profile: &TouchProfile, json: bool) -> Result<u8, Failure> {
+    if json {
+        output::json(&json!({ "trace": output::name(file), "profile": profile }))?;
+    } else {
+        output::text(&format!("{}\n", says_touched(file, profile)))?;
+    }
+    Ok(0)
 }
 
 fn import(

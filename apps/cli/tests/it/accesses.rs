@@ -74,6 +74,63 @@ fn counts_are_recorded_profiled_and_exchanged() {
 }
 
 #[test]
+fn touches_are_recorded_and_read_back() {
+    let place = Place::new();
+    let source = "#include <stdlib.h>\nint main(void) { volatile char *p = malloc(20123); \
+                  p[5000] = 1; p[4096] = 2; p[20122] = p[0]; p = realloc((char *)p, 123); \
+                  p[1] = 3; free((char *)p); return 0; }";
+    place.compile("touches", source, &["-O0"]);
+    let record = |more: &[&str]| {
+        let mut words = vec!["record", "--accesses", "--once", "--touches", "t.touches"];
+        words.extend(more);
+        words.extend(["-o", "t.trace.parquet", "--", "./touches"]);
+        place.json(&words)
+    };
+    let (ended, document) = record(&[]);
+    assert_eq!(ended, 0);
+    has_keys(&document["touches"], &["file", "slice", "profile"]);
+    let text = place.read("t.touches");
+    let expected = "a,0,20123\nw,0,5000\nr,0,0\nw,0,20122\na,1,123\nw,1,0\nf,0\nf,1\n";
+    assert!(text.starts_with("# ") && text.ends_with(expected), "{text}");
+    let (ended, read) = place.json(&["trace", "touches", "t.touches"]);
+    assert_eq!(ended, 0);
+    assert_eq!(read["profile"], document["touches"]["profile"]);
+    assert_eq!(read["profile"]["peak_touched_slices"], 4);
+    let said = stdout(&place.metes(&["trace", "touches", "t.touches"]));
+    assert!(said.contains("8 operations, 2 blocks"), "{said}");
+    // The same again is the same file; in finer slices there is more of it.
+    record(&[]);
+    assert_eq!(place.read("t.touches"), text);
+    let (_, finer) = record(&["--slice", "16"]);
+    assert_eq!(finer["touches"]["slice"], 16);
+    assert!(place.read("t.touches").contains("w,0,5000\nw,0,4096\n"));
+}
+
+#[test]
+fn actions_are_generated() {
+    let place = Place::new();
+    let generate = |more: &[&str]| {
+        let mut words = vec!["trace", "generate", "touches", "-o", "s.touches"];
+        words.extend(more);
+        place.json(&words)
+    };
+    let (ended, document) = generate(&["--actions", "10000", "--largest", "64KiB"]);
+    assert_eq!(
+        (ended, &document["profile"]["operations"]),
+        (0, &10_000.into())
+    );
+    let text = place.read("s.touches");
+    let (_, read) = place.json(&["trace", "touches", "s.touches"]);
+    assert_eq!(read["profile"], document["profile"]);
+    generate(&["--actions", "10000", "--largest", "64KiB", "--seed", "2"]);
+    assert_ne!(place.read("s.touches"), text);
+    refused(
+        &place.metes(&["trace", "generate", "packets", "-o", "p", "--actions", "9"]),
+        &["--actions", "touches"],
+    );
+}
+
+#[test]
 fn what_cannot_be_counted_is_refused() {
     let place = Place::new();
     place.compile("static", "int main(void) { return 0; }", &["-static"]);

@@ -1,23 +1,14 @@
 //! Known counts, block by block: the counter, an independent Valgrind tool and
 //! what the program's source says must be equal.
 
-use std::path::Path;
 use std::process::Command;
 
 use metes_trace::record::access::{agree, join, read_accesses};
 use metes_trace::{RecordOptions, record};
 
 use crate::support::{
-    by_size, compile, count, is_checked, libraries, options, parse, place, source, tool,
+    by_size, compile, count, is_checked, libraries, options, oracle, parse, place, tool,
 };
-
-/// The Valgrind tool's directory, built in `place`.
-fn oracle(place: &Path) -> std::path::PathBuf {
-    let directory = place.join("valgrind");
-    let build = source("../../tools/valgrind-accesses/build");
-    tool("valgrind gcc", Command::new(build).arg(&directory));
-    directory
-}
 
 #[test]
 fn counter_and_oracle_equal_what_is_known() {

@@ -8,3 +8,4 @@ mod endings;
 mod foreign;
 mod known;
 mod support;
+mod touches;

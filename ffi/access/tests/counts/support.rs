@@ -66,12 +66,21 @@ pub(crate) fn compile(name: &str, to: &Path) -> PathBuf {
     program
 }
 
+/// The Valgrind tool's directory, built in `place`.
+pub(crate) fn oracle(place: &Path) -> PathBuf {
+    let directory = place.join("valgrind");
+    let build = source("../../tools/valgrind-accesses/build");
+    tool("valgrind gcc", Command::new(build).arg(&directory));
+    directory
+}
+
 pub(crate) fn options(word: u32) -> AccessOptions {
     AccessOptions {
         plugin: libraries().join("libmetes_access.so"),
         recorder: libraries().join("libmetes_record.so"),
         word,
         every: false,
+        slice: None,
         directory: None,
         environment: Vec::new(),
     }

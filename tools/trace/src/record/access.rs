@@ -12,9 +12,11 @@
 //! it, and how many there were is said.
 
 mod agreement;
+mod map;
 mod raw;
 mod stream;
 mod target;
+mod touches;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -31,6 +33,7 @@ use super::error::{Obstacle, RecordError};
 use super::run::{self, Ending};
 use super::stage::Stage;
 use crate::error::TraceError;
+use crate::touches::TouchProfile;
 use crate::trace::Trace;
 
 /// How to count.
@@ -44,6 +47,9 @@ pub struct AccessOptions {
     pub word: u32,
     /// Keep every access, for [`Counted::write_every_access`].
     pub every: bool,
+    /// Keep the first access to each slice of so many bytes of each block, for
+    /// [`Counted::write_touches`]: a power of two from 16 on.
+    pub slice: Option<u64>,
     /// Where raw files grow; see [`super::RecordOptions::directory`].
     pub directory: Option<PathBuf>,
     /// Variables to add to the program's environment.
@@ -177,6 +183,9 @@ fn emulation(plan: &Plan, options: &AccessOptions, stage: &Stage, plugin: &Path)
         options.word,
         u32::from(options.every)
     ));
+    if let Some(slice) = options.slice {
+        loaded.push(format!(",slice={}", slice.trailing_zeros()));
+    }
     command.arg("-plugin").arg(loaded);
     // The variables are the guest's: QEMU itself must not preload the library.
     for (name, value) in stage.environment() {
@@ -200,5 +209,17 @@ impl Counted {
     pub fn write_every_access(&self, path: &Path) -> Result<u64, TraceError> {
         let events = self.stage.directory().join(layout::EVENT_FILE);
         stream::write(&events, path, self.trace.provenance.access_word)
+    }
+
+    /// Writes the touches of the run as a touch trace to the file `path`, if first accesses or all were
+    /// kept: of each slice of `slice` bytes of a block, counted from the block's first, the first access.
+    /// `slice` is a power of two, that of the run or a multiple. A resize is a new block, the copying of
+    /// what both have, and the free of the old block. O(records + bytes copied / slice).
+    ///
+    /// # Errors
+    /// [`TraceError::Io`].
+    pub fn write_touches(&self, path: &Path, slice: u64) -> Result<TouchProfile, TraceError> {
+        let events = self.stage.directory().join(layout::EVENT_FILE);
+        touches::write(&events, path, slice, &self.trace.provenance.command)
     }
 }

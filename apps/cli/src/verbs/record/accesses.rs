@@ -4,7 +4,7 @@ use std::path::Path;
 
 use metes_trace::record::Ending;
 use metes_trace::record::access::{Agreement, Plan, plan};
-use metes_trace::{AccessOptions, write_parquet};
+use metes_trace::{AccessOptions, TouchProfile, write_parquet};
 use metes_tune::{Accessed, CheckedAccesses, Pass, WithAccesses, record_accesses};
 use serde_json::json;
 
@@ -16,13 +16,20 @@ use crate::quantity::{bytes, grouped};
 use crate::{interrupt, libraries, output};
 
 pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
-    if let Some(path) = &arguments.every_access {
-        output::writable(path, Form::Trace)?;
-        if path == &arguments.output {
-            return Err(Failure::input(
-                "--every-access and --output name the same file: give each its own",
-            ));
+    let mut named = vec![("--output", &arguments.output)];
+    let more = [
+        ("--every-access", &arguments.every_access, Form::Trace),
+        ("--touches", &arguments.touches, Form::Touches),
+    ];
+    for (option, path, form) in more {
+        let Some(path) = path else { continue };
+        output::writable(path, form)?;
+        if let Some((other, _)) = named.iter().find(|(_, other)| *other == path) {
+            return Err(Failure::input(format!(
+                "{option} and {other} name the same file: give each its own"
+            )));
         }
+        named.push((option, path));
     }
     interrupt::flag()?;
     // What cannot be counted is not run at all.
@@ -32,6 +39,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
         recorder: libraries::recorder()?,
         word: if arguments.word == "8" { 8 } else { 4 },
         every: arguments.every_access.is_some(),
+        slice: arguments.touches.as_ref().map(|_| arguments.slice),
         directory: None,
         environment: Vec::new(),
     };
@@ -61,24 +69,38 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
         Some(path) => Some((path.as_path(), result.counted.write_every_access(path)?)),
         None => None,
     };
+    let touches = match &arguments.touches {
+        Some(path) => {
+            let profile = result.counted.write_touches(path, arguments.slice)?;
+            Some((path.as_path(), profile))
+        }
+        None => None,
+    };
+    let files = Files { every, touches };
     if let Ending::Signal(signal) = result.counted.ending
         && !interrupt::was_met(signal)
     {
         return Err(died(&arguments.command, signal, &arguments.output));
     }
     if json {
-        output::json(&document(&result, arguments, &plan, every))?;
+        output::json(&document(&result, arguments, &plan, &files))?;
     } else {
-        notes(&result, &arguments.output, every);
+        notes(&result, &arguments.output, &files);
     }
     Ok(0)
+}
+
+/// The files beside the trace: all accesses, and how many; first touches, and their figures.
+struct Files<'a> {
+    every: Option<(&'a Path, u64)>,
+    touches: Option<(&'a Path, TouchProfile)>,
 }
 
 fn document(
     result: &WithAccesses,
     arguments: &Record,
     plan: &Plan,
-    every: Option<(&Path, u64)>,
+    files: &Files<'_>,
 ) -> serde_json::Value {
     let profile = metes_trace::profile(&result.trace);
     json!({
@@ -101,14 +123,17 @@ fn document(
         "agreement": result.checked.map(|own| own.agreement),
         "forks": result.counted.forks,
         "child_programs": result.counted.child_programs,
-        "every_access": every.map(|(path, accesses)| json!({
+        "every_access": files.every.map(|(path, accesses)| json!({
             "file": output::name(path), "accesses": accesses,
+        })),
+        "touches": files.touches.as_ref().map(|(path, profile)| json!({
+            "file": output::name(path), "slice": arguments.slice, "profile": profile,
         })),
     })
 }
 
 /// What is to be said of the trace.
-fn notes(result: &WithAccesses, path: &Path, every: Option<(&Path, u64)>) {
+fn notes(result: &WithAccesses, path: &Path, files: &Files<'_>) {
     let profile = metes_trace::profile(&result.trace);
     output::note(&format!(
         "{}: {} events, peak live {}, of {}",
@@ -128,7 +153,10 @@ fn notes(result: &WithAccesses, path: &Path, every: Option<(&Path, u64)>) {
         grouped(result.trace.provenance.instructions),
         grouped(result.counted.allocator_instructions),
     ));
-    if let Some((path, accesses)) = every {
+    if let Some((path, profile)) = &files.touches {
+        output::note(&touched(path, profile));
+    }
+    if let Some((path, accesses)) = files.every {
         output::note(&format!(
             "{}: {} accesses",
             path.display(),
@@ -163,6 +191,19 @@ fn notes(result: &WithAccesses, path: &Path, every: Option<(&Path, u64)>) {
         ));
     }
     super::ended(result.counted.ending);
+}
+
+/// What a touch trace holds, in a sentence.
+pub(crate) fn touched(path: &Path, profile: &TouchProfile) -> String {
+    format!(
+        "{}: {} operations, {} blocks, {} of their slices of 4096 B touched, at most {} of {} at a time",
+        path.display(),
+        grouped(profile.operations),
+        grouped(profile.allocations),
+        grouped(profile.touched_slices),
+        grouped(profile.peak_touched_slices),
+        grouped(profile.peak_slices),
+    )
 }
 
 /// How the two runs compare, in a sentence.

@@ -15,7 +15,6 @@
 //!
 //! Invariant: memory is bounded by a row group and the live blocks.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -33,7 +32,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::raw::{Record, Records};
+use super::map::{Map, Step};
+use super::raw::Records;
 use crate::error::TraceError;
 
 const SCHEMA: &str = "message accesses {
@@ -47,8 +47,6 @@ const SCHEMA: &str = "message accesses {
 const COLUMNS: [&str; 6] = ["event", "block", "offset", "page", "bytes", "write"];
 /// Rows of a row group.
 const GROUP_ROWS: usize = 1 << 20;
-/// log2 of the bytes of a page.
-const PAGE_SHIFT: u32 = 12;
 
 /// One access of the program to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,107 +63,6 @@ pub struct Access {
     pub bytes: u32,
     /// It writes; else it reads.
     pub write: bool,
-}
-
-/// Where the blocks lie while the stream goes by.
-#[derive(Default)]
-struct Map {
-    /// By slot: address, size and block.
-    slots: BTreeMap<u64, (u64, u64, u64)>,
-    /// By address: end and block.
-    ranges: BTreeMap<u64, (u64, u64)>,
-    /// Address, end and block of the last access.
-    last: (u64, u64, u64),
-    blocks: u64,
-    events: u64,
-}
-
-impl Map {
-    fn remove(&mut self, slot: u64) -> Option<u64> {
-        let (address, _, block) = self.slots.remove(&slot)?;
-        // While a resize was under way, another block may have come there.
-        if self
-            .ranges
-            .get(&address)
-            .is_some_and(|range| range.1 == block)
-        {
-            self.ranges.remove(&address);
-        }
-        self.last = (0, 0, 0);
-        Some(block)
-    }
-
-    fn insert(&mut self, slot: u64, address: u64, size: u64, block: u64) {
-        let end = address.saturating_add(size);
-        while let Some((&start, _)) = self
-            .ranges
-            .range(..end)
-            .next_back()
-            .filter(|(_, range)| range.0 > address)
-        {
-            self.ranges.remove(&start);
-        }
-        self.slots.insert(slot, (address, size, block));
-        if size > 0 {
-            self.ranges.insert(address, (end, block));
-        }
-        self.last = (0, 0, 0);
-    }
-
-    /// The access that `record` is, if it is one.
-    fn follow(&mut self, record: &Record) -> Option<Access> {
-        match *record {
-            Record::Alloc {
-                slot,
-                address,
-                size,
-                ..
-            } => {
-                self.insert(slot, address, size, self.blocks);
-                self.blocks += 1;
-                self.events += 1;
-                None
-            }
-            Record::Free { slot, .. } => {
-                self.remove(slot);
-                self.events += 1;
-                None
-            }
-            Record::Resize {
-                slot,
-                address,
-                size,
-                ..
-            } => {
-                if let Some(block) = self.remove(slot) {
-                    self.insert(slot, address, size, block);
-                }
-                self.events += 1;
-                None
-            }
-            Record::Access {
-                address,
-                bytes,
-                write,
-            } => {
-                if !(self.last.0..self.last.1).contains(&address) {
-                    let (&start, &(end, block)) = self.ranges.range(..=address).next_back()?;
-                    if address >= end {
-                        return None;
-                    }
-                    self.last = (start, end, block);
-                }
-                Some(Access {
-                    event: self.events,
-                    block: self.last.2,
-                    offset: address - self.last.0,
-                    page: address >> PAGE_SHIFT,
-                    bytes: bytes as u32,
-                    write,
-                })
-            }
-        }
-    }
 }
 
 /// Writes the accesses in the plug-in's file `events` to `path`; their number.
@@ -203,7 +100,9 @@ fn write_to(records: Records, output: File, word: u32) -> Result<u64> {
     let mut rows: Vec<Access> = Vec::new();
     let mut written = 0;
     for record in records {
-        rows.extend(map.follow(&record));
+        if let Some(Step::Access(access)) = map.follow(&record) {
+            rows.push(access);
+        }
         if rows.len() == GROUP_ROWS {
             written += write_group(&mut writer, &rows)?;
             rows.clear();
