@@ -1,21 +1,34 @@
 //! The scripts of the case studies run, and record what their notes say.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use metes_cases::touches::recorded;
+use metes_trace::TouchProfile;
 use serde_json::Value;
 
 use crate::support::{Place, parsed, refused};
 
+/// A file of the case studies.
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/cases")
+        .join(name)
+}
+
 /// Runs a script without exploration.
 fn study(case: &str) -> Place {
+    study_with(case, &[])
+}
+
+/// Runs a script without exploration, on short vectors, with further arguments.
+fn study_with(case: &str, arguments: &[&str]) -> Place {
     let place = Place::new();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../examples/cases")
-        .join(case)
-        .join("run");
     let output = place
-        .script(&script)
+        .script(&file(&format!("{case}/run")))
         .env("CONFIGURATIONS", "0")
+        .env("ELEMENTS", "4096")
+        .args(arguments)
         .arg(place.path("out"))
         .output()
         .expect("the script can be run");
@@ -85,6 +98,87 @@ fn a_broker_keeps_messages() {
     // The queue is gone at the end: the recording is whole.
     assert!(number(&profile, "final_blocks") < 100, "{profile}");
     assert!(number(&profile, "peak_blocks") > 4 * 1007);
+}
+
+#[test]
+fn programs_touch_what_is_kept_of_them() {
+    let place = study_with("touches", &["--own"]);
+    let recorded_now = |name: &str| {
+        let trace = format!("out/{name}.touches");
+        let (status, read) = place.json(&["trace", "touches", &trace]);
+        assert_eq!(status, 0);
+        read["profile"].clone()
+    };
+    for name in ["mc", "models"] {
+        let mut kept = TouchProfile::default();
+        for operation in recorded(name).expect("kept").operations().expect("memory") {
+            kept.take(&operation.expect("an operation"));
+        }
+        let kept = serde_json::to_value(&kept).expect("JSON");
+        assert_eq!(recorded_now(name), kept, "{name}");
+    }
+    // There and back: a tree of arrays each, of 128 elements at its leaves.
+    let parts = 4096 / 128 * 2 - 1;
+    let blocks = number(&recorded_now("fft"), "allocations");
+    assert!(
+        (2 * (2 * parts - 1)..2 * (2 * parts - 1) + 10).contains(&blocks),
+        "{blocks}"
+    );
+}
+
+#[test]
+fn models_are_counted_as_by_trying_all() {
+    let place = Place::new();
+    let source = std::fs::read_to_string(file("touches/models.c")).expect("the program");
+    let program = place.compile("models", &source, &["-O2", "-std=c99"]);
+    for (variables, clauses) in [(6, 9), (9, 20), (12, 30), (12, 70)] {
+        let formula = place.path("f.cnf");
+        let (variables, clauses) = (variables.to_string(), clauses.to_string());
+        let made = Command::new("python3")
+            .arg(file("sat/formula.py"))
+            .args([&variables, &clauses, "3"])
+            .arg(&formula)
+            .status();
+        assert!(made.expect("python3").success());
+        let text = place.read("f.cnf");
+        let clauses: Vec<Vec<i32>> = text
+            .lines()
+            .skip(1)
+            .map(|line| {
+                line.split(' ')
+                    .map(|word| word.parse().expect("a literal"))
+                    .collect()
+            })
+            .collect();
+        let holds = |values: u32| {
+            clauses.iter().all(|clause| {
+                let literals = clause.iter().filter(|literal| **literal != 0);
+                let mut met =
+                    literals.map(|own| (values >> (own.abs() - 1) & 1 == 1) == (*own > 0));
+                met.any(|met| met)
+            })
+        };
+        let models = (0..1_u32 << variables_of(&text))
+            .filter(|values| holds(*values))
+            .count();
+        let output = Command::new(&program)
+            .arg(&formula)
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            said.starts_with(&format!("{models} models, ")),
+            "{models}: {said}"
+        );
+    }
+}
+
+/// The variables of a formula in DIMACS.
+fn variables_of(text: &str) -> u32 {
+    let header = text.lines().next().and_then(|line| line.split(' ').nth(2));
+    header
+        .and_then(|word| word.parse().ok())
+        .expect("p cnf VARIABLES CLAUSES")
 }
 
 #[test]
