@@ -43,7 +43,7 @@ pub const TOUCHES_MARK: &str =
 /// One operation. Displayed, it is its line, without the line's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TouchOperation {
-    /// A block comes into being.
+    /// A block comes into being: `a,BLOCK,SIZE[,ALIGN]`, 16 where ALIGN is absent.
     Allocate {
         /// Its serial number.
         block: u64,
@@ -52,19 +52,19 @@ pub enum TouchOperation {
         /// What its address is a multiple of, bytes.
         align: u32,
     },
-    /// A block is given back.
+    /// A block is given back: `f,BLOCK`.
     Free {
         /// Its serial number.
         block: u64,
     },
-    /// The program reads.
+    /// The program reads: `r,BLOCK,OFFSET`.
     Read {
         /// The block's serial number.
         block: u64,
         /// The byte, from the beginning of the block.
         offset: u64,
     },
-    /// The program writes.
+    /// The program writes: `w,BLOCK,OFFSET`.
     Write {
         /// The block's serial number.
         block: u64,
@@ -143,7 +143,9 @@ pub enum TouchError {
 }
 
 /// The operations of a touch trace, in order, each checked against those before it; ends after the first
-/// error. O(1) a line.
+/// error, [`TraceError::Touch`] with line and cause, or [`TraceError::Empty`]. One [operation](TouchOperation) a
+/// line; `#` begins a comment; blocks are numbered by their allocations, from 0. O(1) expected a line, in
+/// memory for the live blocks.
 #[derive(Debug)]
 pub struct TouchReader<R> {
     input: R,
