@@ -1,0 +1,5 @@
+//! Tests of constant-time virtual memory.
+
+mod index;
+mod model;
+mod random;
