@@ -8,7 +8,7 @@ use alloc::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use alloc::boxed::Box;
 
 use crate::index::{Bitmap32, Bitmap64, Layered};
-use crate::{Packed, PackedLinks, Space, Wide};
+use crate::{Frames, Links, Packed, PackedLinks, Space, Wide};
 
 /// Types of which a value is all zero, and a useful one: nothing mapped, one region.
 ///
@@ -28,6 +28,8 @@ unsafe impl<const A: usize, const B: usize, const C: usize> Zeroed for Bitmap32<
 unsafe impl<const A: usize, const B: usize, const C: usize> Zeroed for Layered<A, B, C> {}
 // SAFETY: integers, and two that are zeroed; a domain is an integer, too.
 unsafe impl<T: Zeroed, I: Zeroed> Zeroed for Space<T, I> {}
+// SAFETY: integers, and links that are zeroed.
+unsafe impl<L: Links + Zeroed> Zeroed for Frames<L> {}
 // SAFETY: the caller's array of words; of length zero it has no size, which `zeroed` refuses.
 unsafe impl<const FRAMES: usize> Zeroed for [u32; FRAMES] {}
 // SAFETY: as above.

@@ -116,7 +116,8 @@ impl<const PAIRS: usize> Links for PackedLinks<PAIRS> {
 pub const DOMAINS: usize = 64;
 
 /// The frames of a system, shared by its spaces.
-#[derive(Debug)]
+#[repr(C)]
+#[derive(Clone, Debug)]
 pub struct Frames<L: Links + ?Sized> {
     /// First frames of the free lists, by domain.
     heads: [Frame; DOMAINS],
@@ -134,18 +135,29 @@ pub struct Frames<L: Links + ?Sized> {
 impl<L: Links> Frames<L> {
     /// Frames `0..frames`, all of them free; `None` if there are more than links.
     pub fn new(links: L, frames: u32) -> Option<Self> {
-        (frames <= links.capacity()).then_some(Self {
+        let mut none = Self {
             heads: [0; DOMAINS],
             free: [0; DOMAINS],
             stocked: 0,
             fresh: 0,
-            frames,
+            frames: 0,
             links,
-        })
+        };
+        none.open(frames).then_some(none)
     }
 }
 
 impl<L: Links + ?Sized> Frames<L> {
+    /// Gives a system that has none, which is all zero, its frames; `false`: it has some, or there
+    /// are to be more than links. O(1).
+    pub fn open(&mut self, frames: u32) -> bool {
+        let opens = self.frames == 0 && frames <= self.links.capacity();
+        if opens {
+            self.frames = frames;
+        }
+        opens
+    }
+
     /// Frames that nothing is mapped to. O(1).
     pub fn available(&self) -> u32 {
         self.frames - self.fresh + self.free.iter().sum::<u32>()

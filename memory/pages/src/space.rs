@@ -116,30 +116,31 @@ impl<T: Tables, I: Index> Space<T, I> {
     /// space is as it was.
     #[inline]
     pub fn map_region(&mut self, start: u32, pages: u32, rights: Rights) -> Result<(), Error> {
-        if pages == 0 {
-            return Err(Error::Empty);
-        }
-        if start >= self.pages || pages > self.pages - start {
-            return Err(Error::Beyond);
+        if start >= self.pages || pages.wrapping_sub(1) >= self.pages - start {
+            return Err(if pages == 0 {
+                Error::Empty
+            } else {
+                Error::Beyond
+            });
         }
         let free = self.index.find(start);
         if self.tables.header(free).is_allocated() {
             return Err(Error::Overlap);
         }
-        let last = self.tables.slot(free);
-        let end = start + pages;
-        if end - 1 > last {
-            return Err(Error::Overlap);
+        let (end, free_last) = (start + pages, self.tables.slot(free));
+        if end > free_last {
+            if end - 1 > free_last {
+                return Err(Error::Overlap);
+            }
+        } else {
+            debug_assert_eq!(self.tables.header(end), Header::FREE);
+            self.tables.set_slot(end, free_last);
+            self.index.insert(end);
         }
         if free != start {
             debug_assert_eq!(self.tables.header(start), Header::FREE);
             self.tables.set_slot(free, start - 1);
             self.index.insert(start);
-        }
-        if end <= last {
-            debug_assert_eq!(self.tables.header(end), Header::FREE);
-            self.tables.set_slot(end, last);
-            self.index.insert(end);
         }
         self.tables.set_header(start, Header::allocated(rights));
         self.regions += 1;
@@ -233,15 +234,11 @@ impl<T: Tables, I: Index> Space<T, I> {
     /// constant, without a look at the index.
     #[inline]
     pub fn translate(&self, page: u32, access: Access) -> Option<Frame> {
-        if page >= self.pages {
-            return None;
-        }
+        // Beyond the space, no slot holds the page: that check is the last one's, too.
         let (start, position) = self.tables.record(page);
         let header = self.tables.header(start);
         let slot = start.wrapping_add(position);
-        (header.rights().allow(access.rights())
-            && position < header.count()
-            && self.tables.slot(slot) == page)
+        (header.allows(access) && position < header.count() && self.tables.slot(slot) == page)
             .then(|| self.tables.frame(page, slot))
     }
 
@@ -268,7 +265,7 @@ impl<T: Tables, I: Index> Space<T, I> {
         let header = self.tables.header(self.index.find(page));
         if !header.is_allocated() {
             Error::Unmapped
-        } else if !header.rights().allow(access.rights()) {
+        } else if !header.allows(access) {
             Error::Rights
         } else {
             Error::Absent

@@ -59,7 +59,8 @@ impl Access {
 
 /// State of a region: how many of its pages are mapped, whether it is allocated, its rights.
 ///
-/// One word: three bits of state, above them the count.
+/// One word: three bits of state, above them the count. The state says what is *denied*, so that one
+/// bit test decides an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header(u32);
 
@@ -74,7 +75,7 @@ impl Header {
     /// An allocated region's, of which no page is mapped.
     #[inline]
     pub const fn allocated(rights: Rights) -> Self {
-        Self(Self::ALLOCATED | rights.0 as u32)
+        Self(Self::ALLOCATED | (rights.0 ^ Rights::READ_WRITE.0) as u32)
     }
 
     /// Whether the region is allocated.
@@ -86,7 +87,13 @@ impl Header {
     /// What the region allows.
     #[inline]
     pub const fn rights(self) -> Rights {
-        Rights((self.0 & 3) as u8)
+        Rights((self.0 & 3) as u8 ^ Rights::READ_WRITE.0)
+    }
+
+    /// Whether an access of this kind is allowed, if any is.
+    #[inline(always)]
+    pub const fn allows(self, access: Access) -> bool {
+        self.0 & access as u32 == 0
     }
 
     /// Pages on the region's stack: those that are mapped.
@@ -127,16 +134,30 @@ pub trait Tables {
     fn set_slot(&mut self, slot: u32, page: u32);
 }
 
+/// What an access reads of its page.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    region: u32,
+    position: u32,
+}
+
+/// What an access reads of its slot.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    page: u32,
+    frame: Frame,
+}
+
 /// Words for everything: the fewest instructions an access.
 ///
 /// 20 bytes a page: 5 times a page table of words.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Wide<const PAGES: usize> {
-    /// Low half: region; high half: position.
-    records: [u64; PAGES],
-    /// Low half: page; high half: frame.
-    slots: [u64; PAGES],
+    records: [Record; PAGES],
+    slots: [Slot; PAGES],
     headers: [Header; PAGES],
 }
 
@@ -145,16 +166,20 @@ impl<const PAGES: usize> Wide<PAGES> {
     pub const fn new() -> Self {
         const { assert!(PAGES.is_power_of_two() && PAGES <= 1 << 28) };
         Self {
-            records: [0; PAGES],
-            slots: [0; PAGES],
+            records: [Record {
+                region: 0,
+                position: 0,
+            }; PAGES],
+            slots: [Slot { page: 0, frame: 0 }; PAGES],
             headers: [Header::FREE; PAGES],
         }
     }
 
     /// Writes words that no operation would into what is never initialised, for tests.
     #[doc(hidden)]
-    pub fn scribble(&mut self, page: usize, record: u64, slot: u64) {
-        (self.records[page], self.slots[page]) = (record, slot);
+    pub fn scribble(&mut self, at: usize, [region, position, page, frame]: [u32; 4]) {
+        self.records[at] = Record { region, position };
+        self.slots[at] = Slot { page, frame };
     }
 }
 
@@ -169,18 +194,18 @@ impl<const PAGES: usize> Tables for Wide<PAGES> {
 
     #[inline(always)]
     fn record(&self, page: u32) -> (u32, u32) {
-        let record = self.records[page as usize & (PAGES - 1)];
-        (record as u32, (record >> 32) as u32)
+        let Record { region, position } = self.records[page as usize & (PAGES - 1)];
+        (region, position)
     }
 
     #[inline(always)]
     fn slot(&self, slot: u32) -> u32 {
-        self.slots[slot as usize & (PAGES - 1)] as u32
+        self.slots[slot as usize & (PAGES - 1)].page
     }
 
     #[inline(always)]
     fn frame(&self, _: u32, slot: u32) -> Frame {
-        (self.slots[slot as usize & (PAGES - 1)] >> 32) as Frame
+        self.slots[slot as usize & (PAGES - 1)].frame
     }
 
     #[inline(always)]
@@ -191,9 +216,12 @@ impl<const PAGES: usize> Tables for Wide<PAGES> {
     #[inline(always)]
     fn push(&mut self, start: u32, header: Header, page: u32, frame: Frame) {
         let position = header.count();
-        self.records[page as usize & (PAGES - 1)] = u64::from(position) << 32 | u64::from(start);
+        self.records[page as usize & (PAGES - 1)] = Record {
+            region: start,
+            position,
+        };
         let slot = (start + position) as usize & (PAGES - 1);
-        self.slots[slot] = u64::from(frame) << 32 | u64::from(page);
+        self.slots[slot] = Slot { page, frame };
         self.set_header(start, header.pushed());
     }
 
@@ -204,7 +232,7 @@ impl<const PAGES: usize> Tables for Wide<PAGES> {
 
     #[inline(always)]
     fn set_slot(&mut self, slot: u32, page: u32) {
-        self.slots[slot as usize & (PAGES - 1)] = u64::from(page);
+        self.slots[slot as usize & (PAGES - 1)].page = page;
     }
 }
 

@@ -42,7 +42,7 @@ impl<const PAGES: usize> Poison for Wide<PAGES> {
             .filter(|_| random.next() & 1 == 0)
             .collect::<Vec<_>>()
         {
-            self.scribble(page, random.next(), random.next());
+            self.scribble(page, [0; 4].map(|_: u32| random.next() as u32));
         }
     }
 }
