@@ -32,8 +32,9 @@ pub trait Links {
     fn set(&mut self, frame: Frame, next: Frame);
 }
 
-/// A word a frame.
-impl Links for [u32] {
+/// A word a frame, on the heap of a host.
+#[cfg(feature = "alloc")]
+impl Links for alloc::boxed::Box<[u32]> {
     fn capacity(&self) -> u32 {
         u32::try_from(self.len()).unwrap_or(u32::MAX)
     }
@@ -49,6 +50,7 @@ impl Links for [u32] {
     }
 }
 
+/// A word a frame.
 impl<const FRAMES: usize> Links for [u32; FRAMES] {
     fn capacity(&self) -> u32 {
         FRAMES as u32
@@ -118,7 +120,7 @@ pub const DOMAINS: usize = 64;
 /// The frames of a system, shared by its spaces.
 #[repr(C)]
 #[derive(Clone, Debug)]
-pub struct Frames<L: Links + ?Sized> {
+pub struct Frames<L: Links> {
     /// First frames of the free lists, by domain.
     heads: [Frame; DOMAINS],
     /// Frames on the free lists, by domain.
@@ -147,7 +149,7 @@ impl<L: Links> Frames<L> {
     }
 }
 
-impl<L: Links + ?Sized> Frames<L> {
+impl<L: Links> Frames<L> {
     /// Gives a system that has none, which is all zero, its frames; `false`: it has some, or there
     /// are to be more than links. O(1).
     pub fn open(&mut self, frames: u32) -> bool {

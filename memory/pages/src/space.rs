@@ -154,7 +154,7 @@ impl<T: Tables, I: Index> Space<T, I> {
     /// [`Error::Beyond`]; [`Error::Unmapped`] if no allocated region begins there, so that a
     /// region cannot be freed twice. The space is as it was.
     #[inline]
-    pub fn unmap_region<L: Links + ?Sized>(
+    pub fn unmap_region<L: Links>(
         &mut self,
         start: u32,
         frames: &mut Frames<L>,
@@ -203,7 +203,7 @@ impl<T: Tables, I: Index> Space<T, I> {
     /// In this order: [`Error::Beyond`], [`Error::Unmapped`], [`Error::Present`] if it is mapped
     /// already, [`Error::NoFrame`].
     #[inline]
-    pub fn map_page<L: Links + ?Sized>(
+    pub fn map_page<L: Links>(
         &mut self,
         page: u32,
         frames: &mut Frames<L>,

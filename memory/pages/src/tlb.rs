@@ -76,7 +76,7 @@ impl<const ENTRIES: usize> Tlb<ENTRIES> {
     ///
     /// # Errors
     /// Those of [`Space::unmap_region`]; then nothing is dropped.
-    pub fn unmap_region<T: Tables, I: Index, L: Links + ?Sized>(
+    pub fn unmap_region<T: Tables, I: Index, L: Links>(
         &mut self,
         space: &mut Space<T, I>,
         start: u32,

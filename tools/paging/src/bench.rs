@@ -6,11 +6,14 @@
 
 use metes_pages::{
     Access, Domain, Frames, Index, Layered20, Links, Narrow20, Packed20, PackedLinks, Pages20,
-    Rights, Space, Tables, Zeroed, zeroed,
+    Placement, Rights, Space, Tables, Zeroed, zeroed,
 };
 use metes_random::Random;
 use metes_step::{Call, Stepper, longest_call};
 use serde::Serialize;
+
+use crate::conventional::PageTable;
+use crate::placement::Blocks;
 
 /// Pages, and frames, of the spaces measured.
 pub const PAGES: u32 = 1 << 20;
@@ -87,6 +90,101 @@ pub fn measure(calls: u64) -> std::io::Result<Vec<Measured>> {
         kind::<_, _, [u32; FRAMES]>("32-ary", zeroed::<Narrow20>, calls, &mut stepper),
         kind::<_, _, [u32; FRAMES]>("layered tree", zeroed::<Layered20>, calls, &mut stepper),
     ])
+}
+
+/// The most instructions that parts of a call take, each the longest path through its code, or
+/// exact where that is linear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Costs {
+    /// Placing a block by TLSF, its records out of band.
+    pub place: u64,
+    /// Taking it back.
+    pub release: u64,
+    /// Making a region.
+    pub map: u64,
+    /// Freeing a region.
+    pub unmap: u64,
+    /// A page fault's work.
+    pub map_page: u64,
+    /// An access.
+    pub access: u64,
+    /// Of a page table: mapping a page.
+    pub table_map_page: u64,
+    /// Of a page table: an access.
+    pub table_access: u64,
+    /// Of a page table: unmapping no page.
+    pub table_unmap: u64,
+    /// Of a page table: unmapping one page more that is mapped.
+    pub table_unmap_page: u64,
+}
+
+extern "C" fn place(blocks: &mut Blocks, bytes: u64) -> u64 {
+    blocks.allocate(bytes, 1).unwrap_or(u64::MAX)
+}
+
+extern "C" fn release(blocks: &mut Blocks, offset: u64) -> u64 {
+    blocks.free(offset).unwrap_or(u64::MAX)
+}
+
+extern "C" fn table_map_page(table: &mut PageTable, page: u32) -> usize {
+    usize::from(table.map_page(page))
+}
+
+extern "C" fn table_access(table: &PageTable, page: u32) -> u32 {
+    table.translate(page).unwrap_or(u32::MAX)
+}
+
+extern "C" fn table_unmap(table: &mut PageTable, start: u32, end: u32) -> usize {
+    table.unmap(start, end);
+    0
+}
+
+impl Costs {
+    /// Counts them.
+    ///
+    /// # Errors
+    /// Where single steps are refused: no x86-64 Linux.
+    pub fn count() -> std::io::Result<Self> {
+        type Links20 = [u32; PAGES as usize];
+        type Table = metes_pages::Wide<{ PAGES as usize }>;
+        type Map = metes_pages::index::Bitmap64<16384, 256, 4>;
+        let mut stepper = Stepper::new()?;
+        let longest = |function: *const ()| {
+            // SAFETY: a function of this program.
+            unsafe { longest_call(function as usize) }.map_err(std::io::Error::other)
+        };
+        let mut table = PageTable::new(PAGES);
+        let at = &raw mut table as usize;
+        let mut call = |function: *const (), second: usize, third: usize| {
+            let call = Call {
+                function: function as usize,
+                arguments: [at, second, third, 0, 0],
+            };
+            // SAFETY: functions of this module that take the table, which lives longer, and one or
+            // two numbers.
+            unsafe { stepper.call(call) }.1
+        };
+        for page in 0..300 {
+            call(table_map_page as *const (), page, 0);
+        }
+        let none = call(table_unmap as *const (), 300, 300);
+        let (few, many) = (
+            call(table_unmap as *const (), 0, 100),
+            call(table_unmap as *const (), 100, 300),
+        );
+        Ok(Self {
+            place: longest(place as *const ())?,
+            release: longest(release as *const ())?,
+            map: longest(map::<Table, Map> as *const ())?,
+            unmap: longest(unmap::<Table, Map, Links20> as *const ())?,
+            map_page: longest(map_page::<Table, Map, Links20> as *const ())?,
+            access: longest(access::<Table, Map> as *const ())?,
+            table_map_page: longest(table_map_page as *const ())?,
+            table_access: longest(table_access as *const ())?,
+            table_unmap: none,
+            table_unmap_page: (many - few) / 100,
+        })
+    }
 }
 
 const REFUSED: usize = usize::MAX;
@@ -289,8 +387,19 @@ mod tests {
 
     #[test]
     fn no_call_takes_more_than_the_longest_path() {
-        for measured in measure(2000).expect("x86-64 Linux") {
-            println!("{measured:#?}");
+        for mut measured in measure(100).expect("x86-64 Linux") {
+            let mut bound = measured.instructions_bound.expect("no loop anywhere");
+            let most = measured.instructions_measured.each().map(|most| *most);
+            for (bound, most) in bound.each().into_iter().zip(most) {
+                assert!(most != 0 && most <= *bound, "{measured:#?}");
+            }
         }
+    }
+
+    #[test]
+    fn a_page_table_is_unmapped_page_by_page() {
+        let costs = Costs::count().expect("x86-64 Linux");
+        println!("{costs:#?}");
+        assert!(costs.table_unmap_page >= 3, "{costs:?}");
     }
 }

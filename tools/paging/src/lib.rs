@@ -4,3 +4,8 @@
 //! Invariant: the system under measurement is `metes-pages` itself, never a copy.
 
 pub mod bench;
+pub mod conventional;
+pub mod operations;
+pub mod placement;
+pub mod replay;
+pub mod trace;

@@ -1,0 +1,178 @@
+//! Files of page operations, as people write them.
+//!
+//! One operation a line; `#` begins a comment; empty lines are none.
+//!
+//! | line | operation |
+//! | --- | --- |
+//! | `m,START,COUNT,r` or `rw` | make a region, without taking frames |
+//! | `u,START` | free the region that begins there |
+//! | `r,PAGE` | read a page |
+//! | `w,PAGE,VALUE` | write a page |
+//!
+//! Invariant: a parsed operation has numbers that fit; whether a space allows it, only the space
+//! knows.
+
+use metes_pages::Rights;
+use metes_quantity::printable;
+
+/// An operation on pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Makes `count` pages from `start` a region.
+    Map {
+        /// Its first page.
+        start: u32,
+        /// Its pages, at least one.
+        count: u32,
+        /// What it allows.
+        rights: Rights,
+    },
+    /// Frees the region that begins at this page.
+    Unmap(u32),
+    /// Reads this page.
+    Read(u32),
+    /// Writes this page.
+    Write {
+        /// The page.
+        page: u32,
+        /// What is written.
+        value: u64,
+    },
+}
+
+/// A line that is no operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "line {line}: {wrong}; operations are m,START,COUNT,r or rw; u,START; r,PAGE; w,PAGE,VALUE"
+)]
+pub struct NoOperation {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub wrong: String,
+}
+
+/// Reads operations, in their order.
+///
+/// # Errors
+/// The first line that is none.
+pub fn read(text: &str) -> Result<Vec<Operation>, NoOperation> {
+    let mut operations = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            let operation = operation(line).map_err(|wrong| NoOperation {
+                line: number + 1,
+                wrong,
+            })?;
+            operations.push(operation);
+        }
+    }
+    Ok(operations)
+}
+
+fn operation(line: &str) -> Result<Operation, String> {
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    match fields[..] {
+        ["m", start, count, rights] => {
+            let (start, count) = (integer(start, "START")?, integer(count, "COUNT")?);
+            if count == 0 {
+                return Err("COUNT is 0: a region has at least one page".to_owned());
+            }
+            let rights = match rights {
+                "r" => Rights::READ,
+                "rw" => Rights::READ_WRITE,
+                other => return Err(format!("{:?} are no rights", &*short(other))),
+            };
+            Ok(Operation::Map {
+                start,
+                count,
+                rights,
+            })
+        }
+        ["u", start] => Ok(Operation::Unmap(integer(start, "START")?)),
+        ["r", page] => Ok(Operation::Read(integer(page, "PAGE")?)),
+        ["w", page, value] => Ok(Operation::Write {
+            page: integer(page, "PAGE")?,
+            value: integer(value, "VALUE")?,
+        }),
+        ["m" | "u" | "r" | "w", ..] => {
+            Err(format!("{:?} has {} fields", &*short(line), fields.len()))
+        }
+        _ => Err(format!("{:?} is no operation", &*short(line))),
+    }
+}
+
+/// A number as decimal digits.
+fn integer<T: std::str::FromStr>(text: &str, name: &str) -> Result<T, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .ok()
+        .filter(|_| digits)
+        .ok_or_else(|| match digits {
+            true => format!("{name} {} is too large", short(text)),
+            false => format!("{name} {:?} is no number", &*short(text)),
+        })
+}
+
+/// So much of foreign text as an error shows.
+fn short(text: &str) -> std::borrow::Cow<'_, str> {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => printable(&text[..end]),
+        None => printable(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_read() {
+        let text =
+            "# a region\nm, 3, 4, rw\n\nw,5,18446744073709551615 # all bits\nr,5\nu,3\nm,0,1,r";
+        assert_eq!(
+            read(text),
+            Ok(vec![
+                Operation::Map {
+                    start: 3,
+                    count: 4,
+                    rights: Rights::READ_WRITE
+                },
+                Operation::Write {
+                    page: 5,
+                    value: u64::MAX
+                },
+                Operation::Read(5),
+                Operation::Unmap(3),
+                Operation::Map {
+                    start: 0,
+                    count: 1,
+                    rights: Rights::READ
+                },
+            ])
+        );
+    }
+
+    #[test]
+    fn lines_that_are_none_are_named() {
+        for (text, wrong) in [
+            ("m,0,0,r", "COUNT is 0: a region has at least one page"),
+            ("r,1\nm,0,1,x", "\"x\" are no rights"),
+            ("u,-1", "START \"-1\" is no number"),
+            ("u,+1", "START \"+1\" is no number"),
+            ("r,4294967296", "PAGE 4294967296 is too large"),
+            ("w,1", "\"w,1\" has 2 fields"),
+            ("x", "\"x\" is no operation"),
+            ("r,", "PAGE \"\" is no number"),
+        ] {
+            assert_eq!(
+                read(text).map_err(|error| error.wrong),
+                Err(wrong.to_owned()),
+                "{text}"
+            );
+        }
+        assert_eq!(read("r,1\n#\nx").map_err(|error| error.line), Err(3));
+    }
+}

@@ -1,0 +1,287 @@
+//! A program's blocks and touches, replayed on both systems: how long its calls may take at most,
+//! and how many pages have frames.
+//!
+//! Time is counted in instructions: for each call, what it did, each part of it at the most that
+//! the part can take ([`Costs`]). A system's *footprint* is its pages with a frame.
+//!
+//! Invariant: both systems see the same steps in the same order, and place blocks by the same TLSF.
+
+use std::collections::HashMap;
+
+use metes_pages::{Access, Domain, Frames, PagedHeap, Pages20, zeroed};
+use serde::Serialize;
+
+use crate::bench::Costs;
+use crate::conventional::Conventional;
+use crate::placement::Blocks;
+
+/// Pages of the address space, 4 KiB each, and frames.
+pub const PAGES: u32 = 1 << 20;
+/// log2 of the bytes of a page.
+pub const SHIFT: u32 = 12;
+
+/// A step of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Allocates a block under a name that no block in use has.
+    Allocate {
+        /// The block.
+        block: u64,
+        /// Its bytes.
+        size: u64,
+    },
+    /// Frees a block.
+    Free(u64),
+    /// Touches a byte of a block.
+    Touch {
+        /// The block.
+        block: u64,
+        /// The byte.
+        offset: u64,
+    },
+}
+
+/// What one system did with the steps.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Played {
+    /// Allocations.
+    pub allocations: u64,
+    /// Frees.
+    pub frees: u64,
+    /// Most instructions of an allocation.
+    pub allocate_max: u64,
+    /// Most instructions of a free.
+    pub free_max: u64,
+    /// Most pages with a frame.
+    pub footprint: u32,
+    /// Page faults of the program's own accesses.
+    pub faults: u64,
+    /// Page faults of the heap's tags.
+    pub tag_faults: u64,
+    /// Calls, in their order.
+    #[serde(skip)]
+    pub calls: Vec<Point>,
+}
+
+/// One call.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    /// Whether it was an allocation.
+    pub allocation: bool,
+    /// Bytes of the block.
+    pub size: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Pages with a frame behind it.
+    pub pages: u32,
+}
+
+/// Why steps could not be replayed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPlayed {
+    /// A block that the address space has no room for.
+    #[error("step {step}: no room for a block of {size} bytes in {PAGES} pages of 4 KiB")]
+    NoRoom {
+        /// Number of the step, from 1.
+        step: usize,
+        /// Bytes of the block.
+        size: u64,
+    },
+    /// A block that is not in use, or a touch beyond its end, or a name given twice.
+    #[error("step {step}: block {block} is not in use, has no such byte, or is allocated twice")]
+    Block {
+        /// Number of the step, from 1.
+        step: usize,
+        /// The block.
+        block: u64,
+    },
+}
+
+/// One of the two systems.
+trait System {
+    fn allocate(&mut self, size: u64) -> Option<(u64, u64)>;
+    fn free(&mut self, address: u64) -> Option<u64>;
+    /// Whether it was a page fault.
+    fn touch(&mut self, address: u64) -> bool;
+    fn mapped(&self) -> u32;
+    fn tag_faults(&self) -> u64;
+}
+
+/// Replays steps on the constant-time system, and on the conventional one.
+///
+/// # Errors
+/// Steps that do not belong together, or need more than the address space.
+pub fn play(steps: &[Step], costs: &Costs) -> Result<(Played, Played), NotPlayed> {
+    let blocks = most_blocks(steps);
+    let bytes = u64::from(PAGES) << SHIFT;
+    let mut space = zeroed::<Pages20>();
+    space.open(PAGES, Domain::FIRST).expect("its own size");
+    let mut sharers = vec![0; PAGES as usize];
+    let placement = Blocks::new(bytes, blocks).expect("sizes of this module");
+    let heap = PagedHeap::new(placement, &mut space, &mut sharers, SHIFT).expect("as many pages");
+    let links = vec![0; PAGES as usize].into_boxed_slice();
+    let frames = Frames::new(links, PAGES).expect("as many links");
+    let constant = run(
+        steps,
+        Constant {
+            heap,
+            frames,
+            costs,
+        },
+    )?;
+    let table = Conventional::new(PAGES, SHIFT, blocks).expect("sizes of this module");
+    let conventional = run(
+        steps,
+        Linear {
+            heap: table,
+            costs,
+            tag_faults: 0,
+        },
+    )?;
+    Ok((constant, conventional))
+}
+
+/// The most blocks in use at a time, at least one.
+fn most_blocks(steps: &[Step]) -> usize {
+    let (mut used, mut most) = (0_usize, 1);
+    for step in steps {
+        match step {
+            Step::Allocate { .. } => used += 1,
+            Step::Free(_) => used = used.saturating_sub(1),
+            Step::Touch { .. } => {}
+        }
+        most = most.max(used);
+    }
+    most
+}
+
+fn run(steps: &[Step], mut system: impl System) -> Result<Played, NotPlayed> {
+    let mut played = Played::default();
+    let mut used = HashMap::<u64, (u64, u64)>::new();
+    for (number, &step) in steps.iter().enumerate() {
+        let bad = |block| NotPlayed::Block {
+            step: number + 1,
+            block,
+        };
+        match step {
+            Step::Allocate { block, size } => {
+                let no_room = NotPlayed::NoRoom {
+                    step: number + 1,
+                    size,
+                };
+                let (address, instructions) = system.allocate(size.max(1)).ok_or(no_room)?;
+                if used.insert(block, (address, size.max(1))).is_some() {
+                    return Err(bad(block));
+                }
+                played.allocations += 1;
+                played.allocate_max = played.allocate_max.max(instructions);
+                let pages = system.mapped();
+                played.calls.push(Point {
+                    allocation: true,
+                    size,
+                    instructions,
+                    pages,
+                });
+            }
+            Step::Free(block) => {
+                let (address, size) = used.remove(&block).ok_or(bad(block))?;
+                let instructions = system.free(address).ok_or(bad(block))?;
+                played.frees += 1;
+                played.free_max = played.free_max.max(instructions);
+                let pages = system.mapped();
+                played.calls.push(Point {
+                    allocation: false,
+                    size,
+                    instructions,
+                    pages,
+                });
+            }
+            Step::Touch { block, offset } => {
+                let &(address, size) = used.get(&block).ok_or(bad(block))?;
+                if offset >= size {
+                    return Err(bad(block));
+                }
+                played.faults += u64::from(system.touch(address + offset));
+            }
+        }
+        played.footprint = played.footprint.max(system.mapped());
+    }
+    played.tag_faults = system.tag_faults();
+    Ok(played)
+}
+
+/// The constant-time system.
+struct Constant<'a, 'b> {
+    heap: PagedHeap<'a, Blocks, Tables20, Index20>,
+    frames: Frames<Box<[u32]>>,
+    costs: &'b Costs,
+}
+
+type Tables20 = metes_pages::Wide<{ 1 << 20 }>;
+type Index20 = metes_pages::index::Bitmap64<16384, 256, 4>;
+
+impl System for Constant<'_, '_> {
+    fn allocate(&mut self, size: u64) -> Option<(u64, u64)> {
+        let (before, _) = self.heap.regions();
+        let offset = self.heap.allocate(size, 1).ok()?;
+        let maps = self.heap.regions().0 - before;
+        Some((offset, self.costs.place + maps * self.costs.map))
+    }
+
+    fn free(&mut self, address: u64) -> Option<u64> {
+        let (_, before) = self.heap.regions();
+        self.heap.free(address, &mut self.frames).ok()?;
+        let unmaps = self.heap.regions().1 - before;
+        Some(self.costs.release + unmaps * self.costs.unmap)
+    }
+
+    fn touch(&mut self, address: u64) -> bool {
+        let touched = self.heap.touch(address, Access::Write, &mut self.frames);
+        matches!(touched, Ok((_, Some(_))))
+    }
+
+    fn mapped(&self) -> u32 {
+        self.heap.space().mapped()
+    }
+
+    fn tag_faults(&self) -> u64 {
+        0
+    }
+}
+
+/// The conventional system.
+struct Linear<'b> {
+    heap: Conventional,
+    costs: &'b Costs,
+    tag_faults: u64,
+}
+
+impl System for Linear<'_> {
+    fn allocate(&mut self, size: u64) -> Option<(u64, u64)> {
+        let (address, work) = self.heap.allocate(size)?;
+        self.tag_faults += u64::from(work.faults);
+        let faults = u64::from(work.faults) * self.costs.table_map_page;
+        Some((address, self.costs.place + faults))
+    }
+
+    fn free(&mut self, address: u64) -> Option<u64> {
+        let work = self.heap.free(address)?;
+        let pages = match work.unmapped {
+            0 => 0,
+            pages => self.costs.table_unmap + u64::from(pages) * self.costs.table_unmap_page,
+        };
+        Some(self.costs.release + pages)
+    }
+
+    fn touch(&mut self, address: u64) -> bool {
+        self.heap.touch(address)
+    }
+
+    fn mapped(&self) -> u32 {
+        self.heap.mapped()
+    }
+
+    fn tag_faults(&self) -> u64 {
+        self.tag_faults
+    }
+}
