@@ -21,6 +21,7 @@ pub mod against_tlsf;
 pub mod concurrent;
 pub mod easyport;
 pub mod packets;
+pub mod paging;
 pub mod partition;
 mod platform;
 pub mod predicted;

@@ -4,6 +4,7 @@
 
 mod curve;
 mod device;
+mod pages;
 mod worst;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
+pub(crate) use pages::{Pages, PagesAction, PagesBench, PagesCompare, PagesReplay};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};
@@ -58,6 +60,7 @@ pub(crate) enum Verb {
     Serve(Serve),
     Trace(Trace),
     Device(Device),
+    Pages(Pages),
     Curve(Curve),
     Reproduce(Reproduce),
     Completions(Completions),
@@ -621,6 +624,9 @@ pub(crate) struct Reproduce {
     /// Only so much as takes seconds: a part of the space, fewer requests
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
+    /// The folder of recorded touches, for rtmmu-table-1: as examples/cases/touches/run leaves it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) touches: Option<PathBuf>,
     /// Also write rows and pictures as a page that opens from disk
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,

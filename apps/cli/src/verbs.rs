@@ -9,6 +9,7 @@ pub(crate) mod evaluate;
 pub(crate) mod explore;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod pages;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;

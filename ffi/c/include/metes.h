@@ -291,6 +291,75 @@ metes_compact_status metes_compact_fragmentation(const metes_compact *heap,
 /* Verifies every invariant of the heap. O(classes x pages + blocks). CORRUPT. */
 metes_compact_status metes_compact_check(const metes_compact *heap);
 
+/* Virtual memory in constant time: what an operating system keeps of an address space, so that
+ * making a region, freeing it with all its frames, a page fault and an access each take a bounded
+ * number of instructions, whatever the region's size (docs/pages.md). Pages and frames are numbers;
+ * what memory they stand for is the caller's.
+ *
+ *     void *memory = calloc(1, metes_pages_size(4096));
+ *     metes_pages *pages = metes_pages_create(memory, metes_pages_size(4096), 4096, 0);
+ *     metes_pages_map(pages, 100, 2000, true);
+ *     // at a page fault:
+ *     metes_mapped mapped;
+ *     if (metes_pages_map_page(pages, page, frames, &mapped) == METES_PAGES_OK && mapped.clear)
+ *         clear(mapped.frame);
+ *     metes_pages_unmap(pages, 100, frames);
+ */
+typedef struct metes_pages metes_pages;
+typedef struct metes_frames metes_frames;
+
+/* What a call met; nothing is changed unless it is OK. */
+typedef enum metes_pages_status {
+    METES_PAGES_OK,
+    METES_PAGES_EMPTY,    /* a region of no pages */
+    METES_PAGES_BEYOND,   /* beyond the space */
+    METES_PAGES_OVERLAP,  /* pages of the region are allocated already */
+    METES_PAGES_UNMAPPED, /* no allocated region there; to unmap: none that begins there */
+    METES_PAGES_RIGHTS,   /* the region does not allow the access */
+    METES_PAGES_ABSENT,   /* a page fault: allocated, not mapped yet */
+    METES_PAGES_PRESENT,  /* mapped already */
+    METES_PAGES_NO_FRAME, /* all frames are used */
+    METES_PAGES_MEMORY    /* a null pointer */
+} metes_pages_status;
+
+/* A page that was just mapped. */
+typedef struct metes_mapped {
+    uint32_t frame;
+    bool clear; /* the frame may hold what another domain wrote: clear it */
+} metes_mapped;
+
+/* Bytes that a space of so many pages takes; 0 if there are none or more than 2^24. */
+size_t metes_pages_size(uint32_t pages);
+
+/* A space in memory that is all zero, aligned to 8 bytes. Spaces of one domain, below 64, may see
+ * what each other left in frames. NULL if the memory does not suffice. O(1). */
+metes_pages *metes_pages_create(void *memory, size_t bytes, uint32_t pages, uint8_t domain);
+
+/* Bytes that so many frames take. */
+size_t metes_frames_size(uint32_t frames);
+
+/* Frames that spaces share, in memory of any content, aligned to 8 bytes. NULL if it does not
+ * suffice. O(1). */
+metes_frames *metes_frames_create(void *memory, size_t bytes, uint32_t frames);
+
+/* Frames that no page is mapped to. O(1). */
+uint32_t metes_frames_available(const metes_frames *frames);
+
+/* Makes `count` pages from `start` a region, to be read or also written. Takes no frame. O(1).
+ * EMPTY, BEYOND, OVERLAP. */
+metes_pages_status metes_pages_map(metes_pages *pages, uint32_t start, uint32_t count, bool write);
+
+/* Frees the region that begins at `start`, all of its pages and frames. O(1). BEYOND, UNMAPPED. */
+metes_pages_status metes_pages_unmap(metes_pages *pages, uint32_t start, metes_frames *frames);
+
+/* Maps a page to a frame, at a page fault. O(1). BEYOND, UNMAPPED, PRESENT, NO_FRAME. */
+metes_pages_status metes_pages_map_page(metes_pages *pages, uint32_t page, metes_frames *frames,
+                                        metes_mapped *mapped);
+
+/* The frame of a page. O(1). BEYOND, UNMAPPED, RIGHTS, ABSENT. */
+metes_pages_status metes_pages_access(metes_pages *pages, uint32_t page, bool write,
+                                      uint32_t *frame);
+
 /* The version of the library, such as "0.1.0". */
 const char *metes_version(void);
 

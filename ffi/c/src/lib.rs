@@ -6,6 +6,7 @@
 
 pub mod compact;
 mod heap;
+pub mod pages;
 pub mod status;
 
 use core::ffi::{CStr, c_char, c_void};

@@ -69,6 +69,7 @@ fn c99_with_the_shared_library() {
     let compiler = ["cc", "-std=c99", "-pedantic"];
     exercise("c-shared", "api.c", &compiler, &shared());
     exercise("compact-shared", "compact.c", &compiler, &shared());
+    exercise("pages-shared", "pages.c", &compiler, &shared());
 }
 
 #[test]
@@ -76,6 +77,7 @@ fn c99_with_the_static_library() {
     let compiler = ["cc", "-std=c99", "-pedantic"];
     exercise("c-static", "api.c", &compiler, &fixed());
     exercise("compact-static", "compact.c", &compiler, &fixed());
+    exercise("pages-static", "pages.c", &compiler, &fixed());
 }
 
 #[test]
@@ -83,6 +85,7 @@ fn cplusplus() {
     let compiler = ["c++", "-x", "c++", "-std=c++11"];
     exercise("cplusplus", "api.c", &compiler, &shared());
     exercise("compact-cplusplus", "compact.c", &compiler, &shared());
+    exercise("pages-cplusplus", "pages.c", &compiler, &shared());
 }
 
 #[test]

@@ -103,9 +103,9 @@ pub struct Conventional {
     shift: u32,
     /// Pages below the end of the heap.
     end: u32,
-    /// Blocks in use: offsets to what they and their tag take. Bookkeeping of this model, for the
-    /// end of the last one.
-    used: BTreeMap<u64, u64>,
+    /// Blocks in use, by where their bytes begin: where their tag does, and the end. Bookkeeping of
+    /// this model, for the end of the last one.
+    used: BTreeMap<u64, (u64, u64)>,
 }
 
 impl Conventional {
@@ -124,10 +124,12 @@ impl Conventional {
     }
 
     /// Allocates `bytes` bytes; where they begin, and the work. `None`: no block.
-    pub fn allocate(&mut self, bytes: u64) -> Option<(u64, Work)> {
-        let taken = (bytes + TAG).next_multiple_of(GRANULE);
-        let offset = self.blocks.allocate(taken, 1)?;
-        self.used.insert(offset, taken);
+    pub fn allocate(&mut self, bytes: u64, align: u64) -> Option<(u64, Work)> {
+        // The tag lies before the payload, so an aligned block begins a whole alignment earlier.
+        let before = TAG.max(if align > GRANULE { align } else { TAG });
+        let taken = (bytes + before).next_multiple_of(GRANULE);
+        let offset = self.blocks.allocate(taken, align.max(GRANULE))?;
+        self.used.insert(offset + before, (offset, offset + taken));
         let behind = offset + taken;
         self.end = self.end.max(self.page(behind + FREE - 1) + 1);
         let mut faults = 0;
@@ -137,7 +139,7 @@ impl Conventional {
             faults += u32::from(self.touch_page(page));
         }
         Some((
-            offset + TAG,
+            offset + before,
             Work {
                 faults,
                 unmapped: 0,
@@ -147,13 +149,9 @@ impl Conventional {
 
     /// Frees a block; the work. `None`: there is none.
     pub fn free(&mut self, payload: u64) -> Option<Work> {
-        let offset = payload.checked_sub(TAG)?;
+        let (offset, _) = self.used.remove(&payload)?;
         self.blocks.free(offset)?;
-        self.used.remove(&offset);
-        let last = self
-            .used
-            .last_key_value()
-            .map_or(0, |(offset, taken)| offset + taken);
+        let last = self.used.last_key_value().map_or(0, |(_, &(_, end))| end);
         // Behind the last block lies a free one, with its tag and links.
         let end = self.page(last + FREE - 1) + 1;
         let unmapped = self.end.saturating_sub(end);

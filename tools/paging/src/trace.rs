@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use metes_pages::{Access, Domain, Frames, PagedHeap, Pages20, zeroed};
+use metes_trace::TouchOperation;
 use serde::Serialize;
 
 use crate::bench::Costs;
@@ -19,27 +20,6 @@ use crate::placement::Blocks;
 pub const PAGES: u32 = 1 << 20;
 /// log2 of the bytes of a page.
 pub const SHIFT: u32 = 12;
-
-/// A step of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Allocates a block under a name that no block in use has.
-    Allocate {
-        /// The block.
-        block: u64,
-        /// Its bytes.
-        size: u64,
-    },
-    /// Frees a block.
-    Free(u64),
-    /// Touches a byte of a block.
-    Touch {
-        /// The block.
-        block: u64,
-        /// The byte.
-        offset: u64,
-    },
-}
 
 /// What one system did with the steps.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -99,7 +79,7 @@ pub enum NotPlayed {
 
 /// One of the two systems.
 trait System {
-    fn allocate(&mut self, size: u64) -> Option<(u64, u64)>;
+    fn allocate(&mut self, size: u64, align: u64) -> Option<(u64, u64)>;
     fn free(&mut self, address: u64) -> Option<u64>;
     /// Whether it was a page fault.
     fn touch(&mut self, address: u64) -> bool;
@@ -111,7 +91,7 @@ trait System {
 ///
 /// # Errors
 /// Steps that do not belong together, or need more than the address space.
-pub fn play(steps: &[Step], costs: &Costs) -> Result<(Played, Played), NotPlayed> {
+pub fn play(steps: &[TouchOperation], costs: &Costs) -> Result<(Played, Played), NotPlayed> {
     let blocks = most_blocks(steps);
     let bytes = u64::from(PAGES) << SHIFT;
     let mut space = zeroed::<Pages20>();
@@ -142,20 +122,20 @@ pub fn play(steps: &[Step], costs: &Costs) -> Result<(Played, Played), NotPlayed
 }
 
 /// The most blocks in use at a time, at least one.
-fn most_blocks(steps: &[Step]) -> usize {
+fn most_blocks(steps: &[TouchOperation]) -> usize {
     let (mut used, mut most) = (0_usize, 1);
     for step in steps {
         match step {
-            Step::Allocate { .. } => used += 1,
-            Step::Free(_) => used = used.saturating_sub(1),
-            Step::Touch { .. } => {}
+            TouchOperation::Allocate { .. } => used += 1,
+            TouchOperation::Free { .. } => used = used.saturating_sub(1),
+            TouchOperation::Read { .. } | TouchOperation::Write { .. } => {}
         }
         most = most.max(used);
     }
     most
 }
 
-fn run(steps: &[Step], mut system: impl System) -> Result<Played, NotPlayed> {
+fn run(steps: &[TouchOperation], mut system: impl System) -> Result<Played, NotPlayed> {
     let mut played = Played::default();
     let mut used = HashMap::<u64, (u64, u64)>::new();
     for (number, &step) in steps.iter().enumerate() {
@@ -164,12 +144,14 @@ fn run(steps: &[Step], mut system: impl System) -> Result<Played, NotPlayed> {
             block,
         };
         match step {
-            Step::Allocate { block, size } => {
+            TouchOperation::Allocate { block, size, align } => {
                 let no_room = NotPlayed::NoRoom {
                     step: number + 1,
                     size,
                 };
-                let (address, instructions) = system.allocate(size.max(1)).ok_or(no_room)?;
+                let (address, instructions) = system
+                    .allocate(size.max(1), u64::from(align))
+                    .ok_or(no_room)?;
                 if used.insert(block, (address, size.max(1))).is_some() {
                     return Err(bad(block));
                 }
@@ -183,7 +165,7 @@ fn run(steps: &[Step], mut system: impl System) -> Result<Played, NotPlayed> {
                     pages,
                 });
             }
-            Step::Free(block) => {
+            TouchOperation::Free { block } => {
                 let (address, size) = used.remove(&block).ok_or(bad(block))?;
                 let instructions = system.free(address).ok_or(bad(block))?;
                 played.frees += 1;
@@ -196,7 +178,7 @@ fn run(steps: &[Step], mut system: impl System) -> Result<Played, NotPlayed> {
                     pages,
                 });
             }
-            Step::Touch { block, offset } => {
+            TouchOperation::Read { block, offset } | TouchOperation::Write { block, offset } => {
                 let &(address, size) = used.get(&block).ok_or(bad(block))?;
                 if offset >= size {
                     return Err(bad(block));
@@ -221,9 +203,9 @@ type Tables20 = metes_pages::Wide<{ 1 << 20 }>;
 type Index20 = metes_pages::index::Bitmap64<16384, 256, 4>;
 
 impl System for Constant<'_, '_> {
-    fn allocate(&mut self, size: u64) -> Option<(u64, u64)> {
+    fn allocate(&mut self, size: u64, align: u64) -> Option<(u64, u64)> {
         let (before, _) = self.heap.regions();
-        let offset = self.heap.allocate(size, 1).ok()?;
+        let offset = self.heap.allocate(size, align).ok()?;
         let maps = self.heap.regions().0 - before;
         Some((offset, self.costs.place + maps * self.costs.map))
     }
@@ -257,8 +239,8 @@ struct Linear<'b> {
 }
 
 impl System for Linear<'_> {
-    fn allocate(&mut self, size: u64) -> Option<(u64, u64)> {
-        let (address, work) = self.heap.allocate(size)?;
+    fn allocate(&mut self, size: u64, align: u64) -> Option<(u64, u64)> {
+        let (address, work) = self.heap.allocate(size, align)?;
         self.tag_faults += u64::from(work.faults);
         let faults = u64::from(work.faults) * self.costs.table_map_page;
         Some((address, self.costs.place + faults))
@@ -283,5 +265,123 @@ impl System for Linear<'_> {
 
     fn tag_faults(&self) -> u64 {
         self.tag_faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use metes_random::Random;
+
+    use super::*;
+
+    /// Pages that have a frame: those that were touched since a block was last on them. Linear.
+    #[derive(Default)]
+    struct Naive {
+        blocks: BTreeMap<u64, u64>,
+        touched: BTreeSet<u64>,
+    }
+
+    impl Naive {
+        fn release(&mut self) {
+            let covered: BTreeSet<u64> = self
+                .blocks
+                .iter()
+                .flat_map(|(&offset, &size)| offset >> SHIFT..=(offset + size - 1) >> SHIFT)
+                .collect();
+            self.touched.retain(|page| covered.contains(page));
+        }
+    }
+
+    #[test]
+    fn pages_have_frames_while_blocks_that_were_touched_lie_on_them() {
+        for seed in 0..4 {
+            let mut random = Random::new(seed);
+            let pages = 500;
+            let mut space = zeroed::<metes_pages::Pages12>();
+            space.open(pages, Domain::FIRST).unwrap();
+            let mut sharers = vec![0; pages as usize];
+            let blocks = Blocks::new(u64::from(pages) << SHIFT, 400).unwrap();
+            let mut heap = PagedHeap::new(blocks, &mut space, &mut sharers, SHIFT).unwrap();
+            let mut frames = Frames::new(vec![0; 500].into_boxed_slice(), 500).unwrap();
+            let mut naive = Naive::default();
+            for _ in 0..1000 {
+                let some = random.below(naive.blocks.len().max(1) as u64) as usize;
+                let some = naive
+                    .blocks
+                    .iter()
+                    .nth(some)
+                    .map(|(&offset, &size)| (offset, size));
+                match (random.below(4), some) {
+                    (0, _) => {
+                        // Sizes at and around pages are as likely as others.
+                        let longest = 1 << random.below(18);
+                        let size = match random.below(3) {
+                            0 => (1 + random.below(4)) << SHIFT,
+                            _ => 1 + random.below(longest),
+                        };
+                        let align = 1 << random.below(14);
+                        if let Ok(offset) = heap.allocate(size, align) {
+                            assert_eq!(offset % align, 0);
+                            naive.blocks.insert(offset, size);
+                        }
+                    }
+                    (1, Some((offset, _))) => {
+                        heap.free(offset, &mut frames).unwrap();
+                        assert!(heap.free(offset, &mut frames).is_err(), "twice");
+                        naive.blocks.remove(&offset);
+                        naive.release();
+                    }
+                    (_, Some((offset, size))) => {
+                        let byte = offset + random.below(size);
+                        let (_, mapped) = heap.touch(byte, Access::Write, &mut frames).unwrap();
+                        assert_eq!(mapped.is_some(), naive.touched.insert(byte >> SHIFT));
+                    }
+                    (_, None) => {}
+                }
+                assert_eq!(heap.space().mapped() as usize, naive.touched.len());
+                assert_eq!(frames.used() as usize, naive.touched.len());
+            }
+            for offset in naive.blocks.into_keys() {
+                heap.free(offset, &mut frames).unwrap();
+            }
+            assert_eq!((heap.space().regions(), frames.used()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn both_systems_replay_the_same_steps() {
+        let text = "a,0,10000\na,1,100000\nw,1,0\nw,1,99999\nw,1,50000\nf,0\nf,1";
+        let steps = metes_trace::TouchReader::new(text.as_bytes(), "a test".as_ref());
+        let steps: Vec<_> = steps.collect::<Result<_, _>>().unwrap();
+        let costs = Costs {
+            place: 1_000,
+            release: 2_000,
+            map: 10,
+            unmap: 20,
+            map_page: 30,
+            access: 5,
+            table_map_page: 40,
+            table_access: 5,
+            table_unmap: 50,
+            table_unmap_page: 1,
+        };
+        let (constant, conventional) = play(&steps, &costs).unwrap();
+        assert_eq!(
+            (constant.footprint, constant.faults, constant.tag_faults),
+            (3, 3, 0)
+        );
+        // Pages of its own and two that it shares, one of which block 0 had made.
+        assert_eq!((constant.allocate_max, constant.free_max), (1_020, 2_060));
+        // The heap's end falls from page 27 to page 1 when the last block goes.
+        assert_eq!(
+            (conventional.allocate_max, conventional.free_max),
+            (1_080, 2_076)
+        );
+        assert_eq!(
+            play(&steps[2..], &costs).unwrap_err(),
+            NotPlayed::Block { step: 1, block: 1 }
+        );
     }
 }

@@ -8,7 +8,7 @@ mod tlsf;
 
 use std::path::Path;
 
-use metes_cases::{concurrent, easyport, predicted, reorder, vtc};
+use metes_cases::{concurrent, easyport, paging, predicted, reorder, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
 use metes_lab::{About, Figure, figure};
 use serde_json::{Value, json};
@@ -35,7 +35,11 @@ const REORDERING: Option<&str> = Some(
     "Salvalaggio, Zippo and Stea, “Improving (min,+) convolutions by heuristic operation reordering”",
 );
 
-const EXPERIMENTS: [Experiment; 15] = [
+const PAGING: Option<&str> = Some(
+    "Böhnert and Scholl, “A Dynamic Virtual Memory Management under Real-Time Constraints”, RTCSA 2014",
+);
+
+const EXPERIMENTS: [Experiment; 19] = [
     Experiment {
         name: "small-heaps",
         about: "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -107,6 +111,26 @@ const EXPERIMENTS: [Experiment; 15] = [
         paper: REORDERING,
     },
     Experiment {
+        name: "rtmmu-table-1",
+        about: "constant-time pages beside a page table: most of an allocation and a free, pages",
+        paper: PAGING,
+    },
+    Experiment {
+        name: "rtmmu-fig-5",
+        about: "constant-time pages beside a page table: allocations by size",
+        paper: PAGING,
+    },
+    Experiment {
+        name: "rtmmu-fig-6",
+        about: "constant-time pages beside a page table: frees by size",
+        paper: PAGING,
+    },
+    Experiment {
+        name: "rtmmu-fig-7",
+        about: "constant-time pages beside a page table: pages with a frame over time",
+        paper: PAGING,
+    },
+    Experiment {
         name: "hypervolume",
         about: "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
         paper: None,
@@ -118,6 +142,7 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         name,
         full,
         quick,
+        touches,
         output,
     } = arguments;
     let show = Show {
@@ -129,6 +154,16 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         true => concurrent::Effort::Quick,
         false => concurrent::Effort::Whole,
     };
+    let pages = match quick {
+        true => paging::Effort::Quick,
+        false => paging::Effort::Whole,
+    };
+    let picture = |picture| show.study(|tell| paging::picture(picture, pages, tell).map_err(fail));
+    if touches.is_some() && name.as_deref() != Some("rtmmu-table-1") {
+        return Err(Failure::input(
+            "--touches is for rtmmu-table-1: leave it out",
+        ));
+    }
     let chains = match quick {
         true => reorder::Effort::Quick,
         false => reorder::Effort::Whole,
@@ -176,6 +211,12 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         Some("reorder-tables-1-5") => {
             show.study(|tell| reorder::policies(chains, tell).map_err(fail))
         }
+        Some("rtmmu-table-1") => {
+            show.study(|tell| paging::table_1(touches.as_deref(), pages, tell).map_err(fail))
+        }
+        Some("rtmmu-fig-5") => picture(paging::Picture::Allocations),
+        Some("rtmmu-fig-6") => picture(paging::Picture::Frees),
+        Some("rtmmu-fig-7") => picture(paging::Picture::Footprint),
         Some("hypervolume") => hypervolume::run(*quick, json),
         Some(name) => Err(unknown(name)),
     }

@@ -1,5 +1,6 @@
 //! Tests of constant-time virtual memory.
 
+mod exhaustive;
 mod index;
 mod model;
 mod random;

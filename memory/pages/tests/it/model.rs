@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use metes_pages::{Access, Error, Frame, Rights};
 
 /// The naive model of one space.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) pages: u32,
     /// Allocated regions by their start: pages and rights.
