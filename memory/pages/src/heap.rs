@@ -9,6 +9,7 @@
 //! Invariant: a page is allocated exactly if a block in use has a byte on it; `sharers` counts the
 //! blocks that cover a page in part.
 
+use crate::cover::Cover;
 use crate::{Access, Error, Frame, Frames, Index, Links, Mapped, Rights, Space, Tables};
 
 /// Where blocks lie in a range of addresses, known without touching it.
@@ -56,14 +57,6 @@ pub struct PagedHeap<'a, H, T, I> {
     unmaps: u64,
 }
 
-/// The pages of a block.
-struct Cover {
-    /// Those it shares.
-    shared: [Option<u32>; 2],
-    /// Those it has to itself: the first, and how many.
-    own: (u32, u32),
-}
-
 impl<'a, H: Placement, T: Tables, I: Index> PagedHeap<'a, H, T, I> {
     /// A heap that places blocks by `placement` in a space of which nothing is allocated, pages
     /// being `1 << shift` bytes.
@@ -88,33 +81,6 @@ impl<'a, H: Placement, T: Tables, I: Index> PagedHeap<'a, H, T, I> {
         })
     }
 
-    fn cover(&self, offset: u64, bytes: u64) -> Cover {
-        let (end, mask) = (offset + bytes, (1 << self.shift) - 1);
-        let page = |offset: u64| (offset >> self.shift) as u32;
-        let (first, last) = (page(offset), page(end - 1));
-        // A block shares its first page unless it begins with it, and its last one unless it ends
-        // with it; within one page that is one sharing.
-        let begins = offset & mask == 0;
-        let ends = end & mask == 0;
-        match first == last {
-            true if begins && ends => Cover {
-                shared: [None; 2],
-                own: (first, 1),
-            },
-            true => Cover {
-                shared: [Some(first), None],
-                own: (first, 0),
-            },
-            false => {
-                let (from, to) = (first + u32::from(!begins), last + u32::from(ends));
-                Cover {
-                    shared: [(!begins).then_some(first), (!ends).then_some(last)],
-                    own: (from, to - from),
-                }
-            }
-        }
-    }
-
     /// Allocates `bytes` bytes at a multiple of `align`; takes no frame. The time of the placement,
     /// and at most three regions.
     ///
@@ -128,7 +94,7 @@ impl<'a, H: Placement, T: Tables, I: Index> PagedHeap<'a, H, T, I> {
             .placement
             .allocate(bytes, align)
             .ok_or(Refusal::NoBlock)?;
-        let cover = self.cover(offset, bytes);
+        let cover = Cover::of(offset, bytes, self.shift);
         for page in cover.shared.into_iter().flatten() {
             let sharers = &mut self.sharers[page as usize];
             *sharers += 1;
@@ -149,7 +115,7 @@ impl<'a, H: Placement, T: Tables, I: Index> PagedHeap<'a, H, T, I> {
     /// [`Refusal::NoSuchBlock`].
     pub fn free<L: Links>(&mut self, offset: u64, frames: &mut Frames<L>) -> Result<(), Refusal> {
         let bytes = self.placement.free(offset).ok_or(Refusal::NoSuchBlock)?;
-        let cover = self.cover(offset, bytes);
+        let cover = Cover::of(offset, bytes, self.shift);
         for page in cover.shared.into_iter().flatten() {
             let sharers = &mut self.sharers[page as usize];
             *sharers -= 1;

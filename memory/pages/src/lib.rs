@@ -36,11 +36,13 @@ extern crate std;
 
 #[cfg(feature = "alloc")]
 mod boxed;
+mod cover;
 mod error;
 mod frames;
 mod heap;
 pub mod index;
 mod space;
+mod sparse;
 mod tables;
 mod tlb;
 
@@ -51,6 +53,7 @@ pub use frames::{DOMAINS, Domain, Frame, Frames, Links, Origin, PackedLinks};
 pub use heap::{PagedHeap, Placement, Refusal};
 pub use index::Index;
 pub use space::{Mapped, Region, Space};
+pub use sparse::{Sparse, Table};
 pub use tables::{Access, Header, Packed, Rights, Tables, Wide};
 pub use tlb::Tlb;
 

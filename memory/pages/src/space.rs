@@ -112,8 +112,9 @@ impl<T: Tables, I: Index> Space<T, I> {
     /// `mapVRH`). O(levels of the index), whatever `pages` is.
     ///
     /// # Errors
-    /// [`Error::Empty`], [`Error::Beyond`]; [`Error::Overlap`] if a page of it is allocated. The
-    /// space is as it was.
+    /// [`Error::Empty`], [`Error::Beyond`]; [`Error::Overlap`] if a page of it is allocated;
+    /// [`Error::NoFrame`] if there is no memory for [hierarchical tables](crate::Sparse). The space is
+    /// as it was.
     #[inline]
     pub fn map_region(&mut self, start: u32, pages: u32, rights: Rights) -> Result<(), Error> {
         if start >= self.pages || pages.wrapping_sub(1) >= self.pages - start {
@@ -127,12 +128,12 @@ impl<T: Tables, I: Index> Space<T, I> {
         if self.tables.header(free).is_allocated() {
             return Err(Error::Overlap);
         }
-        let (end, free_last) = (start + pages, self.tables.slot(free));
-        if end > free_last {
-            if end - 1 > free_last {
-                return Err(Error::Overlap);
-            }
-        } else {
+        let (end, free_last) = (start + pages, self.free_last(free));
+        if end > free_last && end - 1 > free_last {
+            return Err(Error::Overlap);
+        }
+        self.tables.cover(start, pages)?;
+        if end <= free_last {
             debug_assert_eq!(self.tables.header(end), Header::FREE);
             self.tables.set_slot(end, free_last);
             self.index.insert(end);
@@ -179,9 +180,10 @@ impl<T: Tables, I: Index> Space<T, I> {
         self.regions -= 1;
 
         let next = self.index.next(start).unwrap_or(self.pages);
+        self.tables.uncover(start, next - start);
         let mut last = next - 1;
         if next < self.pages && !self.tables.header(next).is_allocated() {
-            last = self.tables.slot(next);
+            last = self.free_last(next);
             self.index.remove(next);
         }
         let mut free = start;
@@ -219,8 +221,9 @@ impl<T: Tables, I: Index> Space<T, I> {
         if self.slot_of(page).is_some() {
             return Err(Error::Present);
         }
-        let (frame, origin) = frames.take(self.domain).ok_or(Error::NoFrame)?;
         let count = header.count();
+        self.tables.reserve(page, start + count)?;
+        let (frame, origin) = frames.take(self.domain).ok_or(Error::NoFrame)?;
         if count != 0 {
             let top = start + count - 1;
             frames.link(self.tables.frame(self.tables.slot(top), top), frame);
@@ -297,6 +300,15 @@ impl<T: Tables, I: Index> Space<T, I> {
     #[doc(hidden)]
     pub fn tables_mut(&mut self) -> &mut T {
         &mut self.tables
+    }
+
+    /// The last page of the free region that begins at `start`.
+    #[inline(always)]
+    fn free_last(&self, start: u32) -> u32 {
+        match self.tables.free_last(start) {
+            Some(last) => last,
+            None => self.index.next(start).unwrap_or(self.pages) - 1,
+        }
     }
 
     /// Where on the stacks a page lies, if it is mapped: the test of Lemma 1.

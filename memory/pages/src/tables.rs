@@ -18,7 +18,7 @@
 //! Invariant: headers of pages where no allocated region begins are zero. Records, slots and
 //! frames may hold anything.
 
-use crate::Frame;
+use crate::{Error, Frame};
 
 /// What a region allows; bits that any host keeps with a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Header {
 
     /// With one page more on the stack.
     #[inline]
-    const fn pushed(self) -> Self {
+    pub(crate) const fn pushed(self) -> Self {
         Self(self.0 + (1 << Self::SHIFT))
     }
 }
@@ -130,8 +130,36 @@ pub trait Tables {
     fn push(&mut self, start: u32, header: Header, page: u32, frame: Frame);
     /// Sets the header of `start`.
     fn set_header(&mut self, start: u32, header: Header);
-    /// Uses the slot of the first page of a free region, whose stack is empty, for another number.
+    /// Uses the slot of the first page of a free region, whose stack is empty, for its last page.
     fn set_slot(&mut self, slot: u32, page: u32);
+
+    /// The last page of the free region that begins at `start`, where that is kept.
+    #[inline(always)]
+    fn free_last(&self, start: u32) -> Option<u32> {
+        Some(self.slot(start))
+    }
+
+    /// Before a region is made: what it takes to have a header at its start.
+    ///
+    /// # Errors
+    /// [`Error::NoFrame`] where there is no memory for it; everything is as it was.
+    #[inline(always)]
+    fn cover(&mut self, _start: u32, _pages: u32) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// After a region was freed: takes back what [`Tables::cover`] and [`Tables::reserve`] took.
+    #[inline(always)]
+    fn uncover(&mut self, _start: u32, _pages: u32) {}
+
+    /// Before a page is mapped: what it takes to have its record and its slot.
+    ///
+    /// # Errors
+    /// [`Error::NoFrame`] where there is no memory for it.
+    #[inline(always)]
+    fn reserve(&mut self, _page: u32, _slot: u32) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// What an access reads of its page.
