@@ -129,11 +129,13 @@ impl<T: Tables, I: Index> Space<T, I> {
             return Err(Error::Overlap);
         }
         let (end, free_last) = (start + pages, self.free_last(free));
-        if end > free_last && end - 1 > free_last {
-            return Err(Error::Overlap);
-        }
-        self.tables.cover(start, pages)?;
-        if end <= free_last {
+        if end > free_last {
+            if end - 1 > free_last {
+                return Err(Error::Overlap);
+            }
+            self.tables.cover(start, pages)?;
+        } else {
+            self.tables.cover(start, pages)?;
             debug_assert_eq!(self.tables.header(end), Header::FREE);
             self.tables.set_slot(end, free_last);
             self.index.insert(end);

@@ -13,6 +13,7 @@ mod device;
 mod energy;
 mod files;
 mod mapped;
+mod pages;
 mod signals;
 mod support;
 mod tune;

@@ -54,7 +54,11 @@ fn steps(pages: u32) -> impl Strategy<Value = Vec<(bool, u32)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 300 }))]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 300 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn small_indexes_agree_with_a_set(steps in steps(4096)) {
@@ -64,6 +68,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "megabytes of words: the small ones run the same code")]
     fn large_indexes_agree_with_a_set(steps in steps(1 << 20)) {
         agrees::<Bitmap64<16384, 256, 4>>(&steps);
         agrees::<Bitmap32<32_768, 1024, 32>>(&steps);
