@@ -7,15 +7,12 @@
 //!
 //! Invariant: both systems replay the same steps.
 
-use std::path::Path;
-
 use metes_lab::{Figure, Plot, Report, Series};
-use metes_paging::Touches;
 use metes_paging::bench::Costs;
 use metes_paging::trace::{NotPlayed, Played, play};
 use metes_trace::TouchOperation;
 
-use crate::touches::{Options, actions};
+use crate::touches::{Options, actions, recorded};
 
 /// Why an experiment could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -42,15 +39,6 @@ struct Published {
     conventional: [f64; 3],
 }
 
-/// A program of the paper, and the trace that stands in for it.
-struct Program {
-    paper: &'static str,
-    /// Name of its touch trace, without the suffix.
-    ours: &'static str,
-    about: &'static str,
-    published: Published,
-}
-
 const fn published(constant: [f64; 3], conventional: [f64; 3]) -> Published {
     Published {
         constant,
@@ -60,43 +48,32 @@ const fn published(constant: [f64; 3], conventional: [f64; 3]) -> Published {
 
 const SYNTHETIC: Published = published([339.0, 945.0, 2_971.0], [237.0, 4_145_462.0, 180_132.0]);
 
-const PROGRAMS: [Program; 6] = [
-    Program {
-        paper: "avconv",
-        ours: "ffmpeg",
-        about: "ffmpeg, a test picture to MPEG-4",
-        published: published([327.0, 547.0, 621.0], [233.0, 2_263.0, 781.0]),
-    },
-    Program {
-        paper: "FFT",
-        ours: "fft",
-        about: "a recursive FFT written here",
-        published: published([326.0, 524.0, 6_263.0], [233.0, 94_305.0, 6_263.0]),
-    },
-    Program {
-        paper: "mc",
-        ours: "mc",
-        about: "a counter of words written here",
-        published: published([336.0, 747.0, 206.0], [232.0, 2_899_292.0, 96_035.0]),
-    },
-    Program {
-        paper: "sharpSAT",
-        ours: "models",
-        about: "a counter of models written here",
-        published: published([327.0, 702.0, 4_522.0], [233.0, 73_454.0, 4_718.0]),
-    },
-    Program {
-        paper: "antom",
-        ours: "minisat",
-        about: "minisat on random 3-SAT",
-        published: published([325.0, 668.0, 2_942.0], [233.0, 37_854.0, 3_176.0]),
-    },
-    Program {
-        paper: "PHP (neural net)",
-        ours: "php",
-        about: "PHP training a net for XOR",
-        published: published([322.0, 437.0, 476.0], [233.0, 1_423_306.0, 476.0]),
-    },
+/// What is published of the programs, by the names of the traces that stand in for them.
+const PROGRAMS: [(&str, Published); 6] = [
+    (
+        "ffmpeg",
+        published([327.0, 547.0, 621.0], [233.0, 2_263.0, 781.0]),
+    ),
+    (
+        "fft",
+        published([326.0, 524.0, 6_263.0], [233.0, 94_305.0, 6_263.0]),
+    ),
+    (
+        "mc",
+        published([336.0, 747.0, 206.0], [232.0, 2_899_292.0, 96_035.0]),
+    ),
+    (
+        "models",
+        published([327.0, 702.0, 4_522.0], [233.0, 73_454.0, 4_718.0]),
+    ),
+    (
+        "minisat",
+        published([325.0, 668.0, 2_942.0], [233.0, 37_854.0, 3_176.0]),
+    ),
+    (
+        "php",
+        published([322.0, 437.0, 476.0], [233.0, 1_423_306.0, 476.0]),
+    ),
 ];
 
 /// Largest blocks of the synthetic workload that are tried: the paper does not say its own.
@@ -142,15 +119,10 @@ fn played(
 }
 
 /// Table I: the most instructions of an allocation and of a free, and the most pages with a frame.
-/// `touches`: where `examples/cases/touches/run` left its traces, if they are to be replayed, too.
 ///
 /// # Errors
 /// [`PagingError`].
-pub fn table_1(
-    touches: Option<&Path>,
-    effort: Effort,
-    tell: &dyn Fn(&str),
-) -> Result<Report, PagingError> {
+pub fn table_1(effort: Effort, tell: &dyn Fn(&str)) -> Result<Report, PagingError> {
     tell("counting instructions");
     let costs = Costs::count()?;
     let mut report = Report {
@@ -166,36 +138,18 @@ pub fn table_1(
         let pair = played(&name, &synthetic(largest, effort), &costs)?;
         rows(&mut report, &name, &SYNTHETIC, &pair, &costs);
     }
-    let mut missing = Vec::new();
-    for Program {
-        paper,
-        ours,
-        about,
-        published,
-    } in &PROGRAMS
-    {
-        let path = touches.map(|folder| folder.join(format!("{ours}.touches")));
-        let Some(path) = path.filter(|path| path.exists()) else {
-            missing.push(*ours);
+    for (name, published) in &PROGRAMS {
+        let Some(program) = recorded(name) else {
             continue;
         };
-        tell(about);
-        let steps = Touches::read(&path)?.0;
-        let pair = played(ours, &steps, &costs)?;
-        rows(
-            &mut report,
-            &format!("{paper}: {about}"),
-            published,
-            &pair,
-            &costs,
-        );
-    }
-    if !missing.is_empty() {
-        report.assumptions.push(format!(
-            "left out, for their traces are not there (examples/cases/touches/run records them, --touches \
-             names their folder): {}",
-            missing.join(", ")
-        ));
+        tell(program.what);
+        let steps = program.operations()?.collect::<Result<Vec<_>, _>>()?;
+        let pair = played(name, &steps, &costs)?;
+        let row = format!("{} ({name})", program.stands_for);
+        rows(&mut report, &row, published, &pair, &costs);
+        report
+            .assumptions
+            .push(format!("{}: {}", program.stands_for, program.what));
     }
     Ok(report)
 }

@@ -624,9 +624,6 @@ pub(crate) struct Reproduce {
     /// Only so much as takes seconds: a part of the space, fewer requests
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// The folder of recorded touches, for rtmmu-table-1: as examples/cases/touches/run leaves it
-    #[arg(long, value_name = "DIR")]
-    pub(crate) touches: Option<PathBuf>,
     /// Also write rows and pictures as a page that opens from disk
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,

@@ -108,11 +108,11 @@ macro_rules! with {
                 let $space = &mut *pages.cast::<Pages12>();
                 $work
             }
-            ..=0x1_0000 => {
+            0x1001..=0x1_0000 => {
                 let $space = &mut *pages.cast::<Pages16>();
                 $work
             }
-            ..=0x10_0000 => {
+            0x1_0001..=0x10_0000 => {
                 let $space = &mut *pages.cast::<Pages20>();
                 $work
             }
@@ -129,10 +129,10 @@ macro_rules! with {
 pub extern "C" fn metes_pages_size(pages: u32) -> usize {
     match pages {
         0 => 0,
-        ..=0x1000 => mem::size_of::<Pages12>(),
-        ..=0x1_0000 => mem::size_of::<Pages16>(),
-        ..=0x10_0000 => mem::size_of::<Pages20>(),
-        ..=0x100_0000 => mem::size_of::<Pages24>(),
+        1..=0x1000 => mem::size_of::<Pages12>(),
+        0x1001..=0x1_0000 => mem::size_of::<Pages16>(),
+        0x1_0001..=0x10_0000 => mem::size_of::<Pages20>(),
+        0x10_0001..=0x100_0000 => mem::size_of::<Pages24>(),
         _ => 0,
     }
 }
@@ -159,8 +159,8 @@ pub unsafe extern "C" fn metes_pages_create(
     let opened = unsafe {
         match pages {
             ..=0x1000 => (*space.cast::<Pages12>()).open(pages, domain),
-            ..=0x1_0000 => (*space.cast::<Pages16>()).open(pages, domain),
-            ..=0x10_0000 => (*space.cast::<Pages20>()).open(pages, domain),
+            0x1001..=0x1_0000 => (*space.cast::<Pages16>()).open(pages, domain),
+            0x1_0001..=0x10_0000 => (*space.cast::<Pages20>()).open(pages, domain),
             _ => (*space.cast::<Pages24>()).open(pages, domain),
         }
     };

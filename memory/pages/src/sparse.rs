@@ -140,11 +140,11 @@ impl<const PAGES: usize, T: Tables, I: Index, L: Links> Tables for Sparse<'_, PA
     fn set_header(&mut self, start: u32, header: Header) {
         let at = start as usize % 64;
         // A chunk without a table has free headers only.
-        if header != Header::FREE || self.table(start).is_some() {
-            if let Ok(table) = self.entry(start) {
-                table.headers[at] = header;
-                table.live |= 1 << at;
-            }
+        if (header != Header::FREE || self.table(start).is_some())
+            && let Ok(table) = self.entry(start)
+        {
+            table.headers[at] = header;
+            table.live |= 1 << at;
         }
     }
 

@@ -3,8 +3,7 @@
 //! Invariant: a page that is touched for the first time reads 0, whoever had its frame before.
 
 use metes_pages::{
-    Access, Domain, Error, Frames, Index, Pages12, Pages16, Pages20, Pages24, Space, Tables,
-    Zeroed, zeroed,
+    Access, Domain, Error, Frames, Index, Pages12, Pages16, Pages20, Pages24, Space, Tables, zeroed,
 };
 use serde::Serialize;
 
@@ -65,16 +64,16 @@ pub fn replay(operations: &[Operation], pages: u32, frames: u32) -> Result<Repla
         return Err(NoSpace { pages, frames });
     }
     let on = match pages {
-        ..=0x1000 => on::<_, _>(zeroed::<Pages12>(), operations, pages, frames),
-        ..=0x1_0000 => on::<_, _>(zeroed::<Pages16>(), operations, pages, frames),
-        ..=0x10_0000 => on::<_, _>(zeroed::<Pages20>(), operations, pages, frames),
-        _ => on::<_, _>(zeroed::<Pages24>(), operations, pages, frames),
+        ..=0x1000 => on(&mut *zeroed::<Pages12>(), operations, pages, frames),
+        0x1001..=0x1_0000 => on(&mut *zeroed::<Pages16>(), operations, pages, frames),
+        0x1_0001..=0x10_0000 => on(&mut *zeroed::<Pages20>(), operations, pages, frames),
+        _ => on(&mut *zeroed::<Pages24>(), operations, pages, frames),
     };
     Ok(on)
 }
 
-fn on<T: Tables + Zeroed, I: Index + Zeroed>(
-    mut space: Box<Space<T, I>>,
+fn on<T: Tables, I: Index>(
+    space: &mut Space<T, I>,
     operations: &[Operation],
     pages: u32,
     frames: u32,

@@ -142,7 +142,6 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         name,
         full,
         quick,
-        touches,
         output,
     } = arguments;
     let show = Show {
@@ -159,11 +158,6 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         false => paging::Effort::Whole,
     };
     let picture = |picture| show.study(|tell| paging::picture(picture, pages, tell).map_err(fail));
-    if touches.is_some() && name.as_deref() != Some("rtmmu-table-1") {
-        return Err(Failure::input(
-            "--touches is for rtmmu-table-1: leave it out",
-        ));
-    }
     let chains = match quick {
         true => reorder::Effort::Quick,
         false => reorder::Effort::Whole,
@@ -211,9 +205,7 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         Some("reorder-tables-1-5") => {
             show.study(|tell| reorder::policies(chains, tell).map_err(fail))
         }
-        Some("rtmmu-table-1") => {
-            show.study(|tell| paging::table_1(touches.as_deref(), pages, tell).map_err(fail))
-        }
+        Some("rtmmu-table-1") => show.study(|tell| paging::table_1(pages, tell).map_err(fail)),
         Some("rtmmu-fig-5") => picture(paging::Picture::Allocations),
         Some("rtmmu-fig-6") => picture(paging::Picture::Frees),
         Some("rtmmu-fig-7") => picture(paging::Picture::Footprint),

@@ -177,7 +177,7 @@ mod wide {
     /// The bits above that of `position` in its word.
     #[inline(always)]
     fn above(position: usize) -> u64 {
-        u64::MAX - 1 << (position & LOW)
+        (u64::MAX - 1) << (position & LOW)
     }
 
     /// The highest bit of a word that has one.
@@ -215,7 +215,7 @@ mod narrow {
     /// The bits above that of `position` in its word.
     #[inline(always)]
     fn above(position: usize) -> u32 {
-        u32::MAX - 1 << (position & LOW)
+        (u32::MAX - 1) << (position & LOW)
     }
 
     /// The highest bit of a word that has one.

@@ -61,7 +61,7 @@ impl Node {
     /// The first child behind `child` that has a start.
     #[inline(always)]
     fn behind(&self, child: usize) -> usize {
-        (self.summary & (u32::MAX - 1 << (child & 31))).trailing_zeros() as usize & 31
+        (self.summary & ((u32::MAX - 1) << (child & 31))).trailing_zeros() as usize & 31
     }
 }
 
@@ -188,7 +188,7 @@ impl<const A: usize, const B: usize, const C: usize> Index for Layered<A, B, C> 
                 self.nodes[(upper << 5 | self.uppers[upper].behind(node)) & (B - 1)].least,
             );
         }
-        let bits = self.words[word] & (u32::MAX - 1 << (page & 31));
+        let bits = self.words[word] & ((u32::MAX - 1) << (page & 31));
         if bits != 0 {
             return Some((word << 5) as u32 | bits.trailing_zeros());
         }
