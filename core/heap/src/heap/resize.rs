@@ -82,6 +82,32 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Ok(moved)
     }
 
+    /// Resizes a block where it is, or leaves it as it was: whether it could be. O(1).
+    ///
+    /// # Errors
+    /// [`BadFree`] where the store can tell.
+    ///
+    /// # Safety
+    /// As [`resize`](Self::resize).
+    pub unsafe fn resize_where_it_is(
+        &mut self,
+        place: S::Place,
+        size: usize,
+        align: usize,
+    ) -> Result<bool, BadFree> {
+        self.begin();
+        let block = self.store.resolve(place)?;
+        let requested = self.store.requested(block);
+        let resized = self.resize_in_place(block, size, align).is_some();
+        if S::VERIFIES && !resized {
+            self.verify_none_found()?;
+        }
+        if S::STATISTICS && resized {
+            self.counters.resized(requested, size);
+        }
+        Ok(resized)
+    }
+
     /// A larger block for the one to be resized, or that one, made larger at the end of the
     /// memory: as the memory may grow only where no hole serves, they are looked for first.
     #[inline(always)]

@@ -426,3 +426,28 @@ fn a_reserve_is_not_lost_behind_another_region() {
         metes_oracle::give_back(second);
     }
 }
+
+/// Resizes in place alone: what does not fit where it is stays as it was, though there is room elsewhere.
+#[test]
+fn a_block_is_resized_where_it_is_or_not_at_all() {
+    let mut records = [Record::SPARE; 1024];
+    let ledger = Ledger::new(&mut records, ByHandle, Geometry::out_of_band(16));
+    let mut heap = Heap::new(metes_heap::Tlsf::<32>::new(), ledger);
+    heap.add_region(1 << 16).unwrap();
+    let first = heap.allocate(160, 16).unwrap();
+    let second = heap.allocate(160, 16).unwrap();
+    // SAFETY: a ledger resolves blocks in use only and touches no memory.
+    let mut resize = |place, size| unsafe { heap.resize_where_it_is(place, size, 16) };
+    assert_eq!(resize(first, 176), Ok(false));
+    assert_eq!(resize(second, 1 << 12), Ok(true));
+    assert_eq!(resize(second, 1 << 20), Ok(false));
+    assert_eq!(resize(first, 80), Ok(true));
+    assert_eq!(resize(first, 160), Ok(true));
+    // SAFETY: as above.
+    let sizes = [first, second].map(|place| unsafe { heap.requested(place) });
+    assert_eq!(sizes, [Ok(160), Ok(1 << 12)]);
+    heap.release_place(second).unwrap();
+    // SAFETY: as above.
+    assert!(unsafe { heap.resize_where_it_is(second, 16, 16) }.is_err());
+    assert_eq!(heap.check(), Ok(()));
+}
