@@ -92,6 +92,10 @@ pub(crate) struct Tune {
     /// compared and in the one that is emitted; `no`: none has
     #[arg(long, value_name = "SIZE|no", default_value = "128KiB", value_parser = mapped)]
     pub(crate) mapped: MappedFrom,
+    /// When pages of freed blocks that have pages of their own go back: retain, bounded(PAGES),
+    /// graveyard, immediate. Written into the chosen heap, for `metes run`; decides nothing
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) pages: Option<metes_config::Pages>,
     /// What matters most
     #[arg(long, value_name = "WHAT", default_value = "balanced")]
     pub(crate) prefer: Prefer,

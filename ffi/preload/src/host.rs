@@ -14,6 +14,7 @@ use metes_heap::{
 
 use crate::arena::{Arena, map};
 use crate::mapped::{Found, Mappings};
+use crate::pages::{Managed, Pages};
 use crate::process::{random, refuse, variable};
 use crate::report::{Digest, Event, Report};
 
@@ -111,7 +112,8 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
             }
         }
         let key = S::VERIFIES.then(random);
-        let mapped = Mappings::new(config.arena.mapped, arena.start(0), key);
+        let pages = Pages::new(config.arena.pages, arena.start(0), report.is_some());
+        let mapped = Mappings::new(config.arena.mapped, pages, key);
         let mut host = Host {
             pools,
             arena,
@@ -256,7 +258,7 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
     /// Says which requests will concern the pools alone.
     #[inline(always)]
     fn look_ahead(&mut self) {
-        let looks = self.report.is_some() || self.mapped.rule.spare() != 0;
+        let looks = self.report.is_some() || self.mapped.needs_looks();
         self.plain = match looks {
             true => 0,
             // Few requests are larger, and sums of what is not larger overflow nowhere.
@@ -266,7 +268,7 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
 
     /// Whether a block just allocated is pages that nothing was written to.
     pub(crate) fn is_fresh(&self, address: *mut u8) -> bool {
-        self.arena.locate(address).is_none()
+        self.arena.locate(address).is_none() && self.mapped.pages.zeroed()
     }
 
     /// Frees a block.
@@ -438,6 +440,11 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
     /// Blocks that are mappings of their own, bytes of their pages, and the most of either at once.
     pub(crate) fn mapped_figures(&self) -> [usize; 4] {
         self.mapped.figures()
+    }
+
+    /// What became of the pages of mapped blocks, where a manager of regions has them.
+    pub(crate) fn managed(&self) -> Option<Managed> {
+        self.mapped.pages.managed()
     }
 
     /// What the program's events amounted to, if that is kept.

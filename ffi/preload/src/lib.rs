@@ -21,6 +21,7 @@ mod heaps;
 mod host;
 mod lock;
 mod mapped;
+mod pages;
 mod process;
 mod report;
 
@@ -95,12 +96,12 @@ fn leave_report(locked: Option<Locked<Heaps, Held>>) {
     if LEFT_BY.swap(pid, Ordering::Relaxed) == pid {
         return;
     }
-    let (statistics, (levels, count), path) = each!(heap, heap => {
+    let (statistics, (levels, count), managed, path) = each!(heap, heap => {
         let path = heap.report.as_ref().map(|report| report.path(pid));
-        (heap.statistics(), heap.footprints(), path)
+        (heap.statistics(), heap.footprints(), heap.managed(), path)
     });
     drop(held);
     if let Some(path) = path {
-        report::write(path, pid, &statistics, &levels[..count], &digest);
+        report::write(path, pid, &statistics, &levels[..count], managed, &digest);
     }
 }

@@ -1,9 +1,7 @@
 //! Large blocks as mappings of their own, by the rule of [`metes_heap::mapped`].
 //!
 //! Records lie outside the blocks, in a hash table by address, so a block begins at a page and nothing
-//! that a program writes reaches them; an address is looked up, never read. Mappings are asked for one
-//! behind the other in a range of addresses far from those of the program, each with as much room
-//! behind it as it has, so that it mostly grows where it is.
+//! that a program writes reaches them; an address is looked up, never read.
 //!
 //! Invariant: every block in the table is a mapping of whole pages, readable and writable, followed by
 //! the spare where the rule says so; what the rule counts is what is mapped.
@@ -14,20 +12,12 @@ use core::ptr;
 use metes_heap::mapped::{ENTRY, FEWEST_ENTRIES, PAGE, pages};
 use metes_heap::{BadFree, Mapped, MappedBlock, Overwritten};
 
-use crate::process::{errno, set_errno};
+use crate::pages::{Pages, map_table, unmap};
 
-/// Distance of the first mapping from the arena, and addresses used before they are used again.
-const FAR: usize = 1 << 43;
-const RANGE: usize = 1 << 43;
-/// Wishes beyond it would get addresses of more bits than programs expect, where there are some.
-const LAST: usize = 1 << 47;
-/// Mappings of at least so many bytes begin at a multiple of it: whole page tables move.
-const TABLE_ALIGN: usize = 2 << 20;
 /// Addresses freed last that are remembered, to tell a second free from a stray pointer.
 const FREED: usize = 64;
 /// Most bytes behind a block that a hardened heap guards.
 const GUARD: usize = 8;
-const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// An entry of the table; `start` is 0 where it is empty.
 #[derive(Clone, Copy)]
@@ -51,11 +41,10 @@ pub(crate) struct Mappings {
     pub(crate) rule: Mapped,
     table: *mut Entry,
     entries: usize,
-    /// Where the spare begins, if there is one.
+    /// Where the spare begins, if there is one, and the mapping that it is the end of, or all of.
     spare: *mut u8,
-    /// Where the next mapping is asked for, from where on, and up to where.
-    next: usize,
-    first: usize,
+    owner: *mut u8,
+    pub(crate) pages: Pages,
     freed: [usize; FREED],
     latest: usize,
     /// The key of the guards of a hardened heap.
@@ -65,17 +54,16 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// No blocks; those from `threshold` bytes on are to be mapped. `arena` is where the arena lies,
-    /// `key` that of the guards of a hardened heap.
-    pub(crate) fn new(threshold: Option<usize>, arena: *mut u8, key: Option<u64>) -> Self {
-        let first = arena.addr().wrapping_add(FAR) / TABLE_ALIGN * TABLE_ALIGN;
+    /// No blocks; those from `threshold` bytes on are to be mapped, to `pages`. `key` is that of the guards
+    /// of a hardened heap.
+    pub(crate) fn new(threshold: Option<usize>, pages: Pages, key: Option<u64>) -> Self {
         Mappings {
             rule: Mapped::new(threshold),
             table: ptr::null_mut(),
             entries: 0,
             spare: ptr::null_mut(),
-            next: first,
-            first,
+            owner: ptr::null_mut(),
+            pages,
             freed: [0; FREED],
             latest: 0,
             key,
@@ -115,7 +103,7 @@ impl Mappings {
         if !self.make_room() {
             return ptr::null_mut();
         }
-        let place = keep_errno(|| self.map(pages(size), align));
+        let place = self.pages.map(pages(size), align);
         if !place.is_null() {
             let block = self.rule.allocate(size);
             self.enter(Found { place, block });
@@ -131,15 +119,15 @@ impl Mappings {
             return ptr::null_mut();
         }
         let (spare, length) = (self.rule.free_spare(), pages(size));
-        let place = keep_errno(|| match spare {
-            0 => self.map(length, 1),
+        let place = match spare {
+            0 => self.pages.map(length, 1),
             spare if spare >= length => self.spare,
-            spare => self.lengthen(self.spare, spare, length),
-        });
+            spare => self.pages.lengthen(self.spare, spare, length),
+        };
         if !place.is_null() {
             let block = self.rule.take_over(size);
             if spare != 0 {
-                self.spare = place.wrapping_add(length);
+                (self.spare, self.owner) = (place.wrapping_add(length), place);
             }
             self.enter(Found { place, block });
             self.note();
@@ -166,7 +154,7 @@ impl Mappings {
         let spare = self.rule.spare_of(&block);
         let (held, wanted) = (block.pages() + spare, pages(size));
         let new = match wanted > held {
-            true => keep_errno(|| self.lengthen(place, held, wanted)),
+            true => self.pages.lengthen(place, held, wanted),
             false => place,
         };
         if new.is_null() {
@@ -175,9 +163,9 @@ impl Mappings {
         self.rule.resize(&mut block, size, beside);
         self.note();
         let left = wanted + self.rule.spare_of(&block);
-        unmap(new.wrapping_add(left), held.max(wanted) - left);
+        self.pages.cut(new, held.max(wanted), left);
         if spare != 0 {
-            self.spare = new.wrapping_add(wanted);
+            (self.spare, self.owner) = (new.wrapping_add(wanted), new);
         }
         if new != place {
             self.remove(place);
@@ -198,13 +186,13 @@ impl Mappings {
         let held = block.pages() + behind;
         let kept = match self.rule.free(&block, beside) {
             true => {
-                unmap(self.spare, elsewhere);
-                self.spare = place;
+                self.cut_spare(elsewhere);
+                (self.spare, self.owner) = (place, place);
                 self.rule.free_spare()
             }
             false => 0,
         };
-        unmap(place.wrapping_add(kept), held - kept);
+        self.pages.cut(place, held, kept);
         self.remove(place);
         self.freed[self.latest] = place.addr();
         self.latest = (self.latest + 1) % FREED;
@@ -215,83 +203,32 @@ impl Mappings {
     pub(crate) fn settle(&mut self, beside: impl FnOnce() -> usize) {
         let spare = self.rule.spare();
         if self.rule.gives_back(beside) {
-            unmap(self.spare, spare);
+            self.cut_spare(spare);
+        }
+        if self.pages.owes() {
+            self.pages.pay();
         }
     }
 
-    /// Gives the spare back; whether there was one.
+    /// Whether requests that concern the pools alone have something to do here.
+    #[inline(always)]
+    pub(crate) fn needs_looks(&self) -> bool {
+        self.rule.spare() != 0 || self.pages.owes()
+    }
+
+    /// Gives back the spare, of so many bytes.
+    #[cold]
+    fn cut_spare(&mut self, bytes: usize) {
+        let before = self.spare.addr() - self.owner.addr();
+        self.pages.cut(self.owner, before + bytes, before);
+    }
+
+    /// Gives back the spare, and what waits to be; whether there was anything.
     pub(crate) fn trim(&mut self, beside: usize) -> bool {
         let spare = self.rule.spare();
-        unmap(self.spare, spare);
+        self.cut_spare(spare);
         self.rule.drop_spare(beside);
-        spare != 0
-    }
-
-    // ------------------------------------------------------------------ Pages
-
-    /// New pages, all zero; null when the system refuses. Alignments above a page take more
-    /// addresses for a moment.
-    fn map(&mut self, length: usize, align: usize) -> *mut u8 {
-        let more = align.max(PAGE) - PAGE;
-        let Some(whole) = length.checked_add(more) else {
-            return ptr::null_mut();
-        };
-        let wish = self.wish(whole);
-        let mapped = map_at(wish, whole, ACCESS);
-        if mapped.is_null() || more == 0 {
-            return mapped;
-        }
-        let place = mapped.wrapping_add(mapped.addr().wrapping_neg() & (align - 1));
-        let before = place.addr() - mapped.addr();
-        unmap(mapped, before);
-        unmap(place.wrapping_add(length), more - before);
-        place
-    }
-
-    /// Where a mapping of so many bytes is asked for: as much again is left free behind it; 0 for
-    /// anywhere.
-    fn wish(&mut self, length: usize) -> usize {
-        let step = (2 * length).next_power_of_two().max(TABLE_ALIGN / 8);
-        if length >= TABLE_ALIGN {
-            self.next = self.next.next_multiple_of(TABLE_ALIGN);
-        }
-        if self.next - self.first + step > RANGE {
-            self.next = self.first;
-        }
-        if self.next.saturating_add(step) > LAST {
-            return 0;
-        }
-        let wish = self.next;
-        self.next += step;
-        wish
-    }
-
-    /// Makes a mapping longer, in place or by moving its pages; null, and all as it was, when the
-    /// system refuses.
-    fn lengthen(&mut self, place: *mut u8, held: usize, wanted: usize) -> *mut u8 {
-        // SAFETY: a mapping of this heap's, of `held` bytes; what is behind it stays as it is.
-        let grown = unsafe { libc::mremap(place.cast(), held, wanted, 0) };
-        if grown != libc::MAP_FAILED {
-            return grown.cast();
-        }
-        // The place is taken first, so that nothing else is replaced by what moves there.
-        let wish = self.wish(wanted);
-        let target = map_at(wish, wanted, libc::PROT_NONE);
-        let moved = match target.is_null() {
-            // SAFETY: as above; without a fixed place nothing is replaced.
-            true => unsafe { libc::mremap(place.cast(), held, wanted, libc::MREMAP_MAYMOVE) },
-            // SAFETY: as above; what is replaced was just mapped, and nothing uses it.
-            false => unsafe {
-                let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-                let target = target.cast::<libc::c_void>();
-                libc::mremap(place.cast(), held, wanted, flags, target)
-            },
-        };
-        if moved != libc::MAP_FAILED {
-            return moved.cast();
-        }
-        unmap(target, if target.is_null() { 0 } else { wanted });
-        ptr::null_mut()
+        self.pages.trim() || spare != 0
     }
 
     // ----------------------------------------------------------------- Guards
@@ -332,7 +269,7 @@ impl Mappings {
             return true;
         }
         debug_assert!(wanted >= FEWEST_ENTRIES && wanted.is_power_of_two());
-        let table = keep_errno(|| map_at(0, wanted * ENTRY, ACCESS)).cast::<Entry>();
+        let table = map_table(wanted * ENTRY).cast::<Entry>();
         if table.is_null() {
             return false;
         }
@@ -433,44 +370,4 @@ impl Mappings {
         };
         self.set(hole, empty);
     }
-}
-
-/// Private anonymous pages at an address or elsewhere; null when the system refuses.
-fn map_at(wish: usize, length: usize, access: i32) -> *mut u8 {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let flags = match access {
-        libc::PROT_NONE => flags | libc::MAP_NORESERVE,
-        _ => flags,
-    };
-    let wish = ptr::without_provenance_mut::<libc::c_void>(wish);
-    // SAFETY: without MAP_FIXED the place is a wish, and nothing that is mapped there is replaced.
-    let mapped = unsafe { libc::mmap(wish, length, access, flags, -1, 0) };
-    match mapped == libc::MAP_FAILED {
-        true => ptr::null_mut(),
-        false => mapped.cast(),
-    }
-}
-
-/// Gives pages back. Where the system refuses, because a mapping too many would be left, at least
-/// their contents.
-fn unmap(place: *mut u8, length: usize) {
-    if length == 0 {
-        return;
-    }
-    keep_errno(|| {
-        // SAFETY: pages of this heap's that nothing uses any more.
-        unsafe {
-            if libc::munmap(place.cast(), length) != 0 {
-                libc::madvise(place.cast(), length, libc::MADV_DONTNEED);
-            }
-        }
-    });
-}
-
-/// What fails here may be served otherwise.
-fn keep_errno<R>(call: impl FnOnce() -> R) -> R {
-    let before = errno();
-    let result = call();
-    set_errno(before);
-    result
 }

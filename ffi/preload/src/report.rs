@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use metes_heap::Statistics;
 
+use crate::pages::Managed;
 use crate::process::{append, reason, say};
 
 /// What a program did with a block.
@@ -93,13 +94,34 @@ impl Report {
     }
 }
 
+/// What became of pages, in bytes, and the worst times of a free of regions, in nanoseconds.
+fn spell(managed: &Managed) -> String {
+    let Managed { policy, statistics } = managed;
+    let bytes = |pages: usize| pages * metes_regions::PAGE;
+    format!(
+        ",\"pages\":{{\"policy\":\"{policy}\",\"most_waiting\":{},\"waiting\":{},\"released\":{},\
+         \"unmaps\":{},\"at_once\":{},\"worst_unmap_cpu_ns\":{},\"worst_unmap_ns\":{},\
+         \"worst_map_cpu_ns\":{},\"worst_map_ns\":{}}}",
+        bytes(statistics.most_waiting),
+        bytes(statistics.waiting),
+        bytes(statistics.released),
+        statistics.unmap.calls,
+        statistics.fallbacks,
+        statistics.unmap.worst_cpu,
+        statistics.unmap.worst_wall,
+        statistics.map.worst_cpu,
+        statistics.map.worst_wall,
+    )
+}
+
 /// Appends the report of process `pid` to the file at `path`, as one line.
-/// `levels` are the footprints of the memory levels.
+/// `levels` are the footprints of the memory levels, `managed` what became of pages of mapped blocks.
 pub(crate) fn write(
     path: Vec<u8>,
     pid: i32,
     statistics: &Statistics,
     levels: &[usize],
+    managed: Option<Managed>,
     digest: &Digest,
 ) {
     let Statistics {
@@ -124,12 +146,13 @@ pub(crate) fn write(
         let comma = if number == 0 { "" } else { "," };
         let _ = write!(footprints, "{comma}{{\"footprint\":{footprint}}}");
     }
+    let managed = managed.map_or(String::new(), |managed| spell(&managed));
     let _ = writeln!(
         line,
         "{{\"pid\":{pid},\"allocations\":{allocations},\"frees\":{frees},\
          \"resizes\":{resizes},\"failures\":{failures},\"peak_live\":{peak_live},\
          \"live\":{live},\"footprint\":{footprint},\"placements\":\"{:016x}\",\
-         \"requests\":\"{:016x}\",\"events\":{events},\"levels\":[{footprints}]}}",
+         \"requests\":\"{:016x}\",\"events\":{events},\"levels\":[{footprints}]{managed}}}",
         placements.0, requests.0,
     );
     let written = match CString::new(path) {

@@ -136,14 +136,14 @@ unsafe fn futex(word: &AtomicU32, what: i32, value: u32) -> isize {
 
 /// The thread: one of the kernel alone. The C library does not know it, so a program with one thread
 /// stays one for it, and nothing of a thread's own memory is there to be used: only this file's system
-/// calls and atomics run here. All signals are blocked, and its class is the ordinary one, whatever that
-/// of the program's threads is, so that it never runs in the place of theirs.
+/// calls and atomics run here. All signals are blocked, and its class is that of batches, whatever that
+/// of the program's threads is: it takes a processor from none of them when it is woken.
 extern "C" fn reaper(shared: *mut libc::c_void) -> libc::c_int {
     let priority = [0_usize];
     // SAFETY: the class of this thread, with a parameter of an int.
     unsafe {
         let parameter = priority.as_ptr().addr();
-        let class = libc::SCHED_OTHER as usize;
+        let class = libc::SCHED_BATCH as usize;
         raw::call(libc::SYS_sched_setscheduler, [0, class, parameter, 0, 0, 0]);
         let name = c"metes-reaper".as_ptr().addr();
         raw::call(
@@ -184,7 +184,7 @@ impl Graveyard {
             return Err(Error::Unsupported);
         }
         let graveyard = Graveyard {
-            window: Range::reserve(bytes, wish)?,
+            window: Range::reserve(bytes, TABLE * PAGE, wish)?,
             shared: Range::zeros(size_of::<Shared>())?,
             stack: None,
             process: 0,
@@ -242,7 +242,6 @@ impl Graveyard {
         shared
             .buried
             .store(number.wrapping_add(1), Ordering::SeqCst);
-        self.wake();
         Ok(true)
     }
 
@@ -270,8 +269,9 @@ impl Graveyard {
         }
     }
 
-    /// Sees that the reaper runs, if there is to be one: a child of a fork has to start its own.
-    fn wake(&mut self) {
+    /// Sees that the reaper runs, if there is to be one: a child of a fork has to start its own. To be called
+    /// after a burial, when the caller has no system call of its own to make that it could hold up.
+    pub(crate) fn wake(&mut self) {
         if !self.threaded {
             return;
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use crate::{Error, PAGE, TABLE};
+use crate::{Error, PAGE};
 
 pub(crate) const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -30,21 +30,19 @@ pub(crate) struct Range {
 unsafe impl Send for Range {}
 
 impl Range {
-    /// Addresses without access, from a multiple of [`TABLE`] pages on, near `wish` if they are free
-    /// there.
-    pub(crate) fn reserve(bytes: usize, wish: usize) -> Result<Self, Error> {
-        const ALIGN: usize = TABLE * PAGE;
+    /// Addresses without access, from a multiple of `align` bytes on, near `wish` if they are free there.
+    pub(crate) fn reserve(bytes: usize, align: usize, wish: usize) -> Result<Self, Error> {
         let what = "addresses";
-        let whole = bytes.checked_add(ALIGN).ok_or(Error::TooLong {
+        let whole = bytes.checked_add(align).ok_or(Error::TooLong {
             pages: bytes / PAGE,
             most: usize::MAX / PAGE,
         })?;
         let mapped = map(wish, whole, libc::PROT_NONE, 0).ok_or_else(|| refused(what))?;
-        let before = mapped.addr().get().wrapping_neg() & (ALIGN - 1);
+        let before = mapped.addr().get().wrapping_neg() & (align - 1);
         let start = mapped.as_ptr().wrapping_add(before);
         for (place, length) in [
             (mapped.as_ptr(), before),
-            (start.wrapping_add(bytes), ALIGN - before),
+            (start.wrapping_add(bytes), align - before),
         ] {
             if length != 0 {
                 // SAFETY: a part of the mapping just made, which nothing uses.
@@ -179,7 +177,7 @@ pub(crate) fn discard(place: NonNull<u8>, bytes: usize) -> Result<(), Error> {
 }
 
 /// Moves the pages of one own range to another, which they replace; the first stays mapped, and empty.
-/// One entry a page table of [`TABLE`] pages where both ranges begin at one, else one a page. Refused
+/// One entry a page table of [`TABLE`](crate::TABLE) pages where both ranges begin at one, else one a page. Refused
 /// where the kernel keeps the first as several mappings, because it grew, or because the program gave
 /// parts of it attributes of their own.
 pub(crate) fn carry(from: NonNull<u8>, bytes: usize, to: NonNull<u8>) -> Result<(), Error> {
@@ -197,7 +195,7 @@ pub(crate) fn carry(from: NonNull<u8>, bytes: usize, to: NonNull<u8>) -> Result<
 
 /// Whether the kernel can move pages and leave their addresses mapped: since Linux 5.7.
 pub(crate) fn can_carry() -> Result<bool, Error> {
-    let range = Range::reserve(2 * PAGE, 0)?;
+    let range = Range::reserve(2 * PAGE, PAGE, 0)?;
     open(range.page(0), PAGE)?;
     match carry(range.page(0), PAGE, range.page(1)) {
         Ok(()) => Ok(true),

@@ -57,6 +57,8 @@ pub const PAGE: usize = 4096;
 /// Pages of a page table: what the kernel can move by one entry. Regions of as many pages begin at a
 /// multiple of it under [`Policy::Graveyard`].
 pub const TABLE: usize = 512;
+/// Most pages that an arena is aligned to: a GiB.
+const MOST_ALIGNED: usize = TABLE * TABLE;
 
 /// When frames of unmapped regions go back to the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,7 +143,9 @@ pub enum Error {
     #[error("{0} regions are mapped, as many as there may be: unmap some, or allow more")]
     Regions(usize),
     /// An alignment that is no power of two.
-    #[error("an alignment of {0} pages is no power of two: give one that is")]
+    #[error(
+        "an alignment of {0} pages is no power of two, or too large: give a smaller one that is"
+    )]
     Alignment(usize),
     /// An address outside the arena.
     #[error("{0:#x} is no address of this arena: give the start of a region that it mapped")]
@@ -195,6 +199,8 @@ enum Returns {
 #[derive(Debug)]
 pub struct Regions {
     arena: Range,
+    /// Pages that the arena is aligned to.
+    alignment: usize,
     addresses: Addresses,
     returns: Returns,
     statistics: Statistics,
@@ -219,7 +225,8 @@ impl Regions {
         if pages == 0 || regions == 0 {
             return Err(Error::Zero);
         }
-        let arena = Range::reserve(pages * PAGE, place)?;
+        let alignment = (1 << pages.ilog2()).clamp(TABLE, MOST_ALIGNED);
+        let arena = Range::reserve(pages * PAGE, alignment * PAGE, place)?;
         let returns = match policy {
             Policy::Retain => Returns::Kept {
                 kept: Kept::new(pages)?,
@@ -241,6 +248,7 @@ impl Regions {
         };
         Ok(Regions {
             arena,
+            alignment,
             addresses: Addresses::new(pages, regions)?,
             returns,
             statistics: Statistics::default(),
@@ -256,15 +264,15 @@ impl Regions {
         self.map_aligned(pages, 1)
     }
 
-    /// Maps a region whose first page is a multiple of `align` pages, counted from the beginning of the
-    /// arena, which is itself aligned to [`TABLE`] pages. O(1) and a system call, or
-    /// none and a bit a page where frames stay.
+    /// Maps a region whose address is a multiple of `align` pages. O(1) and a system call, or none and a bit
+    /// a page where frames stay.
     ///
     /// # Errors
-    /// [`Error`]; nothing is changed. Alignments beyond [`TABLE`] pages are [`Error::Alignment`].
+    /// [`Error`]; nothing is changed. [`Error::Alignment`] for what is no power of two, or beyond both a
+    /// GiB and the arena's own size.
     pub fn map_aligned(&mut self, pages: usize, align: usize) -> Result<Region, Error> {
         let begun = self.begin();
-        if align > TABLE {
+        if align > self.alignment {
             return Err(Error::Alignment(align));
         }
         let first = self.addresses.take(pages, align.max(self.align(pages)))?;
@@ -324,8 +332,9 @@ impl Regions {
         Ok(pages)
     }
 
-    /// Gives back at most `most` pages that wait: how many; none while the reaper's thread does it.
-    /// O(most).
+    /// Gives back at most `most` pages that wait: how many; none while the reaper's thread does it. Where
+    /// frames stay, these lie one behind the other, and at most `most` words are looked at for them, so
+    /// there may be none though some wait. O(most).
     ///
     /// # Errors
     /// [`Error::System`].
@@ -334,13 +343,7 @@ impl Regions {
         let mut paid = 0;
         match &mut self.returns {
             Returns::Kept { kept, .. } => {
-                // Half of what may be looked at may hold nothing.
-                while paid < most {
-                    match kept.pay(&self.arena, most - paid)? {
-                        0 => break,
-                        now => paid += now,
-                    }
-                }
+                paid = kept.pay(&self.arena, most)?;
                 self.statistics.released += paid;
             }
             Returns::Buried(graveyard) => paid = graveyard.pay(most),
@@ -442,7 +445,11 @@ impl Regions {
                 return Ok(());
             }
             Returns::Buried(graveyard) if pages >= TABLE => match graveyard.bury(place, pages) {
-                Ok(true) => return kernel::close_empty(place, pages * PAGE),
+                Ok(true) => {
+                    let closed = kernel::close_empty(place, pages * PAGE);
+                    graveyard.wake();
+                    return closed;
+                }
                 Ok(false) | Err(_) => self.statistics.fallbacks += 1,
             },
             Returns::Buried(_) | Returns::AtOnce => {}
@@ -517,7 +524,8 @@ impl Regions {
 
     // ------------------------------------------------------------- What waits
 
-    fn waiting(&self) -> usize {
+    /// Pages that belong to no region, and wait to be given back.
+    pub fn waiting(&self) -> usize {
         match &self.returns {
             Returns::Kept { kept, .. } => kept.waiting(),
             Returns::Buried(graveyard) => graveyard.waiting(),

@@ -176,8 +176,8 @@ impl<'a> Reader<'a> {
             arena.reserve = size;
         }
         let mut mapped_at = fields.at();
-        if let Some((mapped, at)) = fields.mapped()? {
-            (arena.mapped, mapped_at) = (mapped, at);
+        if let Some(((mapped, pages), at)) = fields.mappings()? {
+            (arena.mapped, arena.pages, mapped_at) = (mapped, pages, at);
         }
         fields.finish()?;
         Ok((arena, mapped_at))

@@ -6,9 +6,11 @@
 use std::ops::Range;
 
 use metes_heap::compact::Kappa;
+use metes_heap::mapped::THRESHOLD;
 
 use crate::MAPPED;
 use crate::error::{Error, Source, suggest};
+use crate::pages::{self, Pages};
 use crate::quantity::{read_percent, read_size};
 
 /// A scalar, or the name of what stands in its place.
@@ -229,7 +231,7 @@ impl<'a> Fields<'a> {
     }
 
     /// From what size on blocks are mapped; `no`: none is.
-    pub(crate) fn mapped(&mut self) -> Found<Option<usize>> {
+    fn mapped(&mut self) -> Found<Option<usize>> {
         match self.size("mapped", &[("no", 0)])? {
             None => Ok(None),
             Some((0, at)) => Ok(Some((None, at))),
@@ -238,6 +240,38 @@ impl<'a> Fields<'a> {
                 Err(self.error(at, "`mapped` must be a size from 4 KiB to 1 GiB, or `no`"))
             }
         }
+    }
+
+    /// What becomes of the pages of mapped blocks.
+    pub(crate) fn pages(&mut self) -> Found<Pages> {
+        let Some((word, at)) = self.text("pages")? else {
+            return Ok(None);
+        };
+        match Pages::read(&word).map_err(|why| self.error(at.clone(), why))? {
+            Some(pages) => Ok(Some((pages, at))),
+            None => Err(self.no_such(
+                at,
+                format!("`pages` cannot be `{word}`"),
+                &word,
+                pages::WORDS,
+            )),
+        }
+    }
+
+    /// What is said of mapped blocks: from what size on they are, what becomes of their pages, and where
+    /// the one or the other is said. Who says something of their pages says that there are some.
+    pub(crate) fn mappings(&mut self) -> Found<(Option<usize>, Option<Pages>)> {
+        let (mapped, pages) = (self.mapped()?, self.pages()?);
+        Ok(match (mapped, pages) {
+            (Some((None, _)), Some((_, at))) => {
+                let message = "`pages` says what becomes of the pages of mapped blocks, and none is mapped: \
+                               leave it out, or give `mapped` a size";
+                return Err(self.error(at, message));
+            }
+            (Some((mapped, at)), pages) => Some(((mapped, pages.map(|(pages, _)| pages)), at)),
+            (None, Some((pages, at))) => Some(((Some(THRESHOLD), Some(pages)), at)),
+            (None, None) => None,
+        })
     }
 
     /// A finite number that is not negative.

@@ -16,6 +16,10 @@
 //! assert_eq!(metes_config::spec("tlsf:mapped=1MiB")?.arena.mapped, Some(1 << 20));
 //! assert_eq!(metes_config::spec_on_host("tlsf:mapped=no")?, metes_config::spec("tlsf")?);
 //!
+//! // What is said of their pages is said of mapped blocks.
+//! let buried = metes_config::spec("tlsf:pages=graveyard")?;
+//! assert_eq!(buried.spec().as_deref(), Some("tlsf:mapped=128KiB,pages=graveyard"));
+//!
 //! let error = metes_config::parse("[heap]\nname = \"tslf\"\n", "heap.toml").unwrap_err();
 //! assert_eq!(
 //!     error.one_line(),
@@ -34,6 +38,7 @@ mod guaranteed;
 mod handles;
 mod levels;
 mod names;
+mod pages;
 mod partition;
 mod quantity;
 mod spec;
@@ -52,6 +57,7 @@ pub use error::{Error, Place, Source, suggest};
 pub use guarantee::{GuaranteeError, guarantee};
 pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart};
 pub use handles::HandleHeap;
+pub use pages::{BOUNDED, Pages};
 pub use quantity::{read_size, spell_size};
 
 /// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
@@ -115,6 +121,10 @@ pub struct Arena {
     /// Blocks of at least so many bytes are mappings of their own, by the rule of
     /// [`metes_heap::mapped`]; `None`: no block is.
     pub mapped: Option<usize>,
+    /// When the pages of freed mapped blocks go back, where a manager of regions has them; `None`: the
+    /// system maps and unmaps each block. Only where blocks are mapped. What is decided, and so what a
+    /// replay predicts, is the same whatever it is.
+    pub pages: Option<Pages>,
 }
 
 /// Least and most bytes from which on blocks may be mapped.
@@ -126,6 +136,7 @@ impl Default for Arena {
             increment: 4096,
             reserve: 1 << 36,
             mapped: None,
+            pages: None,
         }
     }
 }
@@ -201,14 +212,14 @@ impl Config {
         let objects = self.heap.objects.iter().map(|pool| pool.level);
         if !self.store.inside() {
             return Err(
-                "only heaps with boundary tags have mapped blocks: leave out `mapped`, \
+                "only heaps with boundary tags have mapped blocks: leave out `mapped` and `pages`, \
                         or the `store`",
             );
         }
         if !self.levels.is_empty() || pools.chain(objects).any(|level| level != 0) {
             return Err(
                 "the pages of mapped blocks come from the host and lie in no memory \
-                        level: leave out `mapped`, or the levels",
+                        level: leave out `mapped` and `pages`, or the levels",
             );
         }
         Ok(())

@@ -10,7 +10,7 @@ use metes_heap::{Description, IndexKind};
 
 use crate::error::{Error, Source};
 use crate::fields::{Field, Fields, Value};
-use crate::{Config, GEOMETRY, STORES, StoreKind, names, partition};
+use crate::{Config, GEOMETRY, Pages, STORES, StoreKind, names, partition};
 
 /// Reads a spec; `source` is what errors call the text. `mapped` is from what size on blocks are
 /// mapped where the text does not say it and the heap can.
@@ -18,11 +18,11 @@ pub(crate) fn parse(text: &str, source: &str, mapped: Option<usize>) -> Result<C
     let source = Source { name: source, text };
     let (mut config, said) = read(source)?;
     match said {
-        Some((said, at)) => {
+        Some(((said, pages), at)) => {
             if said.is_some() {
                 (config.can_map()).map_err(|why| source.error(at, why, None))?;
             }
-            config.arena.mapped = said;
+            (config.arena.mapped, config.arena.pages) = (said, pages);
         }
         None if config.can_map().is_ok() => config.arena.mapped = mapped,
         None => {}
@@ -31,7 +31,7 @@ pub(crate) fn parse(text: &str, source: &str, mapped: Option<usize>) -> Result<C
 }
 
 /// What a spec says of mapped blocks, if anything, and where.
-type Said = Option<(Option<usize>, Range<usize>)>;
+type Said = Option<((Option<usize>, Option<Pages>), Range<usize>)>;
 
 /// The heap, and what is said of mapped blocks.
 fn read(source: Source<'_>) -> Result<(Config, Said), Error> {
@@ -39,7 +39,7 @@ fn read(source: Source<'_>) -> Result<(Config, Said), Error> {
     let (name, mut fields) = split(source)?;
     if name == partition::NAME {
         let compact = partition::read(0..name.len(), &mut fields)?;
-        let mapped = fields.mapped()?;
+        let mapped = fields.mappings()?;
         fields.finish()?;
         let config = Config {
             store: compact.store,
@@ -52,7 +52,7 @@ fn read(source: Source<'_>) -> Result<(Config, Said), Error> {
     heap.validate(GEOMETRY.granule, GEOMETRY.header)
         .map_err(|why| source.error(0..text.len(), why.to_string(), None))?;
     let store = fields.choice("store", &STORES)?;
-    let mapped = fields.mapped()?;
+    let mapped = fields.mappings()?;
     fields.finish()?;
     let config = Config {
         store: store.map_or(StoreKind::Tagged, |(store, _)| store),

@@ -46,6 +46,9 @@ pub(crate) fn to_toml(config: &Config) -> String {
         if let Some(mapped) = config.arena.mapped {
             line(&mut text, "mapped", &write_size(mapped));
         }
+        if let Some(pages) = config.arena.pages {
+            line(&mut text, "pages", &quoted(&pages.to_string()));
+        }
     }
     for level in &config.levels {
         section(&mut text, "[[level]]");
@@ -233,14 +236,15 @@ pub(crate) fn spec(config: &Config) -> Option<String> {
         && config.levels.is_empty()
         && Arena {
             mapped: None,
+            pages: None,
             ..config.arena
         } == Arena::default();
     match heap.partition {
         _ if !plain => None,
-        None => Some(spell(&pool, config.store, config.arena.mapped)),
+        None => Some(spell(&pool, config.store, Some(&config.arena))),
         Some(own) if config.store == StoreKind::Tagged => {
             let mut parameters = partition::write(&own, &pool)?;
-            parameters.extend(write_mapped(config.arena.mapped));
+            parameters.extend(write_mapped(&config.arena));
             Some(with(partition::NAME, &parameters))
         }
         Some(_) => None,
@@ -258,17 +262,20 @@ fn with(name: &str, parameters: &[(&'static str, String)]) -> String {
     text
 }
 
-fn spell(pool: &General, store: StoreKind, mapped: Option<usize>) -> String {
+/// A pool, and where it is the last one, what is mapped.
+fn spell(pool: &General, store: StoreKind, arena: Option<&Arena>) -> String {
     let (text, mut parameters) = names::write(pool.index, pool.limits);
     if store != StoreKind::Tagged {
         parameters.push(("store", store_word(store).to_owned()));
     }
-    parameters.extend(write_mapped(mapped));
+    parameters.extend(arena.into_iter().flat_map(write_mapped));
     with(&text, &parameters)
 }
 
-fn write_mapped(mapped: Option<usize>) -> Option<(&'static str, String)> {
-    mapped.map(|mapped| ("mapped", spell_size(mapped)))
+fn write_mapped(arena: &Arena) -> impl Iterator<Item = (&'static str, String)> + use<> {
+    let mapped = arena.mapped.map(|mapped| ("mapped", spell_size(mapped)));
+    let pages = arena.pages.map(|pages| ("pages", pages.to_string()));
+    mapped.into_iter().chain(pages)
 }
 
 /// A name for people: the spec, with the pools in front of it.
@@ -306,8 +313,7 @@ pub(crate) fn name(config: &Config) -> String {
         } else {
             StoreKind::Tagged
         };
-        let mapped = config.arena.mapped.filter(|_| last);
-        let spelt = spell(&pool, store, mapped);
+        let spelt = spell(&pool, store, last.then_some(&config.arena));
         let from = match pool.from {
             0 => String::new(),
             from => format!(" from {}", spell_size(from)),

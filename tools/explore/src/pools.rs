@@ -10,7 +10,7 @@
 use crate::detail::SLABS;
 use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
-use metes_config::Config;
+use metes_config::{Config, Pages};
 use metes_heap::description::{Description, GENERAL, LEVELS};
 use metes_heap::index::Index;
 use metes_heap::store::ledger::{Handle, Lookup};
@@ -77,6 +77,10 @@ pub struct Arena {
     /// Only where all arenas grow without limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<usize>,
+    /// When pages of freed mapped blocks go back: written down with each heap, and nothing to a replay,
+    /// which decides and counts the same whatever it is.
+    #[serde(skip)]
+    pub pages: Option<Pages>,
 }
 
 impl Arena {
@@ -88,6 +92,7 @@ impl Arena {
         fixed: [None; GENERAL],
         levels: [None; LEVELS],
         mapped: None,
+        pages: None,
     };
 
     /// From what size on blocks are mapped, if they are: memory that is fixed or limited has none
@@ -102,6 +107,7 @@ impl Arena {
         Arena {
             increment: config.arena.increment,
             mapped: config.arena.mapped,
+            pages: config.arena.pages,
             levels: config.level_sizes(),
             ..Arena::HOST
         }
@@ -113,6 +119,7 @@ impl Arena {
         config.arena.increment = self.increment;
         if config.can_map().is_ok() {
             config.arena.mapped = self.mapped();
+            config.arena.pages = self.pages.filter(|_| config.arena.mapped.is_some());
         }
         config
     }

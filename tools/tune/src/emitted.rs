@@ -60,6 +60,12 @@ pub fn emit(config: &Config) -> Result<Emission, Error> {
              pool; `metes run` follows it",
         );
     }
+    if config.arena.pages.is_some() {
+        remarks.push(
+            "`pages` is not emitted: the emitted library gives pages back at once; `metes run` follows \
+             it, and decides the same",
+        );
+    }
     let options = Options {
         heap_toml: config.to_toml(),
         levels: config.level_sizes(),

@@ -50,6 +50,35 @@ pub struct Report {
     pub requests: String,
     /// Events in the hashes.
     pub events: u64,
+    /// What became of the pages of mapped blocks, where a manager of regions has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<ManagedPages>,
+}
+
+/// What became of the pages of mapped blocks that were freed. None of it is part of the footprint, which is
+/// what the heap holds.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ManagedPages {
+    /// When they go back, as a heap says it.
+    pub policy: String,
+    /// Most bytes at once that no block had and that were not back yet.
+    pub most_waiting: u64,
+    /// Such bytes at the end.
+    pub waiting: u64,
+    /// Bytes that are back.
+    pub released: u64,
+    /// Regions unmapped.
+    pub unmaps: u64,
+    /// Of these, those that were to be buried and were returned at once.
+    pub at_once: u64,
+    /// Most nanoseconds of processor time that unmapping a region took the program.
+    pub worst_unmap_cpu_ns: u64,
+    /// Most nanoseconds that passed while a region was unmapped.
+    pub worst_unmap_ns: u64,
+    /// Most nanoseconds of processor time that mapping a region took the program.
+    pub worst_map_cpu_ns: u64,
+    /// Most nanoseconds that passed while a region was mapped.
+    pub worst_map_ns: u64,
 }
 
 impl Scratch {

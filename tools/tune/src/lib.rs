@@ -25,7 +25,7 @@ pub use capture::{Exchanged, Input, Pass, Stream, Written, capture, stdout_to_st
 pub use check::{Checked, Difference};
 pub use emitted::{Emission, LIBRARY, build, emit, names, need_addresses, need_compiler, write};
 pub use error::{Error, FileError};
-pub use launch::{Report, Scratch, SteadyLayout, launch};
+pub use launch::{ManagedPages, Report, Scratch, SteadyLayout, launch};
 pub use process::Process;
 pub use report::{Content, DOCUMENT, PAGE, write as write_report};
 pub use search::{Request, Searched, search};

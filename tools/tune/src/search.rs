@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use metes_config::Pages;
 use metes_explore::engine::{self, Evaluator, Folder, ObjectiveSet, Origin, Source};
 use metes_explore::{
     Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Space, SystemClock,
@@ -26,6 +27,8 @@ pub struct Request {
     pub configurations: Option<u64>,
     /// Blocks of so many bytes and more are mapped in all heaps.
     pub mapped: Option<usize>,
+    /// When pages of freed mapped blocks go back: written down with each heap.
+    pub pages: Option<Pages>,
     /// Whether whatever an exploration left is replaced.
     pub fresh: bool,
     /// Where the trace will lie, for whoever reads the results.
@@ -92,6 +95,7 @@ pub fn search(
     };
     let mut options = Options::default();
     options.arena.mapped = request.mapped;
+    options.arena.pages = request.pages;
     let clock = SystemClock::start();
     let timer = Timer::begin(&clock, budget.time, &request.stop);
     let space = Space::suggested(events, &options.arena);

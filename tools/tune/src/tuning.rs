@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use metes_config::Config;
+use metes_config::{Config, Pages};
 use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{Document, PlacementFigures, Usage};
 use metes_explore::{
@@ -55,6 +55,8 @@ pub struct Tuning<'a> {
     pub seconds: f64,
     /// From what size on blocks are mappings of their own.
     pub mapped: Option<usize>,
+    /// When pages of freed mapped blocks go back, for whoever runs the heap on a manager of regions.
+    pub pages: Option<Pages>,
     /// Most bytes that the chosen heap may take.
     pub heap_limit: Option<u64>,
     /// What matters most.
@@ -227,6 +229,7 @@ impl Tuning<'_> {
             seconds: self.seconds,
             configurations: None,
             mapped: self.mapped,
+            pages: self.pages,
             fresh: false,
             trace: place.join(TRACE),
             stop: Arc::clone(&self.stop),

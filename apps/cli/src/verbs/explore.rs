@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         seconds,
         configurations,
         mapped: arguments.mapped.unwrap_or_default().0,
+        pages: None,
         fresh: arguments.fresh,
         trace: arguments.trace.clone(),
         stop: interrupt::flag()?,

@@ -77,6 +77,18 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
                     failures => format!(", {} requests failed", grouped(failures)),
                 }
             ));
+            if let Some(pages) = &report.pages {
+                output::note(&format!(
+                    "pages {}, process {}: {} given back, at most {} waited; unmapping took {} µs at most \
+                     ({} µs of processor time)",
+                    pages.policy,
+                    report.pid,
+                    bytes(pages.released),
+                    bytes(pages.most_waiting),
+                    pages.worst_unmap_ns.div_ceil(1000),
+                    pages.worst_unmap_cpu_ns.div_ceil(1000),
+                ));
+            }
         }
         if let metes_trace::record::Ending::Signal(signal) = ended.ending {
             output::note(&format!("the program was ended by {}", signal_name(signal)));

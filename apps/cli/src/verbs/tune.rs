@@ -30,6 +30,12 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     // What cannot be run leaves no trace of the attempt.
     let name = arguments.command.first().ok_or(RecordError::NoCommand)?;
     find_program(name)?.check_preload()?;
+    if arguments.pages.is_some() && arguments.mapped.0.is_none() {
+        return Err(Failure::input(
+            "--pages says what becomes of the pages of mapped blocks, and with --mapped no none is \
+             mapped: leave out one of them",
+        ));
+    }
     let stop = interrupt::flag()?;
     // The names do not depend on the heap.
     let emitted = metes_tune::emit(&metes_config::resolve("tlsf").map_err(Failure::Heap)?)?;
@@ -50,6 +56,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         pass: if json { Pass::ToStderr } else { Pass::On },
         seconds: arguments.budget,
         mapped: arguments.mapped.0,
+        pages: arguments.pages,
         heap_limit: arguments.heap_limit,
         preference: arguments.prefer.into(),
         stop,
@@ -227,6 +234,7 @@ fn print_json(tuned: &Tuned) -> Result<(), Failure> {
     output::json(&json!({
         "heap": chosen.config.name(),
         "mapped": chosen.config.arena.mapped,
+        "pages": chosen.config.arena.pages.map(|pages| pages.to_string()),
         "why": chosen.why,
         "predicted": {
             "peak_live": checked.predicted.peak_live,

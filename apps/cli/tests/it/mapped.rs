@@ -107,6 +107,10 @@ fn what_mapped_blocks_take_is_predicted_to_the_byte() {
         "tlsf:store=hardened,mapped=128KiB",
         "compact-fit:moving=no,mapped=32KiB",
         "tlsf:mapped=no",
+        "tlsf:pages=retain,mapped=32KiB",
+        "tlsf:pages=bounded(3)",
+        "tlsf:store=hardened,pages=graveyard,mapped=32KiB",
+        "best-fit:pages=immediate,mapped=4KiB",
     ] {
         let (code, predicted) = place.json(&["replay", "large.parquet", "--heap", heap]);
         assert_eq!(code, 0, "{heap}");
@@ -117,8 +121,10 @@ fn what_mapped_blocks_take_is_predicted_to_the_byte() {
         for figure in FIGURES {
             assert_eq!(process[figure], predicted[figure], "{figure} on {heap}");
         }
-        // Verified records are not emitted as C.
-        if heap.contains("hardened") {
+        let managed = heap.contains("pages=");
+        assert_eq!(process["pages"].is_object(), managed, "{process}");
+        // Verified records are not emitted as C; nor is a manager, which decides nothing.
+        if managed || heap.contains("hardened") {
             continue;
         }
         let measured = emitted(&place, heap, "./large");
@@ -181,6 +187,14 @@ fn heaps_that_cannot_map_say_why() {
         ),
         ("tlsf:mapped=100", "from 4 KiB to 1 GiB"),
         ("tlsf:mapped=maybe", "is not a size"),
+        ("tlsf:pages=graveyrad", "did you mean `graveyard`?"),
+        ("tlsf:pages=bounded(0)", "a whole number of pages from 1"),
+        ("tlsf:pages=bounded(x", "a whole number of pages from 1"),
+        ("tlsf:pages=retain,mapped=no", "none is mapped"),
+        (
+            "tlsf:store=ledger,pages=graveyard",
+            "only heaps with boundary tags",
+        ),
     ] {
         let output = place.metes(&["run", "--heap", heap, "--", "true"]);
         crate::support::refused(&output, &[words]);
@@ -293,4 +307,74 @@ fn bounds_count_mapped_blocks() {
         "{}",
         stdout(&text)
     );
+}
+
+/// What `pages` says is in the heap that `tune` writes, and `run` follows it: decisions, and so the
+/// footprint, are those of the heap without. What waits is told apart.
+#[test]
+fn pages_of_freed_blocks_go_back_as_the_heap_says() {
+    let place = Place::new();
+    let source = include_str!("../../../../examples/programs/grow.c");
+    place.compile("grow", source, &["-O1"]);
+    let words = ["./grow", "steps", "8000000", "4096", "4080"];
+    let tuned = [
+        &[
+            "tune",
+            "--budget",
+            "1",
+            "--pages",
+            "graveyard",
+            "-o",
+            "out",
+            "--",
+        ],
+        &words[..],
+    ]
+    .concat();
+    let (code, document) = place.json(&tuned);
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["pages"], "graveyard");
+    assert_eq!(document["predicted"], document["measured"], "{document}");
+    assert!(
+        place
+            .read("out/heap.toml")
+            .contains("pages = \"graveyard\"")
+    );
+    let (code, replayed) = place.json(&[
+        "replay",
+        "out/program.trace.parquet",
+        "--heap",
+        "out/heap.toml",
+    ]);
+    assert_eq!(code, 0, "{replayed}");
+    let run = |heap: &str| {
+        let (code, document) = place.json(&[&["run", "--heap", heap, "--"], &words[..]].concat());
+        assert_eq!(code, 0, "{document}");
+        document["processes"][0].clone()
+    };
+    let measured = run("out/heap.toml");
+    assert_eq!(measured["footprint"], replayed["footprint"], "{measured}");
+    assert_eq!(measured["pages"]["policy"], "graveyard", "{measured}");
+    assert_eq!(measured["pages"]["at_once"], 0, "{measured}");
+    let plain = run("tlsf");
+    assert!(plain["pages"].is_null());
+    for pages in ["retain", "bounded(10)", "graveyard", "immediate"] {
+        let managed = run(&format!("tlsf:pages={pages}"));
+        for figure in FIGURES {
+            assert_eq!(managed[figure], plain[figure], "{figure} with {pages}");
+        }
+    }
+    for (options, words) in [
+        (
+            ["--mapped", "no", "--pages", "retain"],
+            "none is mapped: leave out one of them",
+        ),
+        (
+            ["--mapped", "1MiB", "--pages", "never"],
+            "it can be retain, bounded, graveyard, immediate",
+        ),
+    ] {
+        let all = [&["tune", "-o", "other"], &options[..], &["--", "./grow"]].concat();
+        crate::support::refused(&place.metes(&all), &[words]);
+    }
 }

@@ -625,3 +625,66 @@ fn large_blocks_are_guarded_by_their_table() {
     let done = run(preload(Command::new(&program).arg("beyond"), hardened));
     assert!(text(&done.stderr).contains("a write beyond its end"));
 }
+
+/// What becomes of the pages of a large block that was freed.
+#[test]
+fn freed_pages_go_back_as_the_heap_says() {
+    let program = compile("pages.c", &[]);
+    let of = |heap: &str, word: &str| {
+        let done = run(preload(Command::new(&program).arg(word), heap));
+        assert!(done.status.success(), "{heap} {word}");
+        text(&done.stdout).trim().to_owned()
+    };
+    for (pages, stale, kept) in [
+        ("retain", "unnoticed", "kept"),
+        ("bounded", "unnoticed", "kept"),
+        // The next request pays all of it.
+        ("bounded(10240)", "unnoticed", "returned"),
+        ("graveyard", "trapped", ""),
+        ("immediate", "trapped", "returned"),
+    ] {
+        for store in ["tagged", "hardened"] {
+            let heap = format!("tlsf:store={store},pages={pages}");
+            let done = run(preload(&mut Command::new(&program), &heap));
+            assert_eq!(
+                text(&done.stdout),
+                "sound\n",
+                "{heap}: {}",
+                text(&done.stderr)
+            );
+            assert_eq!(of(&heap, "stale"), stale, "{heap}");
+            // A reaper may not be done yet.
+            if !kept.is_empty() {
+                assert_eq!(of(&heap, "kept"), kept, "{heap}");
+                assert_eq!(of(&heap, "trimmed"), "returned", "{heap}");
+            }
+        }
+    }
+    assert_eq!(of("tlsf:pages=bounded", "paid"), "returned");
+    assert_eq!(of("tlsf:pages=retain", "paid"), "kept");
+    assert_eq!(of("tlsf:pages=graveyard", "waited"), "returned");
+    // What a program does wrong is found as without.
+    let program = compile("large.c", &[]);
+    for (wrong, words) in [("inside", "invalid pointer"), ("twice", "not in use")] {
+        let done = run(preload(
+            Command::new(&program).arg(wrong),
+            "tlsf:pages=graveyard",
+        ));
+        assert_eq!(done.status.signal(), Some(libc::SIGABRT), "{wrong}");
+        assert!(text(&done.stderr).contains(words), "{}", text(&done.stderr));
+    }
+    let done = run(preload(&mut Command::new(&program), "tlsf:pages=retain"));
+    assert_eq!(text(&done.stdout), "sound\n", "{}", text(&done.stderr));
+}
+
+/// Where the addresses of a process are limited, the heap serves all the same.
+#[test]
+fn few_addresses_leave_large_blocks_to_the_pools() {
+    let program = compile("large.c", &[]);
+    let script = format!("ulimit -v 300000; exec {}", program.display());
+    let done = run(preload(
+        Command::new("sh").args(["-c", &script, "sh", "none"]),
+        "tlsf:pages=graveyard",
+    ));
+    assert!(done.status.success(), "{}", text(&done.stderr));
+}

@@ -60,7 +60,7 @@ fn what_is_no_region_is_refused_and_nothing_changes() {
             Err(Error::Alignment(3))
         ));
         assert!(matches!(
-            regions.map_aligned(1, 2 * TABLE),
+            regions.map_aligned(1, 64 * TABLE),
             Err(Error::Alignment(_))
         ));
         assert!(regions.resize(region.start, 1 << 40).is_err());
@@ -126,8 +126,8 @@ fn stale_accesses_trap_where_that_is_promised() {
             regions.unmap(region.start).unwrap();
             for number in [0, pages / 2, pages - 1] {
                 let at = page(region.start, number);
-                // SAFETY: it is the point that this may not be read; the child may die of it.
                 let read = signal_of(|| {
+                    // SAFETY: it is the point that this may not be read; the child may die of it.
                     let _ = unsafe { at.read_volatile() };
                 });
                 // SAFETY: as above.

@@ -131,7 +131,7 @@ fn impossible_partitions_are_refused() {
     refuses_spec(
         "compact-fit:kappa=1,behind=tlsf",
         "heap:1:21: `compact-fit` has no key `behind` (known here: moving, kappa, page, smallest, \
-         largest, factor, increment, mapped)",
+         largest, factor, increment, mapped, pages)",
     );
     refuses(
         "[heap]\nname = \"tlsf\"\n[partition]\n[[pool]]\nkind = \"object\"\nsize = 16\n",
@@ -312,5 +312,31 @@ fn levels_that_do_not_hold_their_pools_are_refused() {
         "[heap]\nname = \"tlsf\"\n[[pool]]\nkind = \"object\"\nsize = 16\nlevel = 1\n\
          [[pool]]\nkind = \"object\"\nsize = 32\n",
         "heap.toml:7:1: all object pools must lie in the same memory level",
+    );
+}
+
+#[test]
+fn pages_are_those_of_mapped_blocks() {
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[arena]\npages = \"graveyrad\"\n",
+        "heap.toml:4:9: `pages` cannot be `graveyrad` (did you mean `graveyard`?)",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[arena]\npages = \"bounded(0)\"\n",
+        "heap.toml:4:9: `bounded(PAGES)` has a whole number of pages from 1 to 1048576, not `bounded(0)`",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\n[arena]\nmapped = \"no\"\npages = \"retain\"\n",
+        "heap.toml:5:9: `pages` says what becomes of the pages of mapped blocks, and none is mapped: \
+         leave it out, or give `mapped` a size",
+    );
+    refuses(
+        "[heap]\nname = \"tlsf\"\nstore = \"ledger\"\n[arena]\npages = \"retain\"\n",
+        "heap.toml:5:9: only heaps with boundary tags have mapped blocks: leave out `mapped` and `pages`, \
+         or the `store`",
+    );
+    refuses_spec(
+        "tlsf:pages=7",
+        "heap:1:12: `pages` cannot be `7` (known here: retain, bounded, graveyard, immediate)",
     );
 }

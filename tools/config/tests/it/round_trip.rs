@@ -1,6 +1,6 @@
 //! Whatever is written is read back; whatever is read never panics.
 
-use metes_config::{Arena, Config, Level, Moving, StoreKind, named, parse, spec};
+use metes_config::{Arena, Config, Level, Moving, Pages, StoreKind, named, parse, spec};
 use metes_heap::compact::{Kappa, Partition};
 use metes_heap::description::{DedicatedPool, Description, General, List, ObjectPoolKind};
 use metes_heap::{Fit, IndexKind, Limits, Links, Order, SizeTable};
@@ -201,9 +201,16 @@ fn config() -> impl Strategy<Value = Config> {
     let arena = (1..=16384usize, 20..=36u32).prop_map(|(granules, log2)| Arena {
         increment: granules * 16,
         reserve: 1 << log2,
-        mapped: None,
+        ..Arena::default()
     });
-    let mapped = prop_oneof![Just(None), (4096..=1usize << 30).prop_map(Some)];
+    let pages = prop::option::of(prop_oneof![
+        Just(Pages::Retain),
+        (1..=1usize << 20).prop_map(Pages::Bounded),
+        Just(Pages::Bounded(metes_config::BOUNDED)),
+        Just(Pages::Graveyard),
+        Just(Pages::Immediate),
+    ]);
+    let mapped = prop::option::of((4096..=1usize << 30, pages));
     levels()
         .prop_flat_map(move |levels| {
             let count = levels.len().max(1) as u8;
@@ -223,7 +230,8 @@ fn config() -> impl Strategy<Value = Config> {
                 levels,
             };
             if config.can_map().is_ok() {
-                config.arena.mapped = mapped;
+                config.arena.mapped = mapped.map(|(from, _)| from);
+                config.arena.pages = mapped.and_then(|(_, pages)| pages);
             }
             config
         })
@@ -425,6 +433,7 @@ fn files_read_as_they_look() {
             increment: 65536,
             reserve: 8 << 30,
             mapped: None,
+            pages: None,
         }
     );
     assert_eq!(config.levels.len(), 2);

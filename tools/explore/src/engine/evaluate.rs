@@ -249,6 +249,7 @@ impl<'e> Evaluator<'e> {
         let mut options = self.options;
         options.arena.increment = config.arena.increment;
         options.arena.mapped = config.arena.mapped;
+        options.arena.pages = config.arena.pages;
         options.arena.levels = config.level_sizes();
         if let Some(hierarchy) = self.hierarchy {
             for (own, most) in options.arena.levels.iter_mut().zip(hierarchy.sizes()) {
