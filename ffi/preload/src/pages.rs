@@ -94,9 +94,9 @@ impl Pages {
     pub(crate) fn owes(&self) -> bool {
         match &self.source {
             Source::Regions {
-                policy: Policy::Bounded(_),
+                policy: Policy::Bounded(_) | Policy::Graveyard,
                 regions,
-            } => regions.waiting() != 0,
+            } => regions.waiting() != 0 && !regions.has_reaper(),
             _ => false,
         }
     }
@@ -104,12 +104,12 @@ impl Pages {
     /// Pays what one request has to.
     #[cold]
     pub(crate) fn pay(&mut self) {
-        if let Source::Regions {
-            policy: Policy::Bounded(most),
-            regions,
-        } = &mut self.source
-        {
-            keep_errno(|| drop(regions.pay(*most)));
+        if let Source::Regions { policy, regions } = &mut self.source {
+            let most = match policy {
+                Policy::Bounded(most) => *most,
+                _ => SLICE,
+            };
+            keep_errno(|| drop(regions.pay(most)));
         }
     }
 

@@ -136,14 +136,14 @@ unsafe fn futex(word: &AtomicU32, what: i32, value: u32) -> isize {
 
 /// The thread: one of the kernel alone. The C library does not know it, so a program with one thread
 /// stays one for it, and nothing of a thread's own memory is there to be used: only this file's system
-/// calls and atomics run here. All signals are blocked, and its class is that of batches, whatever that
-/// of the program's threads is: it takes a processor from none of them when it is woken.
+/// calls and atomics run here. All signals are blocked, and its class is that of idle processors,
+/// whatever that of the program's threads is: waking it takes a processor from none of them.
 extern "C" fn reaper(shared: *mut libc::c_void) -> libc::c_int {
     let priority = [0_usize];
     // SAFETY: the class of this thread, with a parameter of an int.
     unsafe {
         let parameter = priority.as_ptr().addr();
-        let class = libc::SCHED_BATCH as usize;
+        let class = libc::SCHED_IDLE as usize;
         raw::call(libc::SYS_sched_setscheduler, [0, class, parameter, 0, 0, 0]);
         let name = c"metes-reaper".as_ptr().addr();
         raw::call(

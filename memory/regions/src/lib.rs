@@ -75,9 +75,11 @@ pub enum Policy {
     /// Soon, by another: the region's page tables move to a window of addresses, where frames are taken
     /// `slice` pages at a time, by a thread (`threaded`) or by calls of [`Regions::pay`]. Guaranteed for x
     /// pages: ⌈x/512⌉ entries of page tables and at most 511 single ones are moved, and no frame is
-    /// returned, by the call; accesses trap when it returns. Regions below 512 pages are returned at once.
-    /// Where that cannot be (the window is full, memory is locked in a way that forbids it) the region is
-    /// returned at once, and counted among the [fallbacks](Statistics::fallbacks).
+    /// returned, by the call; accesses trap when it returns. Regions below 512 pages are returned at once. What
+    /// waits is never more than the most that regions had at once: a region beyond it is returned at
+    /// once, too, as is one that cannot be moved, and counted among the
+    /// [fallbacks](Statistics::fallbacks). The thread runs where a processor is idle, and where none is with
+    /// the least weight, so that it takes none from the program.
     Graveyard {
         /// Pages that go back at a time, between which others may change mappings.
         slice: usize,
@@ -443,6 +445,11 @@ impl Regions {
             Returns::Kept { kept, .. } => {
                 kept.give(first, pages);
                 return Ok(());
+            }
+            Returns::Buried(graveyard)
+                if pages >= TABLE && graveyard.waiting() + pages > self.statistics.most_mapped =>
+            {
+                self.statistics.fallbacks += 1;
             }
             Returns::Buried(graveyard) if pages >= TABLE => match graveyard.bury(place, pages) {
                 Ok(true) => {
