@@ -30,6 +30,10 @@ const SLICE: usize = 256;
 const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// Who has the addresses of mapped blocks.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for a process, and it is to be had without a request"
+)]
 enum Source {
     System {
         /// Where the next mapping is asked for, and from where on.

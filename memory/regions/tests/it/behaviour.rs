@@ -222,7 +222,7 @@ fn graves_are_emptied_slice_by_slice() {
 
 #[test]
 fn a_full_graveyard_lets_regions_go_at_once() {
-    let mut regions = Regions::reserve(Options::new(8 << 20, BY_CALLS)).unwrap();
+    let mut regions = Regions::reserve(Options::new(16 << 20, BY_CALLS)).unwrap();
     // As much may wait as there was at once.
     let most = regions.map(3 * TABLE).unwrap();
     regions.unmap(most.start).unwrap();
