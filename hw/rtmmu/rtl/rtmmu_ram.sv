@@ -19,6 +19,11 @@ module rtmmu_ram #(
   generate
     if (ZeroAtPowerUp) begin : cleared
       initial for (int i = 0; i < 2 ** AddressWidth; i++) words[i] = '0;
+    end else begin : anything
+`ifdef RTMMU_GARBAGE
+      // What Lemma 1 allows, for simulations.
+      initial for (int i = 0; i < 2 ** AddressWidth; i++) words[i] = DataWidth'($urandom);
+`endif
     end
   endgenerate
 

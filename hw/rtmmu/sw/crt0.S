@@ -49,8 +49,9 @@ bus_error:
     l.sw    SAVED+12(r0), r6
     l.sub   r6, r3, r4
     l.sfltu r6, r5
-    l.bnf   slow
+    l.bnf   other_region
     l.lwz   r5, FREE_FRAMES(r0)
+take:
     l.sfeqi r5, 0
     l.bf    slow
     l.lwz   r6, 0(r5)
@@ -119,7 +120,63 @@ die:
 1:  l.j     1b
     l.nop
 
-/* The straight path found another region than the last, one that does not grant every right, or an error. */
+#if RTMMU_TABLES != 0 && !defined(ZERO_FRAMES)
+/* The page is not of the region of the hint: find its region in the index, as index_find does, up to the second level;
+   if it grants every right it becomes the hint. */
+other_region:
+    l.sfeqi r3, 0
+    l.bf    slow
+    l.movhi r4, hi(RECORDS)
+    l.sub   r4, r3, r4
+    l.srli  r4, r4, RECORD_LOG2         /* the page */
+    l.srli  r5, r4, 5
+    l.slli  r5, r5, 2
+    l.lwz   r5, INDEX(r5)
+    l.xori  r6, r4, -1
+    l.sll   r5, r5, r6                  /* regions that begin at the page or before */
+    l.fl1   r5, r5
+    l.sfnei r5, 0
+    l.bf    region_found
+    l.add   r5, r5, r4
+    l.srli  r5, r4, 5
+    l.srli  r6, r4, 10
+    l.slli  r6, r6, 2
+    l.lwz   r6, INDEX+0x1000(r6)
+    l.xori  r4, r5, -1
+    l.sll   r6, r6, r4
+    l.slli  r6, r6, 1                   /* words before the page's that are not 0 */
+    l.fl1   r6, r6
+    l.sfeqi r6, 0
+    l.bf    slow
+    l.add   r5, r5, r6
+    l.addi  r5, r5, -33
+    l.slli  r6, r5, 2
+    l.lwz   r6, INDEX(r6)
+    l.fl1   r6, r6
+    l.slli  r5, r5, 5
+    l.add   r5, r5, r6
+    l.addi  r5, r5, 31
+region_found:
+    l.addi  r5, r5, -32
+    l.slli  r5, r5, RECORD_LOG2
+    l.movhi r4, hi(RECORDS)
+    l.add   r4, r4, r5
+    l.lwz   r5, RECORD_EXTENT(r4)
+    l.andi  r6, r5, RIGHTS_ALL
+    l.sfeqi r6, RIGHTS_ALL
+    l.bnf   slow
+    l.addi  r5, r5, -RIGHTS_ALL
+    l.sub   r6, r3, r4
+    l.sfltu r6, r5
+    l.bnf   slow
+    l.nop
+    l.sw    HINT_REGION(r0), r4
+    l.sw    HINT_EXTENT(r0), r5
+    l.j     take
+    l.lwz   r5, FREE_FRAMES(r0)
+#endif
+
+/* A region that does not grant every right, or begins far away, or an error. */
 slow:
     l.lwz   r5, SAVED+8(r0)
     l.lwz   r4, SAVED+4(r0)

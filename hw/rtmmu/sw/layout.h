@@ -8,8 +8,9 @@
 
 #define SAVED 0x2000        /* registers of the fault handler */
 #define FREE_FRAMES 0x2040  /* link of the first free frame, or 0 */
-#define HINT_REGION 0x2044  /* record of the region that faulted last, if it grants every right */
+#define HINT_REGION 0x2044  /* record of the region mapped or touched last, if it grants every right */
 #define HINT_EXTENT 0x2048  /* bytes of its records; 0: no hint */
+#define SPACE_PAGES 0x204c  /* pages of the space */
 #define INDEX 0x2100        /* 2^15 bits, then 2^10, then 2^5 */
 #define LINKS 0x4000        /* a word a frame, at most 4096 */
 #define FRAMES 0x02000000   /* LINKS << 11 */

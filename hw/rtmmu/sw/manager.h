@@ -24,6 +24,16 @@ typedef volatile uint32_t word;
 #define SET(spr, value) __asm__ volatile("l.mtspr r0, %0, %1" : : "r"(value), "K"(spr) : "memory")
 #define GET(spr) ({ uint32_t got; __asm__ volatile("l.mfspr %0, r0, %1" : "=r"(got) : "K"(spr)); got; })
 
+/* A word below 0x8000, in one instruction. */
+static inline uint32_t low(uint32_t address) {
+    uint32_t value;
+    __asm__ volatile("l.lwz %0, %1(r0)" : "=r"(value) : "K"(address) : "memory");
+    return value;
+}
+static inline void set_low(uint32_t address, uint32_t value) {
+    __asm__ volatile("l.sw %0(r0), %1" : : "K"(address), "r"(value) : "memory");
+}
+
 /* Number of the highest bit, from 1; 0 of 0. */
 static inline uint32_t last_one(uint32_t bits) {
     uint32_t number;
@@ -31,30 +41,42 @@ static inline uint32_t last_one(uint32_t bits) {
     return number;
 }
 
-static inline uint32_t record(uint32_t page) { return RECORDS + (page << RECORD_LOG2); }
+/* Opaque, so that a record's words are reached by offsets, not each by an address of its own. */
+static inline uint32_t record(uint32_t page) {
+    uint32_t at = RECORDS + (page << RECORD_LOG2);
+    __asm__("" : "+r"(at));
+    return at;
+}
 
+/* Words of the levels; there are as many as the pages need. */
+#ifndef PAGES_LOG2
+#define PAGES_LOG2 PAGES_LOG2_MAX
+#endif
+_Static_assert(PAGES_LOG2 <= PAGES_LOG2_MAX, "the index has three levels");
 #define LEVEL0(page) AT(INDEX + ((page) >> 5 << 2))
 #define LEVEL1(page) AT(INDEX + 0x1000 + ((page) >> 10 << 2))
 #define LEVEL2 AT(INDEX + 0x1080)
+#define HAS_LEVEL2 (PAGES_LOG2 > 10)
+
+/* One level: sets or clears a bit; returns whether the word above is to follow. */
+static inline int set_bit(word *at, uint32_t bit) {
+    const uint32_t old = *at;
+    *at = old | 1u << (bit & 31);
+    return old == 0;
+}
+static inline int clear_bit(word *at, uint32_t bit) {
+    const uint32_t left = *at & ~(1u << (bit & 31));
+    *at = left;
+    return left == 0;
+}
 
 static inline void index_insert(uint32_t page) {
-    const uint32_t word0 = LEVEL0(page);
-    LEVEL0(page) = word0 | 1u << (page & 31);
-    if (word0 != 0) return;
-    const uint32_t word1 = LEVEL1(page);
-    LEVEL1(page) = word1 | 1u << (page >> 5 & 31);
-    if (word1 != 0) return;
-    LEVEL2 |= 1u << (page >> 10);
+    if (set_bit(&LEVEL0(page), page) && set_bit(&LEVEL1(page), page >> 5) && HAS_LEVEL2) set_bit(&LEVEL2, page >> 10);
 }
 
 static inline void index_remove(uint32_t page) {
-    uint32_t left = LEVEL0(page) & ~(1u << (page & 31));
-    LEVEL0(page) = left;
-    if (left != 0) return;
-    left = LEVEL1(page) & ~(1u << (page >> 5 & 31));
-    LEVEL1(page) = left;
-    if (left != 0) return;
-    LEVEL2 &= ~(1u << (page >> 10));
+    if (clear_bit(&LEVEL0(page), page) && clear_bit(&LEVEL1(page), page >> 5) && HAS_LEVEL2)
+        clear_bit(&LEVEL2, page >> 10);
 }
 
 #define NONE 0xffffffffu
@@ -68,6 +90,7 @@ static inline uint32_t index_find(uint32_t page) {
     if (bit != 0) {
         word1 = (word1 & ~31u) + bit - 1;
     } else {
+        if (!HAS_LEVEL2) return NONE;
         bit = last_one(LEVEL2 & ((1u << (page >> 10)) - 1));
         if (bit == 0) return NONE;
         word1 = (bit - 1) << 5;
@@ -103,9 +126,9 @@ static inline enum pages_result take_frame(uint32_t page, uint32_t rights) {
     if (entry - region >= (granted & ~(SIZE - 1))) return PAGES_UNMAPPED;
     if ((rights & ~granted) != 0) return PAGES_RIGHTS;
 #endif
-    const uint32_t link = AT(FREE_FRAMES);
+    const uint32_t link = low(FREE_FRAMES);
     if (link == 0) return PAGES_NO_FRAME;
-    AT(FREE_FRAMES) = AT(link);
+    set_low(FREE_FRAMES, AT(link));
     const uint32_t frame = link << 11;
 #ifdef ZERO_FRAMES
     clear_frame(frame);
@@ -127,8 +150,8 @@ static inline enum pages_result take_frame(uint32_t page, uint32_t rights) {
     AT(region + RECORD_SP) = slot + SIZE;
 #endif
     if ((granted & RIGHTS_ALL) == RIGHTS_ALL) {
-        AT(HINT_REGION) = region;
-        AT(HINT_EXTENT) = granted & ~(SIZE - 1);
+        set_low(HINT_REGION, region);
+        set_low(HINT_EXTENT, granted & ~(SIZE - 1));
     }
 #endif
     return PAGES_OK;

@@ -4,18 +4,21 @@
    Invariant: that of manager.h, which each operation leaves as it found it. */
 #include "manager.h"
 
-static uint32_t pages_count, frames_count;
+static uint32_t frames_count;
+
+#define pages_count low(SPACE_PAGES)
 
 void pages_init(unsigned pages_log2, unsigned frames) {
-    pages_count = 1u << pages_log2;
+    const uint32_t pages = 1u << pages_log2;
+    set_low(SPACE_PAGES, pages);
     frames_count = frames;
     for (uint32_t at = INDEX; at <= INDEX + 0x1080; at += 4) AT(at) = 0;
     for (uint32_t k = 0; k < frames; k++) AT(LINKS + 4 * k) = k + 1 < frames ? LINKS + 4 * (k + 1) : 0;
-    AT(FREE_FRAMES) = frames != 0 ? LINKS : 0;
-    AT(HINT_EXTENT) = 0;
+    set_low(FREE_FRAMES, frames != 0 ? LINKS : 0);
+    set_low(HINT_EXTENT, 0);
     fault_error = PAGES_OK;
     /* The extents, and in the conventional form the page table, are zero when memory is: this makes it so. */
-    for (uint32_t page = 0; page < pages_count; page++) {
+    for (uint32_t page = 0; page < pages; page++) {
         AT(record(page) + RECORD_EXTENT) = 0;
 #if RTMMU_TABLES == 0
         AT(record(page) + RECORD_TABLE) = 0;
@@ -31,13 +34,17 @@ enum pages_result map_region(uint32_t start, uint32_t count, uint32_t rights) {
     if (start >= pages_count || count > pages_count - start) return PAGES_BEYOND;
     const uint32_t region = record(start);
     const uint32_t before = index_find(start + count - 1);
-    if (before != NONE && (before >= start || record(before) + extent(record(before)) > region)) return PAGES_OVERLAP;
+    if (before != NONE && (before >= start || extent(record(before)) > (start - before) << RECORD_LOG2)) return PAGES_OVERLAP;
     index_insert(start);
     AT(region + RECORD_EXTENT) = count << RECORD_LOG2 | rights;
 #if RTMMU_TABLES == 0
     for (uint32_t at = region; count != 0; count--, at += SIZE) AT(at) = rights << TABLE_RIGHTS | TABLE_RESERVED;
 #else
     AT(region + RECORD_TAIL) = region + RECORD_HEAD;
+    if (rights == RIGHTS_ALL) {
+        set_low(HINT_REGION, region);
+        set_low(HINT_EXTENT, count << RECORD_LOG2);
+    }
 #if RTMMU_TABLES == 2
     AT(region + RECORD_SP) = region | rights;
 #endif
@@ -53,7 +60,7 @@ enum pages_result unmap_region(uint32_t start) {
     const uint32_t end = region + extent(region);
     if (end == region) return PAGES_UNMAPPED;
     AT(region + RECORD_EXTENT) = 0;
-    uint32_t free = AT(FREE_FRAMES);
+    uint32_t free = low(FREE_FRAMES);
     for (uint32_t at = region; at != end; at += SIZE) {
         const uint32_t entry = AT(at);
         AT(at) = 0;
@@ -63,19 +70,19 @@ enum pages_result unmap_region(uint32_t start) {
             free = link;
         }
     }
-    AT(FREE_FRAMES) = free;
+    set_low(FREE_FRAMES, free);
     SET(UNIT_DROP, 0);
 #else
     if (AT(region + RECORD_EXTENT) == 0) return PAGES_UNMAPPED;
     AT(region + RECORD_EXTENT) = 0;
-    AT(HINT_EXTENT) = 0;
+    set_low(HINT_EXTENT, 0);
 #if RTMMU_TABLES == 2
     AT(region + RECORD_SP) = 0;
 #endif
     SET(UNIT_REGION, region);
     /* The region's last link leads on to the free frames, and its first becomes the first of those. */
-    AT(AT(region + RECORD_TAIL)) = AT(FREE_FRAMES);
-    AT(FREE_FRAMES) = AT(region + RECORD_HEAD);
+    AT(AT(region + RECORD_TAIL)) = low(FREE_FRAMES);
+    set_low(FREE_FRAMES, AT(region + RECORD_HEAD));
 #endif
     index_remove(start);
     return PAGES_OK;
@@ -106,7 +113,7 @@ enum pages_result map_page(uint32_t page) {
 
 uint32_t frames_used(void) {
     uint32_t used = frames_count;
-    for (uint32_t link = AT(FREE_FRAMES); link != 0; link = AT(link)) used--;
+    for (uint32_t link = low(FREE_FRAMES); link != 0; link = AT(link)) used--;
     return used;
 }
 
