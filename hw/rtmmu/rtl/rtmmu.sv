@@ -38,10 +38,10 @@
 // Virtual addresses have 01 in 31:30. All others are untranslated, and refused in user mode.
 
 module rtmmu #(
-    parameter int unsigned PagesLog2 = 12,
-    parameter int unsigned PageBytesLog2 = 13,
-    parameter int unsigned Tables = 1,
-    parameter int unsigned Entries = 1
+    parameter integer PagesLog2 = 12,
+    parameter integer PageBytesLog2 = 13,
+    parameter integer Tables = 1,
+    parameter integer Entries = 1
 ) (
     input logic clk,
     input logic rst,
@@ -59,7 +59,8 @@ module rtmmu #(
     output logic        fault_o,
     input  logic        fault_clear_i,
 
-    // Port 3: reads of main memory. The request falls a clock after the last answer.
+    // Port 3: reads of main memory. The request falls a clock after the last answer; an answer comes in the third clock
+  // of its request or later, when ports 1 and 2 have read (the load store unit of mor1kx is no faster).
     output logic        table_request_o,
     output logic [31:0] table_address_o,
     input  logic        table_ack_i,
@@ -77,16 +78,20 @@ module rtmmu #(
     // verilator lint_on UNUSEDSIGNAL
     output logic [31:0] register_data_o,
     output logic        register_ack_o
+`ifdef FORMAL
+    ,
+    output logic [ 1:0] cause_o
+`endif
 );
-  localparam int unsigned Conventional = 0;
-  localparam int unsigned Local = 1;
-  localparam int unsigned Memory = 2;
+  localparam integer Conventional = 0;
+  localparam integer Local = 1;
+  localparam integer Memory = 2;
 
-  localparam int unsigned W = PagesLog2;
-  localparam int unsigned RecordLog2 = (Tables == Memory) ? 5 : 4;
-  localparam int unsigned BaseLow = RecordLog2 + W;
-  localparam int unsigned FrameWidth = 32 - PageBytesLog2;
-  localparam int unsigned EntryWidth = (Entries < 2) ? 1 : $clog2(Entries);
+  localparam integer W = PagesLog2;
+  localparam integer RecordLog2 = (Tables == Memory) ? 5 : 4;
+  localparam integer BaseLow = RecordLog2 + W;
+  localparam integer FrameWidth = 32 - PageBytesLog2;
+  localparam integer EntryWidth = (Entries < 2) ? 1 : $clog2(Entries);
 
   localparam logic [3:0] RegisterBase = 4'd0;
   localparam logic [3:0] RegisterDrop = 4'd2;
@@ -237,7 +242,7 @@ module rtmmu #(
       // 0: write c; 1: read c; 2: read sp, and s; 3: write sp and h; 4: read h; 5: write s. A new region writes c, too: of
       // its first page, which is as good as any. For `page` nothing is written, what it reads is then to be seen. A page
       // that is in its region's stack already is not filled again.
-      assign updating = state == Update;
+      assign updating = state == Update && !rst;
       assign c_write = updating && step == 3'd0 && (fill || make);
       assign sp_write = updating && step == 3'd3 && (fill && !mapped || make);
       assign h_write = updating && step == 3'd3 && fill && !mapped;
@@ -257,7 +262,7 @@ module rtmmu #(
       rtmmu_ram #(
           .AddressWidth(W),
           .DataWidth(W + 5),
-          .ZeroAtPowerUp(1'b1)
+          .ZeroAtPowerUp(1)
       ) sp_table (
           .clk,
           .address(c),
@@ -286,7 +291,16 @@ module rtmmu #(
           .read_data(s)
       );
 
-      assign mapped = c <= h && {1'b0, h} < sp && s == looked_up;
+      rtmmu_check #(
+          .W(W)
+      ) check (
+          .page(looked_up),
+          .c,
+          .h,
+          .sp,
+          .s,
+          .mapped
+      );
       assign region_of_page = c;
       assign last_read = 1'b1;
       always_ff @(posedge clk)
@@ -351,7 +365,7 @@ module rtmmu #(
 
   // Cached translations, each tagged with its region, so that those of a region are dropped in one clock. A unit with
   // one forgets it at every change, and so does the conventional one, which knows no regions.
-  localparam bit Tagged = Entries > 1 && Tables != Conventional;
+  localparam Tagged = Entries > 1 && Tables != Conventional;
   logic [Entries-1:0] entry_valid, entry_hit;
   logic [W-1:0] entry_page[Entries];
   logic [W-1:0] entry_region[Entries];
@@ -391,4 +405,25 @@ module rtmmu #(
   end
   assign hit = |entry_hit;
   assign address_o = {segment ? hit_frame : address_i[31:PageBytesLog2], address_i[PageBytesLog2-1:0]};
+
+`ifdef FORMAL
+  // The core's side of the bargain is in formal/rtmmu_formal.sv; here is what the load store unit relies on.
+  assign cause_o = cause;
+  logic past = 1'b0, request_was;
+  always_ff @(posedge clk) begin
+    past <= !rst;
+    request_was <= table_request_o;
+  end
+  always_comb
+    if (past && !rst) begin
+      // The clock in which the load store unit sees the request fall, the access still waits.
+      if (request_was && !table_request_o) busy_after_request : assert (busy_o);
+      // While memory is read nothing is given and nothing refused.
+      if (table_request_o) waits : assert (busy_o && !fault_o);
+      // A given translation and a refusal exclude each other, and both exclude a miss.
+      if (access && !busy_o) answered_once : assert (!(hit && fault) && !miss_o);
+      // Port 3 reads inside the records.
+      if (table_request_o && Tables != Memory) inside : assert (table_address_o[31:BaseLow] == base);
+    end
+`endif
 endmodule

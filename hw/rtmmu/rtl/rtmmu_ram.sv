@@ -4,9 +4,9 @@
 // Nothing resets the contents. With ZeroAtPowerUp they are zero when the device starts, else anything.
 
 module rtmmu_ram #(
-    parameter int unsigned AddressWidth = 12,
-    parameter int unsigned DataWidth = 12,
-    parameter bit ZeroAtPowerUp = 1'b0
+    parameter integer AddressWidth = 12,
+    parameter integer DataWidth = 12,
+    parameter integer ZeroAtPowerUp = 0
 ) (
     input  logic                    clk,
     input  logic [AddressWidth-1:0] address,
@@ -14,10 +14,11 @@ module rtmmu_ram #(
     input  logic [   DataWidth-1:0] write_data,
     output logic [   DataWidth-1:0] read_data
 );
+  (* ram_style = "block" *)
   logic [DataWidth-1:0] words[2**AddressWidth];
 
   generate
-    if (ZeroAtPowerUp) begin : cleared
+    if (ZeroAtPowerUp != 0) begin : cleared
       initial for (int i = 0; i < 2 ** AddressWidth; i++) words[i] = '0;
     end else begin : anything
 `ifdef RTMMU_GARBAGE

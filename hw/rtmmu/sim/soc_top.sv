@@ -3,8 +3,8 @@
 // Invariant: nothing here but wires and parameters; the core is the registry's, unchanged.
 
 module soc_top #(
-    parameter int unsigned PagesLog2 = 10,
-    parameter int unsigned Entries = 1,
+    parameter integer PagesLog2 = 10,
+    parameter integer Entries = 1,
     parameter InstructionCache = "NONE",
     parameter DataCache = "NONE"
 ) (
