@@ -208,7 +208,7 @@ module rtmmu #(
   // Tables. A region or a page is written one memory after the other, by the paths that lookups use; `step` counts.
   logic update_done;
   generate
-    if (Tables == Local) begin : local_tables
+    if (Tables == Local) begin : gen_local
       logic [2:0] step;
       logic fill, make;
       logic [W-1:0] region;
@@ -305,7 +305,7 @@ module rtmmu #(
       assign last_read = 1'b1;
       always_ff @(posedge clk)
         if (state == Idle && wanted) table_address_o <= {base, page, {RecordLog2{1'b0}}};
-    end else if (Tables == Memory) begin : memory_tables
+    end else if (Tables == Memory) begin : gen_memory
       localparam logic [2:0] FieldTable = 3'd0;
       localparam logic [2:0] FieldStackPointer = 3'd4;
       localparam logic [2:0] FieldRegion = 3'd5;
@@ -350,7 +350,7 @@ module rtmmu #(
             end
             default: ;
           endcase
-    end else begin : page_table
+    end else begin : gen_conventional
       assign mapped = table_data_i[10];
       assign rights = table_data_i[9:6];
       assign region_of_page = '0;

@@ -18,9 +18,9 @@ module rtmmu_ram #(
   logic [DataWidth-1:0] words[2**AddressWidth];
 
   generate
-    if (ZeroAtPowerUp != 0) begin : cleared
+    if (ZeroAtPowerUp != 0) begin : gen_cleared
       initial for (int i = 0; i < 2 ** AddressWidth; i++) words[i] = '0;
-    end else begin : anything
+    end else begin : gen_anything
 `ifdef RTMMU_GARBAGE
       // What Lemma 1 allows, for simulations.
       initial for (int i = 0; i < 2 ** AddressWidth; i++) words[i] = DataWidth'($urandom);

@@ -29,7 +29,6 @@ module soc_top #(
 
   mor1kx #(
       .FEATURE_DMMU("ENABLED"),
-      .FEATURE_DMMU_HW_TLB_RELOAD("ENABLED"),
       .OPTION_DMMU_SET_WIDTH(PagesLog2),
       .OPTION_DMMU_WAYS(Entries),
       .FEATURE_INSTRUCTIONCACHE(InstructionCache),

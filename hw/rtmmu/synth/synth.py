@@ -1,6 +1,6 @@
 """Cells of the unit, of the data MMU it replaces, and of the whole core both ways, on three devices.
 
-Usage: synth.py --core DIRECTORY --rtl DIRECTORY --work DIRECTORY [--json FILE] [--markdown FILE] [--deep]
+Usage: synth.py --core DIRECTORY --rtl DIRECTORY --work DIRECTORY [--json FILE] [--markdown FILE] [--deep] [--only TEXT]
 DIRECTORY of the core is its `rtl/verilog`. `--deep` adds the whole core.
 
 Invariant: each number is a count of cells after technology mapping by yosys. Nothing is placed or routed, so there is
@@ -51,7 +51,7 @@ def classify(cells):
     """Counts of cells by class; what no class names is kept by its own name."""
     counts = collections.Counter()
     for name, number in cells.items():
-        if name.startswith(("$paramod", "\\")) or name in ("rtmmu", "rtmmu_ram", "mor1kx_dmmu"):
+        if name.startswith(("$paramod", "\\")) or name in ("rtmmu", "rtmmu_ram", "mor1kx_dmmu", "$scopeinfo"):
             continue
         for label, beginnings in CLASSES:
             if name.startswith(beginnings):
@@ -104,11 +104,12 @@ def designs(core, rtl, deep):
     left_out = {"mor1kx-defines.v", "mor1kx-sprs.v", "mor1kx_dmmu.v"}
     files = [f for f in sorted(glob.glob(core + "/*.v")) if os.path.basename(f) not in left_out]
     files = " ".join(files + sorted(glob.glob(core + "/pfpu32/*.v")))
-    core_top = 'hierarchy -check -top mor1kx -chparam FEATURE_DMMU "ENABLED" -chparam OPTION_DMMU_SET_WIDTH {}'
-    read = f"read_verilog -I{core} {files}"
-    yield "core, original data MMU", [read, f"read_verilog -I{core} {core}/mor1kx_dmmu.v", core_top.format(6)]
-    yield "core, conventional", [unit.format("-DRTMMU_TABLES=0"), read, core_top.format(12)]
-    yield "core, real-time unit, 2^12 pages", [unit.format(""), read, core_top.format(12)]
+    # The simulated system's top is the core with nothing around it.
+    core_top = "hierarchy -check -top soc_top -chparam PagesLog2 {}"
+    read = f"read_verilog -sv -I{core} {os.path.join(os.path.dirname(rtl), 'sim', 'soc_top.sv')}; read_verilog -I{core} {files}"
+    yield "core, original data MMU", [*read.split("; "), f"read_verilog -I{core} {core}/mor1kx_dmmu.v", core_top.format(6)]
+    yield "core, real-time unit, 2^12 pages", [unit.format(""), *read.split("; "), core_top.format(12)]
+    yield "core, conventional", [unit.format("-DRTMMU_TABLES=0"), *read.split("; "), core_top.format(12)]
 
 
 def markdown(rows):
@@ -126,7 +127,7 @@ def markdown(rows):
         lines += ["", "| Device (capacity: table 2 of the DUSTER paper) | Core | LUT | of the device | FF | of the device |", "| --- | --- | ---: | ---: | ---: | ---: |"]
         for row in cores:
             capacity = DEVICES[row["device"]]["capacity"]
-            base = next(r for r in cores if r["device"] == row["device"] and r["design"] == "core, original data MMU")
+            base = next((r for r in cores if r["device"] == row["device"] and r["design"] == "core, original data MMU"), row)
             texts = []
             for kind in ("LUT", "FF"):
                 count, before = row["cells"].get(kind, 0), base["cells"].get(kind, 0)
@@ -143,13 +144,16 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--markdown")
     parser.add_argument("--deep", action="store_true")
+    parser.add_argument("--only", default="", help="designs and devices whose name contains this")
     arguments = parser.parse_args()
     os.makedirs(arguments.work, exist_ok=True)
     rows = []
     for device, how in DEVICES.items():
         for design, script in designs(arguments.core, arguments.rtl, arguments.deep):
+            if arguments.only not in f"{device}, {design}":
+                continue
             name = "".join(c if c.isalnum() else "-" for c in f"{device} {design}")
-            top = "mor1kx" if design.startswith("core,") else "mor1kx_dmmu"
+            top = "soc_top" if design.startswith("core,") else "mor1kx_dmmu"
             cells = synthesise(script + [f"{how['command']} -top {top}"], arguments.work, name)
             rows.append({"device": device, "design": design, "cells": classify(cells)})
             print(json.dumps(rows[-1]), flush=True)

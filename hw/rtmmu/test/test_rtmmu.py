@@ -142,20 +142,20 @@ async def random_operations(dut):
                 regions[page] = (size, rights)
                 await core.register(REGION, record(page) | rights)
                 counts["made"] += 1
-        elif choice < 0.2 and regions:
+        elif choice < 0.15 and regions:
             start = chance.choice(sorted(regions))
             size, _ = regions.pop(start)
             for p in range(start, start + size):
                 filled.pop(p, None)
             await core.register(REGION, record(start))
             counts["unmapped"] += 1
-        elif choice < 0.22:
+        elif choice < 0.17:
             address = chance.choice((VIRTUAL + (PAGES << 13), 0x7FFFFFFC, VIRTUAL + ((PAGES + page) << 13)))
             assert (await core.access(address, chance.random() < 0.5))[0] is None
             assert (await core.register(CAUSE)) & 3 == BEYOND
             assert await core.register(ENTRY) == 0
             counts["beyond"] += 1
-        elif choice < 0.24:
+        elif choice < 0.19:
             # Outside the segment: itself for the supervisor, refused to users.
             address = chance.choice((0x1234, 0x90000000, 0x3FFFFFFC))
             assert (await core.access(address, False))[0] == address
