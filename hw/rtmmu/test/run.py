@@ -1,6 +1,6 @@
 """Builds the adapter with Icarus Verilog and runs the random test on it; ends with 0 only if it passed.
 
-Usage: run.py --rtl DIRECTORY --work DIRECTORY
+Usage: run.py --rtl DIRECTORY --work DIRECTORY [--entries CACHED-TRANSLATIONS]
 """
 
 import argparse
@@ -15,6 +15,7 @@ parser.add_argument("--rtl", required=True)
 parser.add_argument("--work", required=True)
 parser.add_argument("--entries", default=1, type=int)
 arguments = parser.parse_args()
+os.environ["RTMMU_ENTRIES"] = str(arguments.entries)
 runner = get_runner("icarus")
 here = os.path.dirname(os.path.abspath(__file__))
 pages_log2 = os.environ.setdefault("RTMMU_PAGES_LOG2", "6")
