@@ -16,8 +16,9 @@ failures = [line for line in lines if line.get("failed") or line.get("failures")
 ends = [line for line in lines if "failures" in line]
 rows = [line for line in lines if "pages" in line]
 wrong = [f"the program on the core found a failure: {line}" for line in failures]
-if len(ends) != 12:
-    wrong.append(f"{len(ends)} runs came to their end, not 12")
+RUNS = 10
+if len(ends) != RUNS:
+    wrong.append(f"{len(ends)} runs came to their end, not {RUNS}")
 
 columns = ["map", "unmap", "unmap_untouched", "first_touch", "first_touch_other_region", "hit", "hit_max"]
 print("| form | wait states | region | pages | " + " | ".join(columns) + " |")
