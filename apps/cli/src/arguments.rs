@@ -16,7 +16,9 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
-pub(crate) use pages::{Pages, PagesAction, PagesBench, PagesCompare, PagesReplay};
+pub(crate) use pages::{
+    Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
+};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};
@@ -571,7 +573,7 @@ pub(crate) enum TraceAction {
     /// Check a touch trace, and say what is in it
     #[command(after_help = "Example: metes trace touches ls.touches")]
     Touches {
-        /// A touch trace: lines a,BLOCK,SIZE[,ALIGN] f,BLOCK r,BLOCK,OFFSET w,BLOCK,OFFSET
+        /// A touch trace: lines `a,BLOCK,SIZE[,ALIGN]`, `f,BLOCK`, `r,BLOCK,OFFSET` and `w,BLOCK,OFFSET`
         file: PathBuf,
     },
     /// Make the trace of a case study, with the program's accesses

@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod conventional;
+pub mod lower;
 pub mod operations;
 pub mod placement;
 pub mod replay;

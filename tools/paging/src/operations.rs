@@ -40,6 +40,29 @@ pub enum Operation {
     },
 }
 
+impl std::fmt::Display for Operation {
+    /// The line that reads as this operation.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::Map {
+                start,
+                count,
+                rights,
+            } => {
+                let rights = if rights.allow(Rights::READ_WRITE) {
+                    "rw"
+                } else {
+                    "r"
+                };
+                write!(f, "m,{start},{count},{rights}")
+            }
+            Self::Unmap(start) => write!(f, "u,{start}"),
+            Self::Read(page) => write!(f, "r,{page}"),
+            Self::Write { page, value } => write!(f, "w,{page},{value}"),
+        }
+    }
+}
+
 /// A line that is no operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(

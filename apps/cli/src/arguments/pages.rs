@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::quantity::positive_size;
+
 /// Virtual memory in constant time: replay page operations, count instructions, compare systems
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -20,6 +22,7 @@ pub(crate) enum PagesAction {
     Replay(PagesReplay),
     Bench(PagesBench),
     Compare(PagesCompare),
+    Operations(PagesOperations),
 }
 
 /// Say what each of a file's page operations meets, and what each read gives
@@ -64,4 +67,26 @@ pub(crate) struct PagesBench {
 pub(crate) struct PagesCompare {
     /// Where a program touches its blocks: as `metes record --touches` writes it
     pub(crate) touches: PathBuf,
+}
+
+/// Write what a program's touches come to in page operations, for `metes pages replay` and the core
+///
+/// A heap over constant-time pages places the blocks. As many of the program's steps are written as fit
+/// into the pages and come to at most so many operations.
+#[derive(Args)]
+#[command(
+    after_help = "Example: metes pages operations program.touches --pages 1024 --page 8KiB --most 2000 > operations.txt"
+)]
+pub(crate) struct PagesOperations {
+    /// Where a program touches its blocks: as `metes record --touches` writes it
+    pub(crate) touches: PathBuf,
+    /// Pages of the address space, up to 65536
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) pages: u32,
+    /// Bytes of a page, a power of two from 256 to 2 MiB
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = positive_size)]
+    pub(crate) page: u64,
+    /// Operations at most
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    pub(crate) most: usize,
 }

@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use metes_paging::bench::{Costs, Measured, Operations, measure};
+use metes_paging::lower::lower;
 use metes_paging::replay::{Outcome, Replayed, replay};
 use metes_paging::trace::{Played, play};
 use metes_paging::{Touches, operations};
 use serde_json::json;
 
-use crate::arguments::{Pages, PagesAction, PagesBench, PagesCompare, PagesReplay};
+use crate::arguments::{
+    Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
+};
 use crate::error::Failure;
 use crate::output::{self, BOLD, Table};
 use crate::progress;
@@ -19,6 +22,7 @@ pub(crate) fn run(arguments: &Pages, json: bool) -> Result<u8, Failure> {
         PagesAction::Replay(arguments) => replay_file(arguments, json),
         PagesAction::Bench(arguments) => bench(arguments, json),
         PagesAction::Compare(arguments) => compare(arguments, json),
+        PagesAction::Operations(arguments) => write_operations(arguments, json),
     }
 }
 
@@ -198,4 +202,27 @@ fn show_compared(constant: &Played, conventional: &Played) -> Result<(), Failure
         grouped(constant.allocations),
         grouped(constant.frees)
     ))
+}
+
+fn write_operations(arguments: &PagesOperations, json: bool) -> Result<u8, Failure> {
+    let PagesOperations {
+        touches,
+        pages,
+        page,
+        most,
+    } = arguments;
+    if !page.is_power_of_two() || !(256..=2 << 20).contains(page) {
+        return Err(Failure::input(format!(
+            "pages of {page} bytes: give a power of two from 256 to 2 MiB"
+        )));
+    }
+    let steps = Touches::read(touches).map_err(Failure::Trace)?;
+    let lowered = lower(&steps.0, *pages, page.trailing_zeros(), *most);
+    let lines: Vec<String> = lowered.iter().map(ToString::to_string).collect();
+    if json {
+        output::json(&json!({ "operations": lines }))?;
+    } else {
+        output::text(&(lines.join("\n") + "\n"))?;
+    }
+    Ok(0)
 }
