@@ -3,7 +3,7 @@
 //! A recorded trace becomes compact [`Events`]; a [`Replayer`] drives the
 //! library's own heaps over a counted ledger, without touching managed memory;
 //! [`smallest_arena`] says how little memory would have sufficed; the
-//! [`Suggested`] space of a trace is searched by [`explore()`]; a described
+//! [suggested](Space::suggested) space of a trace is searched by [`explore()`]; a described
 //! [`Space`] is explored whole, or searched, by an [`engine`]. Who wants to see
 //! where a block went before asking for the next drives a [`Simulated`] heap.
 
