@@ -62,10 +62,10 @@ pub(crate) struct PagesBench {
 /// taken by what it did; the page table is unmapped page by page, at the end of the heap only.
 #[derive(Args)]
 #[command(
-    after_help = "Example: metes record --touches -o program.touches -- ./program && metes pages compare program.touches"
+    after_help = "Example: metes record --accesses --touches program.touches -o program.trace.parquet -- ./program && metes pages compare program.touches"
 )]
 pub(crate) struct PagesCompare {
-    /// Where a program touches its blocks: as `metes record --touches` writes it
+    /// Where a program touches its blocks: as `metes record --accesses --touches` writes it
     pub(crate) touches: PathBuf,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct PagesCompare {
     after_help = "Example: metes pages operations program.touches --pages 1024 --page 8KiB --most 2000 > operations.txt"
 )]
 pub(crate) struct PagesOperations {
-    /// Where a program touches its blocks: as `metes record --touches` writes it
+    /// Where a program touches its blocks: as `metes record --accesses --touches` writes it
     pub(crate) touches: PathBuf,
     /// Pages of the address space, up to 65536
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
