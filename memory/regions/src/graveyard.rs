@@ -292,6 +292,8 @@ impl Graveyard {
     fn recount(&self) {
         let shared = self.shared();
         shared.state.store(AWAKE, Ordering::SeqCst);
+        // That thread is not of this process: nobody is to wait for its end.
+        shared.thread.store(0, Ordering::SeqCst);
         let [buried, mut reaped] =
             [&shared.buried, &shared.reaped].map(|count| count.load(Ordering::Acquire));
         let mut waiting = 0;

@@ -463,6 +463,12 @@ impl Regions {
         }
         kernel::close(place, pages * PAGE)?;
         self.statistics.released += pages;
+        // What waits in a child of a fork came with it: without a burial of its own it would wait for ever.
+        if let Returns::Buried(graveyard) = &mut self.returns
+            && graveyard.waiting() != 0
+        {
+            graveyard.wake();
+        }
         Ok(())
     }
 

@@ -279,14 +279,16 @@ fn a_reaper_empties_graves_and_sleeps_and_ends() {
 #[test]
 fn a_child_of_a_fork_reaps_by_itself() {
     let mut regions = regions(BY_THREAD);
-    let bury = |regions: &mut Regions| {
-        let region = regions.map(5 * TABLE).unwrap();
-        touch(&region, 0..5 * TABLE, 1);
+    let bury = |regions: &mut Regions, pages: usize| {
+        let region = regions.map(pages).unwrap();
+        touch(&region, 0..pages, 1);
         regions.unmap(region.start).unwrap();
     };
-    bury(&mut regions);
+    // So much that it waits yet when the child begins. There is no room for as much again to wait beside it, so that
+    // the child's own goes at once; what came with the child goes all the same.
+    bury(&mut regions, 12 * TABLE);
     let ended = signal_of(|| {
-        bury(&mut regions);
+        bury(&mut regions, 5 * TABLE);
         while regions.statistics().waiting != 0 {
             // SAFETY: has no precondition.
             unsafe { libc::sched_yield() };

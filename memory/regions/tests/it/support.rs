@@ -48,8 +48,9 @@ pub(crate) fn resident(start: NonNull<u8>, pages: usize) -> Vec<bool> {
     found.iter().map(|byte| byte & 1 != 0).collect()
 }
 
-/// How the process ends in which `act` runs: the signal, if one ends it.
+/// How the process ends in which `act` runs: the signal, if one ends it. SIGALRM, if it does not end.
 pub(crate) fn signal_of(act: impl FnOnce()) -> Option<i32> {
+    const PATIENCE: u32 = 100;
     // SAFETY: the child calls nothing but what is given, which allocates nothing, and ends.
     unsafe {
         let child = libc::fork();
@@ -61,11 +62,14 @@ pub(crate) fn signal_of(act: impl FnOnce()) -> Option<i32> {
             };
             libc::setrlimit(libc::RLIMIT_CORE, &none);
             libc::signal(libc::SIGSEGV, libc::SIG_DFL);
-            act();
-            libc::_exit(0);
+            libc::alarm(PATIENCE);
+            // A panic is not to unwind into the child's copy of the test.
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
+            libc::_exit(i32::from(done.is_err()));
         }
         let mut status = 0;
         assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(!libc::WIFEXITED(status) || libc::WEXITSTATUS(status) == 0);
         libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
     }
 }

@@ -551,6 +551,8 @@ fn host_access_faults() {
     unsafe {
         let child = libc::fork();
         if child == 0 {
+            // It is ended if it waits for a lock that nobody holds in it.
+            libc::alarm(100);
             libc::signal(libc::SIGSEGV, libc::SIG_DFL);
             let byte = ptr::with_exposed_provenance::<u8>(memory as usize).read_volatile();
             libc::_exit(i32::from(byte));
@@ -569,6 +571,8 @@ fn a_fork_cannot_use_the_device() {
     unsafe {
         let child = libc::fork();
         if child == 0 {
+            // It is ended if it waits for a lock that nobody holds in it.
+            libc::alarm(100);
             let mut memory = 0;
             let gone = CUresult::CUDA_ERROR_NOT_INITIALIZED;
             let refused = sys::cuInit(0) == gone && sys::cuMemAlloc_v2(&mut memory, 1) == gone;

@@ -50,6 +50,8 @@ pub(crate) fn refused_in_a_fork<B: Backend>(mut backend: B) -> B {
     // SAFETY: the child only compares process identities, and leaves without unwinding.
     let child = unsafe { libc::fork() };
     if child == 0 {
+        // SAFETY: ends the child if it waits for a lock that nobody holds in it.
+        unsafe { libc::alarm(100) };
         let all = backend.create(bytes).is_err_and(refused)
             && backend.reserve(bytes).is_err_and(refused)
             && backend.capacity().is_err_and(refused)
