@@ -18,6 +18,7 @@ use metes_explore::engine::{
 use metes_explore::{
     Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
 };
+use metes_paging::{operations, replay::replay};
 use metes_trace::{
     TouchOperation, TouchProfile, TouchReader, export_csv, import_csv, import_pytorch, import_rmm,
     read_parquet, write_parquet,
@@ -35,7 +36,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 19] = [
+pub const PARSERS: [Parser; 20] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -55,6 +56,11 @@ pub const PARSERS: [Parser; 19] = [
         name: "touches",
         accepts: touches,
         seeds: touch_seeds,
+    },
+    Parser {
+        name: "page_operations",
+        accepts: page_operations,
+        seeds: page_operation_seeds,
     },
     Parser {
         name: "parquet",
@@ -248,6 +254,29 @@ fn in_file<T>(bytes: &[u8], run: impl FnOnce(&Path) -> T) -> T {
         own.write_all(bytes).expect("room for a small file");
         run(file.path())
     })
+}
+
+fn page_operations(bytes: &[u8]) -> bool {
+    let Ok(read) = operations::read(bytes) else {
+        return false;
+    };
+    let lines: Vec<String> = read.iter().map(ToString::to_string).collect();
+    let again = operations::read(lines.join("\n").as_bytes());
+    assert_eq!(
+        again.ok().as_ref(),
+        Some(&read),
+        "what is shown reads the same"
+    );
+    let replayed = replay(&read, 1 << 8, 1 << 4).expect("there are pages and frames");
+    assert_eq!(replayed.results.len(), read.len());
+    true
+}
+
+fn page_operation_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "# a region\nm,2,4,rw\nw,3,7\nr,3\n\nm,5,1,r # not free\nu,2\nr,3\n",
+        "m,0,4294967295,r\nm,4294967295,1,rw\nu,0\nw,255,18446744073709551615\n",
+    ])
 }
 
 fn parquet(bytes: &[u8]) -> bool {

@@ -127,7 +127,8 @@ impl Conventional {
     pub fn allocate(&mut self, bytes: u64, align: u64) -> Option<(u64, Work)> {
         // The tag lies before the payload, so an aligned block begins a whole alignment earlier.
         let before = TAG.max(if align > GRANULE { align } else { TAG });
-        let taken = (bytes + before).next_multiple_of(GRANULE);
+        let taken = bytes.checked_add(before)?;
+        let taken = taken.checked_next_multiple_of(GRANULE)?;
         let offset = self.blocks.allocate(taken, align.max(GRANULE))?;
         self.used.insert(offset + before, (offset, offset + taken));
         let behind = offset + taken;

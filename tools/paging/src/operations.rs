@@ -10,10 +10,15 @@
 //! | `w,PAGE,VALUE` | write a page |
 //!
 //! Invariant: a parsed operation has numbers that fit; whether a space allows it, only the space
-//! knows.
+//! knows. No more of a file is held than its operations and a line.
+
+use std::io::{self, BufRead, Read};
 
 use metes_pages::Rights;
 use metes_quantity::printable;
+
+/// Longest line read, bytes.
+const LONGEST_LINE: usize = 1024;
 
 /// An operation on pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,20 +80,38 @@ pub struct NoOperation {
     pub wrong: String,
 }
 
+/// Why a file of operations could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// A line is none.
+    #[error(transparent)]
+    NoOperation(#[from] NoOperation),
+    /// The system refuses.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
 /// Reads operations, in their order.
 ///
 /// # Errors
-/// The first line that is none.
-pub fn read(text: &str) -> Result<Vec<Operation>, NoOperation> {
+/// The first line that is none, and what the input refuses.
+pub fn read(mut input: impl BufRead) -> Result<Vec<Operation>, Unread> {
     let mut operations = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if !line.is_empty() {
-            let operation = operation(line).map_err(|wrong| NoOperation {
-                line: number + 1,
-                wrong,
-            })?;
-            operations.push(operation);
+    let mut text = Vec::new();
+    for line in 1.. {
+        text.clear();
+        let mut limited = (&mut input).take(LONGEST_LINE as u64 + 1);
+        if limited.read_until(b'\n', &mut text)? == 0 {
+            break;
+        }
+        let none = |wrong| NoOperation { line, wrong };
+        if text.len() > LONGEST_LINE {
+            return Err(none(format!("it has more than {LONGEST_LINE} bytes")).into());
+        }
+        let text = std::str::from_utf8(&text).map_err(|_| none("it is no text".to_owned()))?;
+        let text = text.split('#').next().unwrap_or_default().trim();
+        if !text.is_empty() {
+            operations.push(operation(text).map_err(none)?);
         }
     }
     Ok(operations)
@@ -156,8 +179,8 @@ mod tests {
         let text =
             "# a region\nm, 3, 4, rw\n\nw,5,18446744073709551615 # all bits\nr,5\nu,3\nm,0,1,r";
         assert_eq!(
-            read(text),
-            Ok(vec![
+            read(text.as_bytes()).ok(),
+            Some(vec![
                 Operation::Map {
                     start: 3,
                     count: 4,
@@ -178,6 +201,13 @@ mod tests {
         );
     }
 
+    fn refused(text: &[u8]) -> NoOperation {
+        match read(text) {
+            Err(Unread::NoOperation(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn lines_that_are_none_are_named() {
         for (text, wrong) in [
@@ -189,13 +219,11 @@ mod tests {
             ("w,1", "\"w,1\" has 2 fields"),
             ("x", "\"x\" is no operation"),
             ("r,", "PAGE \"\" is no number"),
+            (&"r".repeat(2000), "it has more than 1024 bytes"),
         ] {
-            assert_eq!(
-                read(text).map_err(|error| error.wrong),
-                Err(wrong.to_owned()),
-                "{text}"
-            );
+            assert_eq!(refused(text.as_bytes()).wrong, wrong, "{text}");
         }
-        assert_eq!(read("r,1\n#\nx").map_err(|error| error.line), Err(3));
+        assert_eq!(refused(b"r,1\n#\nx").line, 3);
+        assert_eq!(refused(b"r,1\n\xff").wrong, "it is no text");
     }
 }

@@ -150,7 +150,7 @@ mod tests {
     fn each_outcome_is_met_and_frames_come_back_zeroed() {
         use Outcome::{Fault, NoFrame, Ok, Overlap, Rights, Unmapped};
         let text = "m,2,4,rw\nw,3,7\nr,3\nr,4\nr,5\nm,5,1,r\nu,3\nu,2\nu,2\nr,3\nm,0,3,r\nr,2\nw,2,1\nm,7,2,r\nr,8";
-        let replayed = replay(&read(text).unwrap(), 8, 2).unwrap();
+        let replayed = replay(&read(text.as_bytes()).unwrap(), 8, 2).unwrap();
         let expected = [
             Ok, Fault, Ok, Fault, NoFrame, Overlap, Unmapped, Ok, Unmapped, Unmapped, Ok, Fault,
             Rights, Overlap, Unmapped,

@@ -67,6 +67,14 @@ pub enum NotPlayed {
         /// Bytes of the block.
         size: u64,
     },
+    /// So many blocks in use at a time.
+    #[error("{blocks} blocks are in use at a time, of which no table can be made here: {why}")]
+    Blocks {
+        /// How many.
+        blocks: usize,
+        /// Why not.
+        why: String,
+    },
     /// A block that is not in use, or a touch beyond its end, or a name given twice.
     #[error("step {step}: block {block} is not in use, has no such byte, or is allocated twice")]
     Block {
@@ -97,7 +105,11 @@ pub fn play(steps: &[TouchOperation], costs: &Costs) -> Result<(Played, Played),
     let mut space = zeroed::<Pages20>();
     space.open(PAGES, Domain::FIRST).expect("its own size");
     let mut sharers = vec![0; PAGES as usize];
-    let placement = Blocks::new(bytes, blocks).expect("sizes of this module");
+    let unmade = |why: metes_device::heap::Unmade| NotPlayed::Blocks {
+        blocks,
+        why: why.to_string(),
+    };
+    let placement = Blocks::new(bytes, blocks).map_err(unmade)?;
     let heap = PagedHeap::new(placement, &mut space, &mut sharers, SHIFT).expect("as many pages");
     let links = vec![0; PAGES as usize].into_boxed_slice();
     let frames = Frames::new(links, PAGES).expect("as many links");
@@ -109,7 +121,7 @@ pub fn play(steps: &[TouchOperation], costs: &Costs) -> Result<(Played, Played),
             costs,
         },
     )?;
-    let table = Conventional::new(PAGES, SHIFT, blocks).expect("sizes of this module");
+    let table = Conventional::new(PAGES, SHIFT, blocks).map_err(unmade)?;
     let conventional = run(
         steps,
         Linear {

@@ -1,9 +1,12 @@
 //! `metes pages`.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 use metes_paging::bench::{Costs, Measured, Operations, measure};
 use metes_paging::lower::lower;
+use metes_paging::operations::Operation;
 use metes_paging::replay::{Outcome, Replayed, replay};
 use metes_paging::trace::{Played, play};
 use metes_paging::{Touches, operations};
@@ -37,26 +40,23 @@ fn replay_file(arguments: &PagesReplay, json: bool) -> Result<u8, Failure> {
         pages,
         frames,
     } = arguments;
-    let text = std::fs::read_to_string(operations).map_err(|error| about(operations, error))?;
-    let read = operations::read(&text).map_err(|error| about(operations, error))?;
+    let file = File::open(operations).map_err(|error| about(operations, error))?;
+    let read = operations::read(BufReader::new(file)).map_err(|error| about(operations, error))?;
     let replayed =
         replay(&read, *pages, *frames).map_err(|error| Failure::input(error.to_string()))?;
     if json {
         output::json(&replayed)?;
     } else {
-        show_replayed(&text, &replayed)?;
+        show_replayed(&read, &replayed)?;
     }
     Ok(0)
 }
 
-/// The lines of the file, each with what it met.
-fn show_replayed(text: &str, replayed: &Replayed) -> Result<(), Failure> {
+/// The operations, each with what it met.
+fn show_replayed(operations: &[Operation], replayed: &Replayed) -> Result<(), Failure> {
     let mut table = Table::new(&["operation", "met", "read"]);
-    let lines = text
-        .lines()
-        .map(|line| line.split('#').next().unwrap_or_default().trim())
-        .filter(|line| !line.is_empty());
-    for ((line, outcome), value) in lines.zip(&replayed.results).zip(&replayed.values) {
+    let met = replayed.results.iter().zip(&replayed.values);
+    for (operation, (outcome, value)) in operations.iter().zip(met) {
         let met = match outcome {
             Outcome::Ok => "ok",
             Outcome::Fault => "page fault",
@@ -68,7 +68,7 @@ fn show_replayed(text: &str, replayed: &Replayed) -> Result<(), Failure> {
         let value = value.map_or(String::new(), |value| value.to_string());
         table.row(
             anstyle::Style::new(),
-            vec![line.to_owned(), met.to_owned(), value],
+            vec![operation.to_string(), met.to_owned(), value],
         );
     }
     output::text(&format!(

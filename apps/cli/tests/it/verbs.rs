@@ -511,21 +511,20 @@ fn an_interrupted_exploration_keeps_what_it_found() {
     assert!(!document["pareto"].as_array().expect("a list").is_empty());
     assert!(place.path("out/report.html").exists());
     assert!(place.path("out/results.parquet").exists());
-    // The same command goes on, and takes what there is for no work of its own.
-    let again = [
-        "explore",
-        "t.trace.parquet",
-        "--budget",
-        "0.001",
-        "-o",
-        "out",
-    ];
-    let (code, further) = place.json(&again);
-    assert_eq!(code, 0, "{further}");
-    assert!(further["configurations"].as_u64() >= document["configurations"].as_u64());
-    let (_, anew) = place.json(&[&again[..], &["--fresh"]].concat());
-    // Both have the named heaps at least; what was found before is not taken over.
-    assert!(anew["configurations"].as_u64() <= further["configurations"].as_u64());
+    // The same command goes on from there; `--fresh` takes nothing over.
+    let found = |document: &Value| document["configurations"].as_u64().expect("a number");
+    let many = |most: u64, more: &[&str]| {
+        let most = most.to_string();
+        let words = ["explore", "t.trace.parquet", "--configurations", &most];
+        let (code, document) = place.json(&[&words[..], &["-o", "out"], more].concat());
+        assert_eq!(code, 0, "{document}");
+        found(&document)
+    };
+    let before = found(&document);
+    let further = many(before + 400, &[]);
+    assert!(further >= before, "{further} after {before}");
+    let anew = many(before / 2, &["--fresh"]);
+    assert!(anew < before, "{anew} after {before}");
     // Units of a described space are not thrown away.
     let paper = [
         "explore",
