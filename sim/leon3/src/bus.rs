@@ -1,0 +1,416 @@
+//! The bus: RAM, ROM, decoded code, devices, plug-and-play tables.
+//!
+//! RAM takes no host memory before it is written; beside it lies a table of decoded operations, as large in words. What is
+//! stored into a page of which something is decoded is decoded anew, so fetches see stores at once (as on QEMU; a
+//! LEON3 needs `flush`).
+//!
+//! Invariant: an operation that is decoded is what [`decode`] makes of the word in RAM. A core runs while its cycle
+//! is below `deadline`; whatever may concern another part of the machine lowers that.
+
+use crate::cache::Cost;
+use crate::decode::{Kind, Operation, decode};
+use crate::devices::{Access, Device, Irqmp, NEVER};
+use crate::plug_and_play::Tables;
+use crate::trap::Trap;
+
+/// Where the bridge to peripheral devices lies, and how large its space is.
+pub(crate) const PERIPHERALS: u32 = 0x8000_0000;
+pub(crate) const PERIPHERALS_SIZE: u32 = 0x10_0000;
+
+/// Bytes of a page, which decoding marks.
+const PAGE: usize = 4096;
+/// Most notes kept.
+const MOST_NOTES: usize = 64;
+
+/// A device and the addresses that it answers to.
+struct Attached {
+    base: u32,
+    size: u32,
+    device: Box<dyn Device>,
+}
+
+/// Memory and devices, as cores see them.
+pub struct Bus {
+    base: u32,
+    ram: Vec<u8>,
+    code: Vec<Operation>,
+    /// Which pages hold decoded code.
+    decoded: Vec<bool>,
+    rom: Vec<u8>,
+    /// The interrupt controller.
+    pub interrupts: Irqmp,
+    attached: Vec<Attached>,
+    tables: Tables,
+    /// The cycle before which cores run.
+    pub(crate) deadline: u64,
+    /// The cycle at which the first device acts.
+    next: u64,
+    /// The latest cycle that devices have seen.
+    now: u64,
+    /// The cycle at which the bus is free, for models with waits.
+    pub(crate) busy: u64,
+    pub(crate) cost: Cost,
+    /// Cores that software has started and the machine has not, a bit each.
+    pub(crate) started: u64,
+    notes: Vec<String>,
+}
+
+impl Bus {
+    pub(crate) fn new(base: u32, ram: usize, interrupts: Irqmp, cost: Cost) -> Bus {
+        Bus {
+            base,
+            ram: vec![0; ram],
+            code: bytemuck::allocation::zeroed_vec(ram / 4),
+            decoded: vec![false; ram.div_ceil(PAGE)],
+            rom: Vec::new(),
+            interrupts,
+            attached: Vec::new(),
+            tables: Tables::new(base, ram),
+            deadline: 0,
+            next: NEVER,
+            now: 0,
+            busy: 0,
+            cost,
+            started: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Attaches a device that answers to `size` bytes from `base`. Devices among the peripherals
+    /// (0x80000000 to 0x800fffff) appear in the plug-and-play table in the order in which they are attached.
+    pub fn attach(&mut self, base: u32, size: u32, device: Box<dyn Device>) {
+        if let Some(identity) = device.identity() {
+            self.tables.add(base, size, identity);
+        }
+        self.attached.push(Attached { base, size, device });
+        self.attached.sort_by_key(|attached| attached.base);
+        self.renew();
+    }
+
+    /// The attached devices, with the first address of each.
+    pub fn devices(&mut self) -> impl Iterator<Item = (u32, &mut (dyn Device + 'static))> {
+        let attached = self.attached.iter_mut();
+        attached.map(|attached| (attached.base, &mut *attached.device))
+    }
+
+    /// The plug-and-play table is told of the interrupt controller, too.
+    pub(crate) fn tables(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
+
+    /// What was strange, in the order in which it was met, once each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(crate) fn note(&mut self, note: impl FnOnce() -> String) {
+        if self.notes.len() < MOST_NOTES {
+            let note = note();
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    /// First address of RAM.
+    pub fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// RAM, byte by byte.
+    pub fn ram(&self) -> &[u8] {
+        &self.ram
+    }
+
+    /// Sets the bytes of the ROM, which begins at address 0.
+    pub fn set_rom(&mut self, bytes: Vec<u8>) {
+        self.rom = bytes;
+    }
+
+    /// Writes `bytes` at `address`, wherever there is RAM or ROM.
+    ///
+    /// # Errors
+    /// There is not so much memory there.
+    pub fn write_image(&mut self, address: u32, bytes: &[u8]) -> Result<(), NoMemory> {
+        let none = NoMemory {
+            address,
+            size: bytes.len(),
+            base: self.base,
+            ram: self.ram.len(),
+        };
+        if address >= self.base {
+            let at = (address - self.base) as usize;
+            let end = at
+                .checked_add(bytes.len())
+                .filter(|&end| end <= self.ram.len());
+            let end = end.ok_or(none)?;
+            self.ram[at..end].copy_from_slice(bytes);
+            for offset in (at & !3..end).step_by(4) {
+                self.forget(offset);
+            }
+            return Ok(());
+        }
+        let at = address as usize;
+        let end = at.checked_add(bytes.len());
+        let end = end.filter(|&end| end <= 1 << 24).ok_or(none)?;
+        if self.rom.len() < end {
+            self.rom.resize(end, 0);
+        }
+        self.rom[at..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Reads `into.len()` bytes at `address` from RAM or ROM, without any effect.
+    pub fn peek(&self, address: u32, into: &mut [u8]) -> bool {
+        let from = if address >= self.base {
+            self.ram.get((address - self.base) as usize..)
+        } else {
+            self.rom.get(address as usize..)
+        };
+        match from.and_then(|from| from.get(..into.len())) {
+            Some(bytes) => {
+                into.copy_from_slice(bytes);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The word at `address` in RAM or ROM.
+    pub fn word(&self, address: u32) -> Option<u32> {
+        let mut bytes = [0; 4];
+        self.peek(address, &mut bytes)
+            .then(|| u32::from_be_bytes(bytes))
+    }
+
+    /// The instruction at `address`, a multiple of 4.
+    #[inline(always)]
+    pub(crate) fn fetch(&mut self, address: u32) -> Result<Operation, Trap> {
+        let index = (address.wrapping_sub(self.base) >> 2) as usize;
+        match self.code.get(index) {
+            Some(operation) if operation.kind != Kind::Undecoded => Ok(*operation),
+            _ => self.decode(address),
+        }
+    }
+
+    #[cold]
+    fn decode(&mut self, address: u32) -> Result<Operation, Trap> {
+        let Some(word) = self.word(address) else {
+            self.note(|| {
+                format!("an instruction is fetched at {address:#010x}, where there is no memory")
+            });
+            return Err(Trap::INSTRUCTION_ACCESS);
+        };
+        let operation = decode(word);
+        if address >= self.base {
+            let offset = (address - self.base) as usize;
+            self.code[offset / 4] = operation;
+            self.decoded[offset / PAGE] = true;
+        }
+        Ok(operation)
+    }
+
+    #[inline(always)]
+    fn forget(&mut self, offset: usize) {
+        if self.decoded[offset / PAGE] {
+            self.code[offset / 4].kind = Kind::Undecoded;
+        }
+    }
+
+    /// The bytes at `address` if they lie in RAM.
+    #[inline(always)]
+    pub(crate) fn load<const SIZE: usize>(&self, address: u32) -> Option<[u8; SIZE]> {
+        let offset = address.wrapping_sub(self.base) as usize;
+        let bytes = self.ram.get(offset..)?;
+        bytes.first_chunk().copied()
+    }
+
+    /// Stores at `address`, aligned to `SIZE`, if that lies in RAM.
+    #[inline(always)]
+    pub(crate) fn store<const SIZE: usize>(&mut self, address: u32, value: [u8; SIZE]) -> bool {
+        let offset = address.wrapping_sub(self.base) as usize;
+        let Some(bytes) = self
+            .ram
+            .get_mut(offset..)
+            .and_then(|bytes| bytes.first_chunk_mut())
+        else {
+            return false;
+        };
+        *bytes = value;
+        self.forget(offset);
+        if SIZE == 8 {
+            self.forget(offset + 4);
+        }
+        true
+    }
+
+    /// Reads `size` bytes at `address` where there is no RAM.
+    #[cold]
+    pub(crate) fn load_elsewhere(
+        &mut self,
+        address: u32,
+        size: u32,
+        core: usize,
+        now: u64,
+    ) -> Result<u32, Trap> {
+        let aligned = address & !3;
+        let word = if let Some(word) = self.word(aligned) {
+            word
+        } else if let Some(word) = self.tables.read(aligned) {
+            word
+        } else {
+            self.device_read(aligned, core, now)?
+        };
+        let shift = 8 * (4 - size - (address & 3));
+        Ok(word >> shift & (u32::MAX >> (32 - 8 * size)))
+    }
+
+    fn device_read(&mut self, address: u32, core: usize, now: u64) -> Result<u32, Trap> {
+        let mut access = self.access(core, now);
+        let value = if let Some(offset) = offset_of_controller(address) {
+            self.interrupts.read(offset, &mut access)
+        } else {
+            match self.find(address) {
+                Some(attached) => attached.device.read(address - attached.base, &mut access),
+                None => self.nobody(address, "read")?,
+            }
+        };
+        self.after(&access);
+        Ok(value)
+    }
+
+    /// Writes `size` bytes at `address` where there is no RAM.
+    #[cold]
+    pub(crate) fn store_elsewhere(
+        &mut self,
+        address: u32,
+        size: u32,
+        value: u32,
+        core: usize,
+        now: u64,
+    ) -> Result<(), Trap> {
+        // A core drives every lane of the bus with what it stores; a peripheral device takes the word.
+        let value = match size {
+            1 => (value & 0xff) * 0x0101_0101,
+            2 => (value & 0xffff) * 0x0001_0001,
+            _ => value,
+        };
+        let aligned = address & !3;
+        if (aligned as usize) < self.rom.len() {
+            self.note(|| format!("the ROM at {address:#010x} is written, which changes nothing"));
+            return Ok(());
+        }
+        let mut access = self.access(core, now);
+        if let Some(offset) = offset_of_controller(aligned) {
+            self.interrupts.write(offset, value, &mut access);
+        } else {
+            match self.find(aligned) {
+                Some(attached) => {
+                    let offset = aligned - attached.base;
+                    attached.device.write(offset, value, &mut access);
+                }
+                None => {
+                    self.nobody(aligned, "written")?;
+                }
+            }
+        }
+        self.after(&access);
+        Ok(())
+    }
+
+    /// The bridge answers with zero where it has no device; elsewhere nobody answers at all.
+    fn nobody(&mut self, address: u32, done: &str) -> Result<u32, Trap> {
+        let bridge = address.wrapping_sub(PERIPHERALS) < PERIPHERALS_SIZE;
+        let what = if bridge {
+            "where no peripheral device is: it reads as zero"
+        } else {
+            "where there is no memory or device"
+        };
+        self.note(|| format!("{address:#010x} is {done}, {what}"));
+        if bridge {
+            Ok(0)
+        } else {
+            Err(Trap::DATA_ACCESS)
+        }
+    }
+
+    fn find(&mut self, address: u32) -> Option<&mut Attached> {
+        let behind = self
+            .attached
+            .partition_point(|attached| attached.base <= address);
+        let attached = self.attached.get_mut(behind.checked_sub(1)?)?;
+        (address - attached.base < attached.size).then_some(attached)
+    }
+
+    fn access(&mut self, core: usize, now: u64) -> Access {
+        self.now = self.now.max(now);
+        Access::new(self.now, core)
+    }
+
+    /// A device was accessed: interrupts it raised arrive, and whoever runs looks up.
+    fn after(&mut self, access: &Access) {
+        self.interrupts.raise(access.raised());
+        self.started |= access.started();
+        self.renew();
+        self.deadline = 0;
+    }
+
+    /// Devices were changed from outside.
+    pub(crate) fn settled(&mut self) {
+        self.renew();
+    }
+
+    /// Whether a device wants the run to end.
+    pub(crate) fn expired(&self) -> bool {
+        self.attached
+            .iter()
+            .any(|attached| attached.device.expired())
+    }
+
+    fn renew(&mut self) {
+        let next = self.attached.iter().map(|attached| attached.device.next());
+        self.next = next.min().unwrap_or(NEVER);
+    }
+
+    /// The cycle at which the first device acts.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Lets devices act whose time has come by cycle `now`.
+    pub(crate) fn advance(&mut self, now: u64) {
+        while self.next <= now {
+            let mut access = self.access(0, self.next);
+            for attached in &mut self.attached {
+                if attached.device.next() <= access.now {
+                    attached.device.advance(&mut access);
+                }
+            }
+            let before = self.next;
+            self.after(&access);
+            debug_assert!(self.next > before, "a device acts at {before} for ever");
+        }
+    }
+}
+
+/// Offset of an address in the interrupt controller, which stands at its usual place.
+fn offset_of_controller(address: u32) -> Option<u32> {
+    let offset = address.wrapping_sub(CONTROLLER);
+    (offset < 0x100).then_some(offset)
+}
+
+/// Where the interrupt controller stands.
+pub(crate) const CONTROLLER: u32 = PERIPHERALS + 0x200;
+
+/// No memory where an image has bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{size} bytes at {address:#010x} lie outside memory, which is {ram} bytes from {base:#010x}; give the machine more \
+     (--memory), or link the image for where there is some"
+)]
+pub struct NoMemory {
+    address: u32,
+    size: usize,
+    base: u32,
+    ram: usize,
+}

@@ -1,0 +1,133 @@
+//! Devices on the bus, and what one is to the machine.
+//!
+//! A device is registers and, if it acts by itself, the cycle at which it wants to: nothing is polled. A user adds one
+//! by implementing [`Device`] and attaching it with [`crate::Bus::attach`].
+
+mod gptimer;
+mod irqmp;
+mod numbers;
+mod uart;
+
+pub use gptimer::{Clock, Gptimer};
+pub use irqmp::Irqmp;
+pub use numbers::Numbers;
+pub use uart::Uart;
+
+/// The cycle of what never happens.
+pub const NEVER: u64 = u64::MAX;
+
+/// Who a device is, as the plug-and-play records tell it (GRLIB's `devices` package).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Vendor: 1 is Gaisler.
+    pub vendor: u8,
+    /// Device of that vendor, 12 bits.
+    pub device: u16,
+    /// Version, 5 bits.
+    pub version: u8,
+    /// Its first interrupt line, 0 if it has none.
+    pub interrupt: u8,
+}
+
+/// Gaisler, the vendor of GRLIB's devices.
+pub const GAISLER: u8 = 1;
+
+/// What a device may know and do while it is accessed or acts.
+#[derive(Debug)]
+pub struct Access {
+    /// The cycle it is.
+    pub now: u64,
+    /// The core that accesses, 0 when the device acts by itself.
+    pub core: usize,
+    raised: u32,
+    started: u64,
+}
+
+impl Access {
+    /// An access by `core` at cycle `now`.
+    pub fn new(now: u64, core: usize) -> Access {
+        Access {
+            now,
+            core,
+            raised: 0,
+            started: 0,
+        }
+    }
+
+    /// Pulses interrupt line `line`, 1 to 31; 0 is no line.
+    pub fn interrupt(&mut self, line: u8) {
+        self.raised |= (1 << (line & 31)) & !1;
+    }
+
+    /// Starts the cores of `bits`, bit *i* for core *i*, that wait or sleep.
+    pub fn start(&mut self, bits: u64) {
+        self.started |= bits;
+    }
+
+    /// The cores that were started, a bit each.
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
+    /// The lines that were pulsed, a bit each.
+    pub fn raised(&self) -> u32 {
+        self.raised
+    }
+}
+
+/// A device with registers of 32 bits.
+pub trait Device: Send {
+    /// Its name in messages.
+    fn name(&self) -> &'static str;
+
+    /// Its plug-and-play record; none for what real hardware does not have.
+    fn identity(&self) -> Option<Identity>;
+
+    /// Reads the register at `offset`, a multiple of 4.
+    fn read(&mut self, offset: u32, access: &mut Access) -> u32;
+
+    /// Writes the register at `offset`, a multiple of 4.
+    fn write(&mut self, offset: u32, value: u32, access: &mut Access);
+
+    /// The cycle at which it acts next.
+    fn next(&self) -> u64 {
+        NEVER
+    }
+
+    /// Acts: called at cycle [`Device::next`], or a little later where a core was in the midst of an instruction.
+    fn advance(&mut self, _access: &mut Access) {}
+
+    /// Everything it holds, as bytes.
+    fn save(&self) -> Vec<u8>;
+
+    /// Holds what [`Device::save`] gave.
+    ///
+    /// # Errors
+    /// The bytes are none of this device's.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String>;
+
+    /// Whether it wants the run to end, as a watchdog does.
+    fn expired(&self) -> bool {
+        false
+    }
+
+    /// Text that it has printed since the last call, for devices that print.
+    fn printed(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// [`Device::save`] and [`Device::restore`] of a device that serde knows.
+macro_rules! saved_by_serde {
+    () => {
+        fn save(&self) -> Vec<u8> {
+            postcard::to_stdvec(self).expect("plain data")
+        }
+
+        fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+            *self = postcard::from_bytes(bytes).map_err(|error| error.to_string())?;
+            Ok(())
+        }
+    };
+}
+pub(crate) use saved_by_serde;
