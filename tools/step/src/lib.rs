@@ -16,6 +16,7 @@ mod lines;
 mod longest;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod other;
+mod paths;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
 
