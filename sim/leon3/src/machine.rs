@@ -325,6 +325,15 @@ impl Machine {
         &mut self.cores[number]
     }
 
+    /// The model of time that its cycles are of, in words.
+    pub fn timing(&self) -> &'static str {
+        match self.configuration.model {
+            Model::Uniform => "an instruction is a cycle",
+            Model::Flat => "LEON3's manual, every access a hit",
+            Model::Caches => "LEON3's manual, private caches, shared bus",
+        }
+    }
+
     /// Instructions that all cores have executed.
     pub fn instructions(&self) -> u64 {
         self.cores.iter().map(|core| core.instructions).sum()
