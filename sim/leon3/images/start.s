@@ -239,6 +239,7 @@ boot:
          nop
         set     bss_start, %g4
         set     bss_end, %g5
+        clr     %g1                     ! the other half of a doubleword of zeros
         cmp     %g4, %g5
 2:      bgeu    3f
          nop
