@@ -6,7 +6,7 @@
 #define ROUNDS 198000
 #endif
 #ifndef WORK
-#define WORK 7
+#define WORK 5
 #endif
 
 volatile u32 rounds = ROUNDS;
