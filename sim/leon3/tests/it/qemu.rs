@@ -118,7 +118,14 @@ impl Qemu {
         let uart = format!("leon3-uart-{}-{run}", std::process::id());
         let uart = std::env::temp_dir().join(uart);
         let mut qemu = Command::new(&program);
-        qemu.args(["-M", "leon3_generic", "-display", "none", "-monitor", "none"]);
+        qemu.args([
+            "-M",
+            "leon3_generic",
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+        ]);
         qemu.arg("-no-reboot").arg("-kernel").arg(image);
         qemu.arg("-serial").arg(format!("file:{}", uart.display()));
         qemu.args(["-smp", &options.cpus.to_string()]);
