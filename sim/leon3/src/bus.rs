@@ -100,8 +100,10 @@ impl Bus {
     }
 
     /// Attaches a device that answers to `size` bytes from `base`. Devices among the peripherals
-    /// (0x80000000 to 0x800fffff) appear in the plug-and-play table in the order in which they are attached.
+    /// (0x80000000 to 0x800fffff) appear in the plug-and-play table in the order in which they are attached. A device that
+    /// stood at `base` before is gone.
     pub fn attach(&mut self, base: u32, size: u32, device: Box<dyn Device>) {
+        self.attached.retain(|attached| attached.base != base);
         if let Some(identity) = device.identity() {
             self.tables.add(base, size, identity);
         }

@@ -177,7 +177,12 @@ impl Core {
     /// # Errors
     /// Error mode.
     pub(crate) fn trap(&mut self, trap: Trap, common: &Common) -> Result<(), Trap> {
-        self.cycles += u64::from(common.timing.trap);
+        let interrupt = (0x11..=0x1f).contains(&trap.0);
+        self.cycles = if interrupt {
+            self.cycles + u64::from(common.timing.interrupt)
+        } else {
+            self.cycles.wrapping_add_signed(common.timing.trap.into())
+        };
         if !self.traps {
             self.tbr = self.tbr & !0xff0 | u32::from(trap.0) << 4;
             self.condition = Condition::Stopped(trap);
@@ -333,7 +338,8 @@ impl Core {
             observer.trapped(self, trap);
         }
         let ends = self.trap(trap, common).is_err();
-        if ends {
+        // Where it took no cycle, fewer instructions than cycles may be left.
+        if ends || common.timing.trap < 0 {
             bus.deadline = 0;
         }
         ends

@@ -93,6 +93,9 @@ pub(crate) struct Leon3Machine {
     /// Serial lines, 1 to 4: at 0x80000100, 0x80001000, 0x80001100 and 0x80001200
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) uarts: usize,
+    /// Bytes of the FIFOs of a serial line, 1 to 32; 1 is holding registers alone
+    #[arg(long, value_name = "BYTES", default_value_t = 1)]
+    pub(crate) uart_depth: usize,
     /// Line on which interrupts 16 to 31 arrive
     #[arg(long, value_name = "LINE", default_value_t = 0)]
     pub(crate) extended_interrupt: u8,

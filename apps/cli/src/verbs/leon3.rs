@@ -53,6 +53,7 @@ fn configuration(arguments: &Leon3Machine) -> Result<Configuration, Failure> {
         timer_frequency: arguments.timer_frequency.unwrap_or(arguments.frequency),
         timer_interrupt: arguments.timer_interrupt,
         uarts: arguments.uarts,
+        uart_depth: arguments.uart_depth,
         extended_interrupt: arguments.extended_interrupt,
         watchdog: arguments.watchdog,
         float: !arguments.no_float,
