@@ -49,7 +49,7 @@ pub(crate) fn stream(seed: u64, instructions: u32) -> Vec<u8> {
     code.word(1 << 30 | back & 0x3fff_ffff);
     code.nop();
     code.end();
-    elf(&code.words)
+    metes_leon3::image::elf(BASE, &code.words)
 }
 
 /// The second operand.
@@ -477,37 +477,4 @@ fn simple_keeping_o7(random: &mut Random) -> u32 {
     } else {
         word
     }
-}
-
-/// The words as an executable of 32 bits for SPARC, in one segment at [`BASE`].
-fn elf(words: &[u32]) -> Vec<u8> {
-    const HEADER: u32 = 52;
-    const SEGMENT: u32 = 32;
-    const OFFSET: u32 = 0x1000;
-    let size = 4 * words.len() as u32;
-    let mut file = vec![0x7f, b'E', b'L', b'F', 1, 2, 1];
-    file.resize(16, 0);
-    let half = |file: &mut Vec<u8>, value: u16| file.extend(value.to_be_bytes());
-    let word = |file: &mut Vec<u8>, value: u32| file.extend(value.to_be_bytes());
-    half(&mut file, 2); // an executable
-    half(&mut file, 2); // SPARC
-    word(&mut file, 1);
-    word(&mut file, BASE);
-    word(&mut file, HEADER);
-    word(&mut file, 0);
-    word(&mut file, 0);
-    half(&mut file, HEADER as u16);
-    half(&mut file, SEGMENT as u16);
-    for value in [1, 0, 0, 0] {
-        half(&mut file, value);
-    }
-    // Loaded, readable, writable, executable.
-    for value in [1, OFFSET, BASE, BASE, size, size, 7, OFFSET] {
-        word(&mut file, value);
-    }
-    file.resize(OFFSET as usize, 0);
-    for value in words {
-        word(&mut file, *value);
-    }
-    file
 }
