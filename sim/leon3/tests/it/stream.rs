@@ -7,7 +7,7 @@
 //! Invariant: a seed gives the same image for ever, and its run ends: what is random never writes a
 //! register of the frame (below), memory outside the scratch area, or a privileged register.
 
-use metes_random::Random;
+use metes_random::{Random, mix};
 
 /// Start of RAM, of the image and of the trap table.
 const BASE: u32 = 0x4000_0000;
@@ -27,7 +27,8 @@ const SP: u32 = 14;
 
 /// An ELF file of about `instructions` that are executed, of which a tenth stands in it.
 pub(crate) fn stream(seed: u64, instructions: u32) -> Vec<u8> {
-    let mut random = Random::nth(seed);
+    // Mixed: the sequences of neighbours under `nth` are one, shifted.
+    let mut random = Random::new(mix(seed));
     let mut code = Code::new();
     code.trap_table();
     code.start(&mut random);
