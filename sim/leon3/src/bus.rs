@@ -448,8 +448,8 @@ impl Bus {
         self.deadline = 0;
     }
 
-    /// Devices were changed from outside.
-    pub(crate) fn settled(&mut self) {
+    /// Tells it that devices were changed from outside: they may want to act at another time.
+    pub fn settled(&mut self) {
         self.renew();
     }
 
