@@ -4,6 +4,7 @@
 
 mod curve;
 mod device;
+mod leon3;
 mod pages;
 mod worst;
 
@@ -16,6 +17,7 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
+pub(crate) use leon3::{Leon3, Leon3Action, Leon3Machine, Leon3Model, Leon3Trace};
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };
@@ -63,6 +65,7 @@ pub(crate) enum Verb {
     Trace(Trace),
     Device(Device),
     Pages(Pages),
+    Leon3(Leon3),
     Curve(Curve),
     Reproduce(Reproduce),
     Completions(Completions),

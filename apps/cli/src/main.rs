@@ -74,6 +74,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Trace(arguments) => verbs::trace::run(&arguments, json),
         Verb::Device(arguments) => verbs::device::run(&arguments, json),
         Verb::Pages(arguments) => verbs::pages::run(&arguments, json),
+        Verb::Leon3(arguments) => verbs::leon3::run(&arguments, json),
         Verb::Curve(arguments) => verbs::curve::run(&arguments, json),
         Verb::Reproduce(arguments) => verbs::reproduce::run(&arguments, json),
         Verb::Completions(arguments) => verbs::completions::run(&arguments, json),

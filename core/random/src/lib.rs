@@ -26,7 +26,8 @@ impl Random {
         Random(seed)
     }
 
-    /// The sequence of a number, far from that of the next one: small seeds that are counted up.
+    /// The sequence of a number, of seeds that are counted up: that of the next number is the same without its first
+    /// draw. For sequences that have nothing in common, take [`mix`] of the number as the seed.
     #[must_use]
     pub const fn nth(number: u64) -> Self {
         Random(number.wrapping_mul(STEP))

@@ -11,6 +11,7 @@ use crate::cache::Cost;
 use crate::decode::{Kind, Operation, decode};
 use crate::devices::{Access, Device, Irqmp, NEVER};
 use crate::plug_and_play::Tables;
+use crate::timing::Timing;
 use crate::trap::Trap;
 
 /// Where the bridge to peripheral devices lies, and how large its space is.
@@ -19,6 +20,8 @@ pub(crate) const PERIPHERALS_SIZE: u32 = 0x10_0000;
 
 /// Bytes of a page, which decoding marks.
 const PAGE: usize = 4096;
+/// Most instructions of a row.
+const LONGEST_ROW: usize = 64;
 /// Most notes kept.
 const MOST_NOTES: usize = 64;
 
@@ -29,11 +32,28 @@ struct Attached {
     device: Box<dyn Device>,
 }
 
+/// Instructions that are executed one after the other, whatever they compute, from some address on.
+#[derive(Clone, Copy, Debug, Default, bytemuck::Zeroable)]
+pub(crate) struct Row {
+    /// How many there are.
+    pub(crate) length: u8,
+    /// Whether this was looked for.
+    known: bool,
+    /// The cycles of the row.
+    pub(crate) cycles: u16,
+}
+
 /// Memory and devices, as cores see them.
 pub struct Bus {
     base: u32,
     ram: Vec<u8>,
     code: Vec<Operation>,
+    /// Rows of instructions that begin at each word of RAM, as far as they are known.
+    rows: Vec<Row>,
+    /// The row under way: its first address, or that of its first instruction whose cycles are not counted yet; and
+    /// the address behind it, 0 when none is.
+    pub(crate) row_begin: u32,
+    pub(crate) row_end: u32,
     /// Which pages hold decoded code.
     decoded: Vec<bool>,
     rom: Vec<u8>,
@@ -61,6 +81,9 @@ impl Bus {
             base,
             ram: vec![0; ram],
             code: bytemuck::allocation::zeroed_vec(ram / 4),
+            rows: bytemuck::allocation::zeroed_vec(ram / 4),
+            row_begin: 0,
+            row_end: 0,
             decoded: vec![false; ram.div_ceil(PAGE)],
             rom: Vec::new(),
             interrupts,
@@ -77,8 +100,10 @@ impl Bus {
     }
 
     /// Attaches a device that answers to `size` bytes from `base`. Devices among the peripherals
-    /// (0x80000000 to 0x800fffff) appear in the plug-and-play table in the order in which they are attached.
+    /// (0x80000000 to 0x800fffff) appear in the plug-and-play table in the order in which they are attached. A device that
+    /// stood at `base` before is gone.
     pub fn attach(&mut self, base: u32, size: u32, device: Box<dyn Device>) {
+        self.attached.retain(|attached| attached.base != base);
         if let Some(identity) = device.identity() {
             self.tables.add(base, size, identity);
         }
@@ -212,9 +237,77 @@ impl Bus {
 
     #[inline(always)]
     fn forget(&mut self, offset: usize) {
-        if self.decoded[offset / PAGE] {
-            self.code[offset / 4].kind = Kind::Undecoded;
+        if self.decoded[offset / PAGE] && self.code[offset / 4].kind != Kind::Undecoded {
+            self.forget_code(offset / 4);
         }
+    }
+
+    /// Word `index` of RAM is another one now: so are the rows that reach it, and the one under way ends.
+    #[cold]
+    fn forget_code(&mut self, index: usize) {
+        let was = self.code[index].kind;
+        self.code[index] = Operation {
+            kind: Kind::Undecoded,
+            rd: was as u8,
+            ..self.code[index]
+        };
+        for row in &mut self.rows[index.saturating_sub(LONGEST_ROW)..=index] {
+            row.known = false;
+        }
+        // Ends behind the instruction that is executed, wherever in the row that is.
+        self.row_end = self.row_end.min(1);
+    }
+
+    /// The operation at `address`, which is one of a row.
+    #[inline(always)]
+    pub(crate) fn decoded_at(&self, address: u32) -> Operation {
+        self.code[(address.wrapping_sub(self.base) >> 2) as usize]
+    }
+
+    /// The row that begins at `address`; of no length where there is none.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, address: u32, timing: &Timing) -> Row {
+        let index = (address.wrapping_sub(self.base) >> 2) as usize;
+        match self.rows.get(index) {
+            Some(row) if row.known => *row,
+            Some(_) => self.find_row(address, index, timing),
+            None => Row::default(),
+        }
+    }
+
+    #[cold]
+    fn find_row(&mut self, address: u32, index: usize, timing: &Timing) -> Row {
+        let mut row = Row {
+            known: true,
+            ..Row::default()
+        };
+        while usize::from(row.length) < LONGEST_ROW {
+            let at = address.wrapping_add(4 * u32::from(row.length));
+            if index + usize::from(row.length) >= self.code.len() {
+                break;
+            }
+            let Ok(operation) = self.fetch(at) else { break };
+            if !operation.kind.is_straight() {
+                break;
+            }
+            row.length += 1;
+            row.cycles += timing.of(operation.kind) as u16;
+        }
+        self.rows[index] = row;
+        row
+    }
+
+    /// Cycles of the row under way, from what is not counted yet to `behind`.
+    pub(crate) fn row_cycles(&self, behind: u32, timing: &Timing) -> u64 {
+        let operations = (self.row_begin..behind)
+            .step_by(4)
+            .map(|at| self.decoded_at(at));
+        // What was overwritten in the row remembers what it was.
+        let kind = |operation: Operation| match operation.kind {
+            Kind::Undecoded => Kind::ALL[usize::from(operation.rd)],
+            kind => kind,
+        };
+        operations.map(|operation| timing.of(kind(operation))).sum()
     }
 
     /// The bytes at `address` if they lie in RAM.
@@ -355,8 +448,8 @@ impl Bus {
         self.deadline = 0;
     }
 
-    /// Devices were changed from outside.
-    pub(crate) fn settled(&mut self) {
+    /// Tells it that devices were changed from outside: they may want to act at another time.
+    pub fn settled(&mut self) {
         self.renew();
     }
 

@@ -177,7 +177,12 @@ impl Core {
     /// # Errors
     /// Error mode.
     pub(crate) fn trap(&mut self, trap: Trap, common: &Common) -> Result<(), Trap> {
-        self.cycles += u64::from(common.timing.trap);
+        let interrupt = (0x11..=0x1f).contains(&trap.0);
+        self.cycles = if interrupt {
+            self.cycles + u64::from(common.timing.interrupt)
+        } else {
+            self.cycles.wrapping_add_signed(common.timing.trap.into())
+        };
         if !self.traps {
             self.tbr = self.tbr & !0xff0 | u32::from(trap.0) << 4;
             self.condition = Condition::Stopped(trap);
@@ -216,51 +221,128 @@ impl Core {
         common: &Common,
         observer: &mut O,
     ) -> Pause {
+        let in_rows = !O::LOOKS && !CACHES;
         while self.cycles < bus.deadline {
-            let (pc, npc) = (self.pc, self.npc);
+            if in_rows && self.npc == self.pc.wrapping_add(4) {
+                self.run_row(bus, common, observer);
+                if self.cycles >= bus.deadline {
+                    break;
+                }
+            }
+            let pc = self.pc;
             if O::LOOKS && observer.before(self, bus) {
                 return Pause::Observer;
             }
             if CACHES {
                 self.fetch_cost(bus, pc);
             }
-            self.instructions += 1;
-            let done = match bus.fetch(pc) {
-                Ok(operation) => {
-                    self.cycles += common.timing.of(operation.kind);
-                    self.pc = npc;
-                    self.npc = npc.wrapping_add(4);
-                    let mut step = Step {
-                        core: self,
-                        bus,
-                        common,
-                        observer,
-                        pc,
-                    };
-                    step.execute::<CACHES>(operation)
-                }
-                Err(trap) => {
-                    self.cycles += 1;
-                    Err(trap)
-                }
-            };
-            if let Err(trap) = done {
-                (self.pc, self.npc) = (pc, npc);
-                if trap == Trap::ILLEGAL_INSTRUCTION {
-                    let word = bus.word(pc).unwrap_or(0);
-                    bus.note(|| {
-                        format!("{word:08x} at {pc:#010x} is no instruction that this machine has")
-                    });
-                }
-                if O::LOOKS {
-                    observer.trapped(self, trap);
-                }
-                if self.trap(trap, common).is_err() {
-                    return Pause::Deadline;
-                }
+            if let Err(trap) = self.run_one::<O, CACHES>(bus, common, observer)
+                && self.failed(trap, bus, common, observer)
+            {
+                break;
             }
         }
         Pause::Deadline
+    }
+
+    /// Executes the instruction at `pc`.
+    #[inline(always)]
+    fn run_one<O: Observer, const CACHES: bool>(
+        &mut self,
+        bus: &mut Bus,
+        common: &Common,
+        observer: &mut O,
+    ) -> Done {
+        let (pc, npc) = (self.pc, self.npc);
+        self.instructions += 1;
+        let operation = bus.fetch(pc).inspect_err(|_| self.cycles += 1)?;
+        self.cycles += common.timing.of(operation.kind);
+        self.pc = npc;
+        self.npc = npc.wrapping_add(4);
+        let mut step = Step {
+            core: self,
+            bus,
+            common,
+            observer,
+            pc,
+        };
+        let done = step.execute::<CACHES>(operation);
+        if done.is_err() {
+            (self.pc, self.npc) = (pc, npc);
+        }
+        done
+    }
+
+    /// Executes the row that begins at `pc`, if all of it may begin before the deadline: instructions that neither jump
+    /// nor change how the core runs. In between nothing is looked at: what concerns others ends the row at its
+    /// instruction.
+    #[inline(always)]
+    fn run_row<O: Observer>(&mut self, bus: &mut Bus, common: &Common, observer: &mut O) {
+        let row = bus.row(self.pc, &common.timing);
+        if row.length == 0 || self.cycles + u64::from(row.cycles) > bus.deadline {
+            return;
+        }
+        let begin = self.pc;
+        let end = begin + 4 * u32::from(row.length);
+        bus.row_begin = begin;
+        bus.row_end = end;
+        let mut step = Step {
+            core: self,
+            bus,
+            common,
+            observer,
+            pc: begin,
+        };
+        let mut done = Ok(());
+        while step.pc < step.bus.row_end {
+            let operation = step.bus.decoded_at(step.pc);
+            done = step.execute::<false>(operation);
+            if done.is_err() {
+                break;
+            }
+            step.pc += 4;
+        }
+        let at = step.pc;
+        // An instruction that traps was executed, too.
+        let behind = if done.is_err() { at + 4 } else { at };
+        self.instructions += u64::from((behind - begin) / 4);
+        self.cycles += if at == end && bus.row_begin == begin {
+            u64::from(row.cycles)
+        } else {
+            bus.row_cycles(behind, &common.timing)
+        };
+        (self.pc, self.npc) = (at, at + 4);
+        bus.row_end = 0;
+        if let Err(trap) = done {
+            self.failed(trap, bus, common, observer);
+        }
+    }
+
+    /// The instruction at `pc` traps; whether that ends the run.
+    #[cold]
+    fn failed<O: Observer>(
+        &mut self,
+        trap: Trap,
+        bus: &mut Bus,
+        common: &Common,
+        observer: &mut O,
+    ) -> bool {
+        if trap == Trap::ILLEGAL_INSTRUCTION {
+            let word = bus.word(self.pc).unwrap_or(0);
+            let pc = self.pc;
+            bus.note(|| {
+                format!("{word:08x} at {pc:#010x} is no instruction that this machine has")
+            });
+        }
+        if O::LOOKS {
+            observer.trapped(self, trap);
+        }
+        let ends = self.trap(trap, common).is_err();
+        // Where it took no cycle, fewer instructions than cycles may be left.
+        if ends || common.timing.trap < 0 {
+            bus.deadline = 0;
+        }
+        ends
     }
 
     /// Waits for the bus from `self.cycles` and keeps it for `cycles`.
@@ -598,8 +680,19 @@ impl<O: Observer> Step<'_, O> {
         Ok(value)
     }
 
+    /// Within a row, counts the cycles so far and ends the row behind this instruction.
+    fn settle(&mut self) {
+        if self.bus.row_end != 0 {
+            let behind = self.pc + 4;
+            self.core.cycles += self.bus.row_cycles(behind, &self.common.timing);
+            self.bus.row_begin = behind;
+            self.bus.row_end = behind;
+        }
+    }
+
     #[cold]
     fn load_elsewhere(&mut self, address: u32, size: u32) -> Result<u32, Trap> {
+        self.settle();
         self.core.cycles += u64::from(self.bus.cost.device_read);
         self.bus
             .load_elsewhere(address, size, self.core.number, self.core.cycles)
@@ -625,6 +718,7 @@ impl<O: Observer> Step<'_, O> {
 
     #[cold]
     fn store_elsewhere(&mut self, address: u32, size: u32, value: u32) -> Done {
+        self.settle();
         self.core.cycles += u64::from(self.bus.cost.device_write);
         self.bus
             .store_elsewhere(address, size, value, self.core.number, self.core.cycles)
@@ -953,48 +1047,49 @@ impl<O: Observer> Step<'_, O> {
                 Trap::WINDOW_UNDERFLOW,
             ),
             Umac | Smac => self.accumulate(operation, operation.kind == Smac),
-            _ => self.access::<CACHES>(operation),
-        }
-    }
-
-    #[inline(always)]
-    fn access<const CACHES: bool>(&mut self, operation: Operation) -> Done {
-        use Kind::*;
-        let address = self.address(operation);
-        match operation.kind {
             Ld => {
-                let value = self.load::<4, CACHES>(address)?;
+                let value = self.load::<4, CACHES>(self.address(operation))?;
                 self.set(operation, value)
             }
             Ldub => {
-                let value = self.load::<1, CACHES>(address)?;
+                let value = self.load::<1, CACHES>(self.address(operation))?;
                 self.set(operation, value)
             }
             Lduh => {
-                let value = self.load::<2, CACHES>(address)?;
+                let value = self.load::<2, CACHES>(self.address(operation))?;
                 self.set(operation, value)
             }
             Ldsb => {
-                let value = self.load::<1, CACHES>(address)?;
+                let value = self.load::<1, CACHES>(self.address(operation))?;
                 self.set(operation, value as u8 as i8 as u32)
             }
             Ldsh => {
-                let value = self.load::<2, CACHES>(address)?;
+                let value = self.load::<2, CACHES>(self.address(operation))?;
                 self.set(operation, value as u16 as i16 as u32)
             }
             Ldd | Std if operation.rd & 1 == 1 => Err(Trap::ILLEGAL_INSTRUCTION),
-            Ldd => self.load_pair::<CACHES>(operation, address),
-            St => self.store::<4, CACHES>(address, self.core.registers.get(operation.rd)),
-            Stb => self.store::<1, CACHES>(address, self.core.registers.get(operation.rd)),
-            Sth => self.store::<2, CACHES>(address, self.core.registers.get(operation.rd)),
-            Std => self.store_pair::<CACHES>(operation, address),
-            Ldstub => self.load_store_byte::<CACHES>(operation, address),
-            Swap => self.swap::<CACHES>(operation, address),
+            Ldd => self.load_pair::<CACHES>(operation, self.address(operation)),
+            St => self.store::<4, CACHES>(
+                self.address(operation),
+                self.core.registers.get(operation.rd),
+            ),
+            Stb => self.store::<1, CACHES>(
+                self.address(operation),
+                self.core.registers.get(operation.rd),
+            ),
+            Sth => self.store::<2, CACHES>(
+                self.address(operation),
+                self.core.registers.get(operation.rd),
+            ),
+            Std => self.store_pair::<CACHES>(operation, self.address(operation)),
+            Ldstub => self.load_store_byte::<CACHES>(operation, self.address(operation)),
+            Swap => self.swap::<CACHES>(operation, self.address(operation)),
             Ldf | Lddf | Ldfsr | Stf | Stdf | Stfsr | Stdfq | FloatOperate | FloatCompare => {
                 self.floating::<CACHES>(operation)
             }
             Casa => self.compare_and_swap::<CACHES>(operation),
-            _ => self.in_space::<CACHES>(operation),
+            Lda | Lduba | Lduha | Ldda | Sta | Stba | Stha | Stda | Ldsba | Ldsha | Ldstuba
+            | Swapa => self.in_space::<CACHES>(operation),
         }
     }
 

@@ -13,7 +13,7 @@ pub const SINK: u8 = 32;
 macro_rules! kinds {
     ($($(#[$about:meta])* $name:ident,)*) => {
         /// What an operation does.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, bytemuck::Zeroable)]
         #[repr(u8)]
         #[allow(missing_docs)] // the manual's mnemonics
         pub enum Kind { $($(#[$about])* $name,)* }
@@ -58,8 +58,39 @@ kinds! {
     Coprocessor,
 }
 
+impl Kind {
+    /// Whether the next instruction in memory is executed behind it, unless it traps, and nothing but registers and
+    /// memory changes.
+    pub fn is_straight(self) -> bool {
+        use Kind::*;
+        !matches!(
+            self,
+            Undecoded
+                | Illegal
+                | Unimp
+                | Coprocessor
+                | Call
+                | Branch
+                | FloatBranch
+                | Jmpl
+                | Rett
+                | Ticc
+                | Flush
+                | Rdasr
+                | Rdpsr
+                | Wrasr
+                | Wrpsr
+                | Wrwim
+                | Wrtbr
+                | FloatOperate
+                | FloatCompare
+        ) && (self as u8) < Lda as u8
+            || matches!(self, Ldf | Lddf | Stf | Stdf)
+    }
+}
+
 /// A decoded instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Operation {
     /// What it does.
@@ -73,9 +104,6 @@ pub struct Operation {
     /// Immediate, displacement or address space.
     pub immediate: u32,
 }
-
-// SAFETY: `kind` 0 is `Undecoded`, and every other field is an integer.
-unsafe impl bytemuck::Zeroable for Operation {}
 
 /// Decodes a word.
 pub fn decode(word: u32) -> Operation {

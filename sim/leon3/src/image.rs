@@ -126,7 +126,7 @@ impl Image {
         })
     }
 
-    /// A program of `words` at `address`, where it begins.
+    /// As [`elf`], without the file.
     pub fn of_words(address: u32, words: &[u32]) -> Image {
         Image {
             entry: address,
@@ -167,6 +167,34 @@ impl Image {
     pub fn symbol(&self, name: &str) -> Option<&Symbol> {
         self.symbols.iter().find(|symbol| symbol.name == name)
     }
+}
+
+/// A program of `words` at `address`, where it begins, as an ELF file without symbols.
+pub fn elf(address: u32, words: &[u32]) -> Vec<u8> {
+    const HEADER: u16 = 52;
+    const SEGMENT: u16 = 32;
+    const OFFSET: u32 = 0x1000;
+    let size = 4 * words.len() as u32;
+    let mut file = b"\x7fELF\x01\x02\x01".to_vec();
+    file.resize(16, 0);
+    let halves = |file: &mut Vec<u8>, values: &[u16]| {
+        file.extend(values.iter().flat_map(|value| value.to_be_bytes()));
+    };
+    let whole = |file: &mut Vec<u8>, values: &[u32]| {
+        file.extend(values.iter().flat_map(|value| value.to_be_bytes()));
+    };
+    halves(&mut file, &[ET_EXEC, EM_SPARC]);
+    // Version, entry, where segments are described, no sections, no flags.
+    whole(&mut file, &[1, address, u32::from(HEADER), 0, 0]);
+    halves(&mut file, &[HEADER, SEGMENT, 1, 0, 0, 0]);
+    // Loaded, readable, writable, executable.
+    whole(
+        &mut file,
+        &[PT_LOAD, OFFSET, address, address, size, size, 7, OFFSET],
+    );
+    file.resize(OFFSET as usize, 0);
+    whole(&mut file, words);
+    file
 }
 
 /// Class and byte order, which the reader of 32-bit big-endian files would call damage.

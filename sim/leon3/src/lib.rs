@@ -24,6 +24,7 @@
 //! | [`image`] | ELF files |
 //! | [`observer`] | who looks on |
 //! | [`snapshot`] | a machine in a file |
+//! | [`tools`] | traces, profiles, coverage, watchpoints |
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 pub mod bus;
@@ -39,6 +40,7 @@ mod plug_and_play;
 pub mod registers;
 pub mod snapshot;
 pub mod timing;
+pub mod tools;
 pub mod trap;
 
 pub use bus::Bus;

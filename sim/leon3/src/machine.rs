@@ -54,6 +54,8 @@ pub struct Configuration {
     pub timer_interrupt: u8,
     /// Serial lines, 1 to 4.
     pub uarts: usize,
+    /// Bytes of the FIFOs of a serial line, 1 to 32; 1 is none but the holding registers.
+    pub uart_depth: usize,
     /// Line on which interrupts 16 to 31 arrive, 0 for none.
     pub extended_interrupt: u8,
     /// Ticks after which the second timer, a watchdog that runs from reset, ends the run.
@@ -79,6 +81,7 @@ impl Default for Configuration {
             timer_frequency: 40_000_000,
             timer_interrupt: 6,
             uarts: 1,
+            uart_depth: 1,
             extended_interrupt: 0,
             watchdog: None,
             float: true,
@@ -200,6 +203,12 @@ impl Machine {
             (1..=4).contains(&it.uarts),
             "1 to 4",
         )?;
+        check(
+            "the FIFOs' depth is",
+            it.uart_depth as u64,
+            (1..=32).contains(&it.uart_depth),
+            "1 to 32",
+        )?;
         let line = u64::from(it.timer_interrupt);
         check(
             "the timers' interrupt is",
@@ -243,7 +252,7 @@ impl Machine {
             bus.attach(
                 PERIPHERALS + offset,
                 0x100,
-                Box::new(Uart::new(interrupt, 8)),
+                Box::new(Uart::new(interrupt, it.uart_depth)),
             );
         }
         let identity = bus.interrupts.identity();
@@ -323,6 +332,15 @@ impl Machine {
     /// A core, to be changed by a debugger.
     pub fn core_mut(&mut self, number: usize) -> &mut Core {
         &mut self.cores[number]
+    }
+
+    /// The model of time that its cycles are of, in words.
+    pub fn timing(&self) -> &'static str {
+        match self.configuration.model {
+            Model::Uniform => "an instruction is a cycle",
+            Model::Flat => "LEON3's manual, every access a hit",
+            Model::Caches => "LEON3's manual, private caches, shared bus",
+        }
     }
 
     /// Instructions that all cores have executed.

@@ -4,7 +4,7 @@
 //! reads, and of a branch that uses the condition codes of the instruction before it (one cycle each on some
 //! configurations), contention inside the floating-point unit.
 //!
-//! Invariant: every instruction takes a cycle at least.
+//! Invariant: every instruction that is done takes a cycle at least.
 
 use crate::decode::Kind;
 
@@ -12,8 +12,10 @@ use crate::decode::Kind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
     cycles: [u8; 256],
-    /// Cycles from an instruction that traps, or an interrupt, to the first of the handler.
-    pub trap: u8,
+    /// Cycles from an instruction that traps to the first of the handler, beside its own.
+    pub trap: i8,
+    /// Cycles from an interrupt to the first instruction of the handler.
+    pub interrupt: u8,
     /// Cycles of a delay slot that is annulled.
     pub annulled: u8,
     name: &'static str,
@@ -87,11 +89,12 @@ pub const LEON3: &[Row] = {
 };
 
 impl Timing {
-    /// Every instruction takes a cycle, and nothing else any: cycles are instructions.
+    /// Every instruction takes a cycle, one that traps and nothing else any: cycles are instructions that were done.
     pub fn uniform() -> Timing {
         Timing {
             cycles: [1; 256],
-            trap: 0,
+            trap: -1,
+            interrupt: 0,
             annulled: 0,
             name: "uniform",
         }
@@ -108,6 +111,7 @@ impl Timing {
         Timing {
             cycles,
             trap: 5,
+            interrupt: 5,
             annulled: 1,
             name: "leon3",
         }

@@ -80,7 +80,7 @@ impl Mutator {
     #[must_use]
     pub fn new(number: u64) -> Self {
         Mutator {
-            random: Random::nth(number.wrapping_add(1)),
+            random: Random::new(metes_random::mix(number)),
         }
     }
 

@@ -18,6 +18,7 @@ use metes_explore::engine::{
 use metes_explore::{
     Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
 };
+use metes_leon3::{Configuration, Image, Machine, Model, Stop};
 use metes_paging::{operations, replay::replay};
 use metes_trace::{
     TouchOperation, TouchProfile, TouchReader, export_csv, import_csv, import_pytorch, import_rmm,
@@ -36,7 +37,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 20] = [
+pub const PARSERS: [Parser; 21] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -61,6 +62,11 @@ pub const PARSERS: [Parser; 20] = [
         name: "page_operations",
         accepts: page_operations,
         seeds: page_operation_seeds,
+    },
+    Parser {
+        name: "leon3",
+        accepts: leon3,
+        seeds: leon3_seeds,
     },
     Parser {
         name: "parquet",
@@ -277,6 +283,51 @@ fn page_operation_seeds() -> Vec<Vec<u8>> {
         "# a region\nm,2,4,rw\nw,3,7\nr,3\n\nm,5,1,r # not free\nu,2\nr,3\n",
         "m,0,4294967295,r\nm,4294967295,1,rw\nu,0\nw,255,18446744073709551615\n",
     ])
+}
+
+/// An image, and what it does at first.
+fn leon3(bytes: &[u8]) -> bool {
+    let Ok(image) = Image::read(bytes) else {
+        return false;
+    };
+    let configuration = Configuration {
+        cores: 2,
+        memory: 1 << 20,
+        model: Model::Caches,
+        ..Configuration::default()
+    };
+    let Ok(mut machine) = Machine::with_image(&configuration, &image) else {
+        return false;
+    };
+    let stop = machine.run(10_000, &mut ());
+    assert!(stop != Stop::Limit || machine.instructions() == 10_000);
+    let _ = image.symbol_at(machine.cores()[0].pc);
+    true
+}
+
+fn leon3_seeds() -> Vec<Vec<u8>> {
+    // A loop with a call, loads, stores, windows and a device; a trap while traps are off; what halts.
+    let program = [
+        0x0310_0000,
+        0x8210_6100,
+        0x9410_2008,
+        0x7fff_fffd,
+        0x0100_0000,
+        0xd420_4000,
+        0xd600_4000,
+        0x9de3_bfa0,
+        0x81e8_0000,
+        0x9482_bfff,
+        0x12bf_fffb,
+        0xd83a_4000,
+        0x1720_0000,
+        0xd622_e100,
+        0x9a1a_8001,
+        0x91d0_2000,
+    ];
+    [&program[..], &[0x8000_0000], &[0x91d0_2000]]
+        .map(|words| metes_leon3::image::elf(0x4000_0000, words))
+        .to_vec()
 }
 
 fn parquet(bytes: &[u8]) -> bool {

@@ -83,10 +83,15 @@ impl Uart {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
         let sending = self.sending.len();
         let received = self.received.len();
-        bit(received > 0, DATA_READY)
+        let state = bit(received > 0, DATA_READY)
             | bit(self.shifting.is_none() && sending == 0, SHIFT_EMPTY)
             | bit(sending == 0, FIFO_EMPTY)
-            | bit(self.overrun, OVERRUN)
+            | bit(self.overrun, OVERRUN);
+        if self.depth == 1 {
+            // Without FIFOs nothing tells how full they are.
+            return state;
+        }
+        state
             | bit(sending < self.depth.div_ceil(2), SEND_HALF)
             | bit(received >= self.depth.div_ceil(2), RECEIVE_HALF)
             | bit(sending >= self.depth, SEND_FULL)

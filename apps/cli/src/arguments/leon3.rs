@@ -1,0 +1,114 @@
+//! The arguments of `metes leon3`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::quantity::positive_size;
+
+/// Run programs for LEON3 on a simulator that is exact to the instruction: cores, devices, time
+///
+/// An image is a static executable (ELF, 32 bits, SPARC) for bare metal. It ends by `ta 0` with traps
+/// off. The machine is a LEON3 as QEMU's leon3_generic has it: RAM from 0x40000000, serial line at
+/// 0x80000100 (interrupt 3), IRQMP at 0x80000200, timers at 0x80000300 (interrupts 6 and 7).
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes leon3 run firmware.elf
+  metes leon3 run --cores 4 --model caches firmware.elf --json
+  metes leon3 trace firmware.elf | head")]
+pub(crate) struct Leon3 {
+    #[command(subcommand)]
+    pub(crate) action: Leon3Action,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Leon3Action {
+    Run(Leon3Run),
+    Trace(Leon3Trace),
+}
+
+/// Run an image to its end and say what it printed, how long it took and how it ended
+///
+/// What the first serial line prints goes to stdout; how the run ended, to stderr. Exit status 1 if
+/// it ended in error mode: a trap while traps were off, the watchdog, or sleep that nothing ends.
+#[derive(Args)]
+#[command(after_help = "Example: metes leon3 run --max-instructions 1000000 firmware.elf --json")]
+pub(crate) struct Leon3Run {
+    #[command(flatten)]
+    pub(crate) machine: Leon3Machine,
+}
+
+/// Write each executed instruction: core, address and word, in hexadecimal, one a line
+///
+/// Instructions that trap stand there, those that are annulled do not.
+#[derive(Args)]
+#[command(after_help = "Example: metes leon3 trace --max-instructions 1000 firmware.elf")]
+pub(crate) struct Leon3Trace {
+    #[command(flatten)]
+    pub(crate) machine: Leon3Machine,
+    /// Write traps and interrupts, too, in lines that begin with #
+    #[arg(long)]
+    pub(crate) traps: bool,
+}
+
+/// What time is counted by.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Leon3Model {
+    /// An instruction is a cycle
+    Uniform,
+    /// The cycles of LEON3's manual, every access a hit
+    Flat,
+    /// Likewise, with private caches and a shared bus
+    Caches,
+}
+
+#[derive(Args)]
+pub(crate) struct Leon3Machine {
+    /// The image
+    pub(crate) image: PathBuf,
+    /// Cores, 1 to 64
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) cores: usize,
+    /// Stop after so many instructions of all cores together
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_instructions: Option<u64>,
+    /// What time is counted by
+    #[arg(long, value_enum, default_value = "flat")]
+    pub(crate) model: Leon3Model,
+    /// Bytes of RAM
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = positive_size)]
+    pub(crate) memory: u64,
+    /// Register windows, 2 to 32
+    #[arg(long, value_name = "COUNT", default_value_t = 8)]
+    pub(crate) windows: usize,
+    /// Longest time for which one of several cores runs by itself, in cycles
+    #[arg(long, value_name = "CYCLES", default_value_t = 64)]
+    pub(crate) quantum: u64,
+    /// Frequency of the cores, Hz
+    #[arg(long, value_name = "HZ", default_value_t = 40_000_000)]
+    pub(crate) frequency: u32,
+    /// Frequency of the timers, Hz, if it is another
+    #[arg(long, value_name = "HZ")]
+    pub(crate) timer_frequency: Option<u32>,
+    /// Interrupt of the first timer: 6 as QEMU has it, 8 on the GR712RC
+    #[arg(long, value_name = "LINE", default_value_t = 6)]
+    pub(crate) timer_interrupt: u8,
+    /// Serial lines, 1 to 4: at 0x80000100, 0x80001000, 0x80001100 and 0x80001200
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) uarts: usize,
+    /// Bytes of the FIFOs of a serial line, 1 to 32; 1 is holding registers alone
+    #[arg(long, value_name = "BYTES", default_value_t = 1)]
+    pub(crate) uart_depth: usize,
+    /// Line on which interrupts 16 to 31 arrive
+    #[arg(long, value_name = "LINE", default_value_t = 0)]
+    pub(crate) extended_interrupt: u8,
+    /// Ticks after which the second timer, running from reset, ends the run
+    #[arg(long, value_name = "TICKS")]
+    pub(crate) watchdog: Option<u32>,
+    /// Leave the floating-point unit out
+    #[arg(long)]
+    pub(crate) no_float: bool,
+    /// Have the instructions umac and smac
+    #[arg(long)]
+    pub(crate) mac: bool,
+}

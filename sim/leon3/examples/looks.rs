@@ -1,0 +1,39 @@
+//! What looking on costs: instructions a second with each tool beside none.
+//!
+//! `cargo run --release -p metes-leon3 --example looks -- IMAGE [CORES]`
+
+use std::error::Error;
+use std::time::Instant;
+
+use metes_leon3::tools::Trace;
+use metes_leon3::{Configuration, Image, Machine, Observer};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("usage: looks IMAGE [CORES]")?;
+    let cores = arguments.next().map_or(Ok(1), |cores| cores.parse())?;
+    let image = Image::read(&std::fs::read(path)?)?;
+    let configuration = Configuration {
+        cores,
+        ..Configuration::default()
+    };
+    let run = |name: &str, observer: &mut dyn FnMut(&mut Machine)| -> Result<(), Box<dyn Error>> {
+        let mut machine = Machine::with_image(&configuration, &image)?;
+        let begin = Instant::now();
+        observer(&mut machine);
+        let seconds = begin.elapsed().as_secs_f64();
+        let rate = machine.instructions() as f64 / seconds / 1e6;
+        println!("{name}: {rate:.1} million instructions a second");
+        Ok(())
+    };
+    run("none", &mut |machine| look(machine, ()))?;
+    let sink = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    run("trace", &mut |machine| {
+        look(machine, Trace::new(&sink, false))
+    })?;
+    Ok(())
+}
+
+fn look(machine: &mut Machine, mut observer: impl Observer) {
+    machine.run(200_000_000, &mut observer);
+}

@@ -1,0 +1,56 @@
+//! Tools that look on while a machine runs, each an [`Observer`](crate::Observer), and what they tell.
+//!
+//! | module | what it tells |
+//! | --- | --- |
+//! | [`trace`] | every instruction, a line each |
+//!
+//! Invariant: none changes what the machine does; what one says depends on the run alone, not on how it was portioned.
+
+pub mod trace;
+
+pub use trace::Trace;
+
+use crate::core::Core;
+
+/// Which instruction of a core was seen last, so that one shown again after a pause counts once.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    instructions: u64,
+    pc: u32,
+}
+
+/// The last instruction of each core.
+#[derive(Clone, Debug, Default)]
+struct Once {
+    cores: Vec<Seen>,
+}
+
+impl Once {
+    /// Whether the instruction that `core` is about to execute is shown for the first time.
+    #[inline(always)]
+    fn first(&mut self, core: &Core) -> bool {
+        let now = Seen {
+            instructions: core.instructions,
+            pc: core.pc,
+        };
+        match self.cores.get_mut(core.number) {
+            Some(last) if last.instructions == now.instructions && last.pc == now.pc => false,
+            Some(last) => {
+                *last = now;
+                true
+            }
+            None => self.meet(core.number, now),
+        }
+    }
+
+    #[cold]
+    fn meet(&mut self, number: usize, now: Seen) -> bool {
+        let nothing = Seen {
+            instructions: u64::MAX,
+            pc: 0,
+        };
+        self.cores.resize(number + 1, nothing);
+        self.cores[number] = now;
+        true
+    }
+}
