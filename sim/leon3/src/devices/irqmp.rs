@@ -1,7 +1,14 @@
 //! IRQMP, the interrupt controller (GRLIB IP core manual, "IRQMP"), with extended interrupts.
 //!
+//! What differs between an ordinary and an extended line: an extended one (16 to 31) has no force, no broadcast and no
+//! level; those that are pending and unmasked for a core make it see line `extended` ("eirq"), whether that line
+//! itself is masked or not, and when it acknowledges that line, the highest of them is cleared and its number kept for
+//! software to read. A controller without extended lines has 16 bits of mask and pending.
+//!
+//! A line that a device holds is pending again after it is acknowledged or cleared.
+//!
 //! Invariant: a core is told the highest level that is pending or forced and unmasked for it; acknowledging takes a
-//! forced interrupt before a pending one.
+//! forced interrupt before a pending one. Every line that is held and not broadcast is pending.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +26,8 @@ pub struct Irqmp {
     /// Lines of level 1 come before those of level 0.
     level: u32,
     pending: u32,
+    /// Lines that devices hold.
+    held: u32,
     broadcast: u32,
     mask: [u32; MOST_SERVED],
     force: [u32; MOST_SERVED],
@@ -35,6 +44,7 @@ impl Irqmp {
             extended: extended & 15,
             level: 0,
             pending: 0,
+            held: 0,
             broadcast: 0,
             mask: [0; MOST_SERVED],
             force: [0; MOST_SERVED],
@@ -43,8 +53,20 @@ impl Irqmp {
         }
     }
 
+    /// The lines there are, a bit each.
+    fn lines(&self) -> u32 {
+        if self.extended == 0 { 0xfffe } else { !1 }
+    }
+
+    /// From now on these lines are held, and no others.
+    pub fn hold(&mut self, lines: u32) {
+        self.held = lines;
+        self.raise(lines);
+    }
+
     /// Lines that are pulsed become pending; those that are broadcast are forced at every core.
     pub fn raise(&mut self, lines: u32) {
+        let lines = lines & self.lines();
         let broadcast = lines & self.broadcast;
         for force in &mut self.force[..self.cores] {
             *force |= broadcast & 0xfffe;
@@ -68,8 +90,8 @@ impl Irqmp {
     /// Levels that are pending or forced, and unmasked.
     fn seen(&self, core: usize) -> u32 {
         let lines = (self.pending | self.force[core]) & self.mask[core];
-        let extended = if self.extended != 0 && lines >> 16 != 0 {
-            1 << self.extended & self.mask[core]
+        let extended = if lines >> 16 != 0 {
+            1 << self.extended
         } else {
             0
         };
@@ -79,19 +101,17 @@ impl Irqmp {
     /// `core` takes the interrupt of `level`.
     pub fn acknowledge(&mut self, core: usize, level: u8) {
         let bit = 1 << level;
-        if self.force[core] & bit != 0 {
-            self.force[core] &= !bit;
-            return;
+        let forced = self.force[core] & bit != 0;
+        if level == self.extended && level != 0 {
+            let lines = self.pending & self.mask[core] >> 16 << 16;
+            self.acknowledged[core] = lines.checked_ilog2().unwrap_or(0);
+            self.pending &= !(lines & 1 << self.acknowledged[core]);
         }
-        let lines = self.pending & self.mask[core] >> 16 << 16;
-        if level == self.extended && level != 0 && lines != 0 {
-            let line = lines.ilog2();
-            self.acknowledged[core] = line;
-            self.pending &= !(1 << line);
-        } else {
-            self.acknowledged[core] = 0;
+        self.force[core] &= !bit;
+        if !forced {
+            self.pending &= !bit;
         }
-        self.pending &= !bit;
+        self.raise(self.held);
     }
 
     /// Tells which cores wait, a bit each.
@@ -141,19 +161,20 @@ impl Device for Irqmp {
         let core = (offset >> 2 & 15) as usize;
         match offset {
             0x00 => self.level = value & 0xfffe,
-            0x04 => self.pending = value & !1,
+            0x04 => self.pending = value & self.lines(),
             0x08 => self.force[0] = value & 0xfffe,
             0x0c => self.pending &= !value,
             0x10 => access.start(u64::from(value & self.waiting)),
-            0x14 => self.broadcast = value & 0xfffe,
-            0x40..0x80 => self.mask[core] = value & !1,
-            0x80..0xc0 => {
+            0x14 if self.cores > 1 => self.broadcast = value & 0xfffe,
+            0x40..0x80 if core < self.cores => self.mask[core] = value & self.lines(),
+            0x80..0xc0 if core < self.cores => {
                 // Lower half sets, upper half clears.
                 let force = self.force[core] | value & 0xfffe;
                 self.force[core] = force & !(value >> 16);
             }
             _ => {}
         }
+        self.raise(self.held);
     }
 
     saved_by_serde!();
@@ -162,6 +183,7 @@ impl Device for Irqmp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn levels_masks_and_forces() {
