@@ -223,4 +223,193 @@ mod tests {
         irqmp.acknowledge(2, 8);
         assert_eq!([0, 1, 2, 3].map(|core| irqmp.level(core)), [8, 8, 0, 8]);
     }
+
+    /// Lines, a Boolean each.
+    #[derive(Clone, Default)]
+    struct Wires([bool; 32]);
+
+    impl Wires {
+        fn of(bits: u32) -> Wires {
+            Wires(std::array::from_fn(|line| bits >> line & 1 == 1))
+        }
+
+        fn bits(&self) -> u32 {
+            (0..32).map(|line| u32::from(self.0[line]) << line).sum()
+        }
+    }
+
+    /// The controller line by line.
+    struct Plain {
+        cores: usize,
+        extended: usize,
+        level: Wires,
+        pending: Wires,
+        held: Wires,
+        broadcast: Wires,
+        mask: Vec<Wires>,
+        force: Vec<Wires>,
+        acknowledged: Vec<usize>,
+    }
+
+    impl Plain {
+        fn lines(&self) -> std::ops::Range<usize> {
+            1..if self.extended == 0 { 16 } else { 32 }
+        }
+
+        fn arrive(&mut self, lines: &Wires) {
+            for line in self.lines().filter(|&line| lines.0[line]) {
+                if line < 16 && self.broadcast.0[line] {
+                    self.force.iter_mut().for_each(|force| force.0[line] = true);
+                } else {
+                    self.pending.0[line] = true;
+                }
+            }
+        }
+
+        /// The highest extended line that `core` may see.
+        fn highest(&self, core: usize) -> Option<usize> {
+            let sees = |&line: &usize| self.pending.0[line] && self.mask[core].0[line];
+            (16..32).rev().find(sees)
+        }
+
+        fn level(&self, core: usize) -> u8 {
+            for first in [true, false] {
+                for line in (1..16).rev().filter(|&line| self.level.0[line] == first) {
+                    let own = self.pending.0[line] || self.force[core].0[line];
+                    let extended = line == self.extended && self.highest(core).is_some();
+                    if own && self.mask[core].0[line] || extended {
+                        return line as u8;
+                    }
+                }
+            }
+            0
+        }
+
+        fn acknowledge(&mut self, core: usize, level: usize) {
+            if level == self.extended {
+                let highest = self.highest(core);
+                self.acknowledged[core] = highest.unwrap_or(0);
+                if let Some(line) = highest {
+                    self.pending.0[line] = false;
+                }
+            }
+            if self.force[core].0[level] {
+                self.force[core].0[level] = false;
+            } else {
+                self.pending.0[level] = false;
+            }
+            self.arrive(&self.held.clone());
+        }
+
+        fn write(&mut self, offset: u32, value: u32) {
+            let core = (offset >> 2 & 15) as usize;
+            for line in self.lines() {
+                let (bit, low) = (value >> line & 1 == 1, line < 16);
+                match offset {
+                    0x00 if low => self.level.0[line] = bit,
+                    0x04 => self.pending.0[line] = bit,
+                    0x08 if low => self.force[0].0[line] = bit,
+                    0x0c => self.pending.0[line] &= !bit,
+                    0x14 if low && self.cores > 1 => self.broadcast.0[line] = bit,
+                    0x40..0x80 if core < self.cores => self.mask[core].0[line] = bit,
+                    0x80..0xc0 if core < self.cores && low => {
+                        let clear = value >> (line + 16) & 1 == 1;
+                        let force = &mut self.force[core].0[line];
+                        *force = (*force || bit) && !clear;
+                    }
+                    _ => {}
+                }
+            }
+            self.arrive(&self.held.clone());
+        }
+
+        fn read(&self, offset: u32) -> u32 {
+            let core = (offset >> 2 & 15) as usize;
+            match offset {
+                0x00 => self.level.bits(),
+                0x04 => self.pending.bits(),
+                0x08 => self.force[0].bits(),
+                0x14 => self.broadcast.bits(),
+                0x40..0x80 => self.mask.get(core).map_or(0, Wires::bits),
+                0x80..0xc0 => self.force.get(core).map_or(0, Wires::bits),
+                0xc0.. => self.acknowledged.get(core).map_or(0, |&line| line as u32),
+                _ => 0,
+            }
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Do {
+        Raise(u32),
+        Hold(u32),
+        Write(u32, u32),
+        Take(usize),
+    }
+
+    fn act() -> impl Strategy<Value = Do> {
+        let sparse = || (any::<u32>(), any::<u32>()).prop_map(|(a, b)| a & b & a.rotate_left(7));
+        let offset = || prop_oneof![0u32..6, 16u32..20, 32u32..36].prop_map(|r| r * 4);
+        prop_oneof![
+            3 => sparse().prop_map(Do::Raise),
+            1 => sparse().prop_map(Do::Hold),
+            3 => (offset(), any::<u32>()).prop_map(|(o, v)| Do::Write(o, v)),
+            1 => (offset(), sparse()).prop_map(|(o, v)| Do::Write(o, v)),
+            3 => (0usize..3).prop_map(Do::Take),
+        ]
+    }
+
+    proptest! {
+        /// Levels, and what is read, after each pulse, held line, write and acknowledgement.
+        #[test]
+        fn interrupts_come_as_if_line_by_line(
+            cores in 1usize..4,
+            extended in prop_oneof![Just(0u8), 1u8..15],
+            all in proptest::collection::vec(act(), 1..200),
+        ) {
+            let mut irqmp = Irqmp::new(cores, extended);
+            let mut plain = Plain {
+                cores,
+                extended: extended.into(),
+                level: Wires::default(),
+                pending: Wires::default(),
+                held: Wires::default(),
+                broadcast: Wires::default(),
+                mask: vec![Wires::default(); cores],
+                force: vec![Wires::default(); cores],
+                acknowledged: vec![0; cores],
+            };
+            let mut access = Access::new(0, 0);
+            for act in all {
+                match act {
+                    Do::Raise(lines) => {
+                        irqmp.raise(lines);
+                        plain.arrive(&Wires::of(lines));
+                    }
+                    Do::Hold(lines) => {
+                        irqmp.hold(lines);
+                        plain.held = Wires::of(lines);
+                        plain.arrive(&Wires::of(lines));
+                    }
+                    // Starting cores is another matter.
+                    Do::Write(0x10, _) => {}
+                    Do::Write(offset, value) => {
+                        irqmp.write(offset, value, &mut access);
+                        plain.write(offset, value);
+                    }
+                    Do::Take(core) if core < cores && irqmp.level(core) != 0 => {
+                        let level = irqmp.level(core);
+                        irqmp.acknowledge(core, level);
+                        plain.acknowledge(core, level.into());
+                    }
+                    Do::Take(_) => {}
+                }
+                for core in 0..cores {
+                    prop_assert_eq!(irqmp.level(core), plain.level(core));
+                }
+                for offset in (0..0x100).step_by(4).filter(|&offset| offset != 0x10) {
+                    prop_assert_eq!(irqmp.read(offset, &mut access), plain.read(offset));
+                }
+            }
+        }
+    }
 }

@@ -619,10 +619,10 @@ impl Spictrl {
         } else if self.it.swaps.front() == Some(&at) {
             self.it.swaps.pop_front();
             self.swap_selects(at);
-        } else if let Some(word) = self.it.word.filter(|word| word.due() == at) {
-            self.step(word, access);
         } else if self.it.automatic.due_at() == at {
             self.it.automatic.late = true;
+        } else if let Some(word) = self.it.word.filter(|word| word.due() == at) {
+            self.step(word, access);
         } else if self.it.automatic.triggers.front() == Some(&at) {
             self.it.automatic.triggers.pop_front();
             self.settle(at, access);
