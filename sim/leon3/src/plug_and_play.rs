@@ -4,7 +4,7 @@
 //! mebibyte on AHB, 256 bytes on APB.
 
 use crate::bus::{PERIPHERALS, PERIPHERALS_SIZE};
-use crate::devices::{GAISLER, Identity};
+use crate::devices::{ESA, GAISLER, Identity};
 
 /// Where the table of the peripheral bus lies: the last 4 KiB of the bridge.
 const PERIPHERAL_TABLE: u32 = PERIPHERALS + 0xf_f000;
@@ -12,7 +12,7 @@ const PERIPHERAL_TABLE: u32 = PERIPHERALS + 0xf_f000;
 const TABLE: u32 = 0xffff_f000;
 const SLAVES: u32 = TABLE + 0x800;
 
-/// Gaisler's LEON3, its bridge to peripherals, and a memory controller.
+/// Gaisler's LEON3 and its bridge to peripherals, and ESA's memory controller.
 const LEON3: u16 = 0x003;
 const BRIDGE: u16 = 0x006;
 const MEMORY_CONTROLLER: u16 = 0x00f;
@@ -27,18 +27,18 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(base: u32, ram: usize) -> Tables {
-        let own = |device| Identity {
-            vendor: GAISLER,
+        let own = |vendor, device| Identity {
+            vendor,
             device,
             version: 0,
             interrupt: 0,
         };
         let mut memory = [0; 8];
-        memory[0] = word(own(MEMORY_CONTROLLER));
+        memory[0] = word(own(ESA, MEMORY_CONTROLLER));
         memory[4] = area(0, 1 << 29, 20, 3, 2);
         memory[6] = area(base, ram as u64, 20, 3, 2);
         let mut bridge = [0; 8];
-        bridge[0] = word(own(BRIDGE));
+        bridge[0] = word(own(GAISLER, BRIDGE));
         bridge[4] = area(PERIPHERALS, u64::from(PERIPHERALS_SIZE), 20, 0, 2);
         Tables {
             masters: Vec::new(),
