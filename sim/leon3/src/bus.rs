@@ -399,6 +399,27 @@ impl Bus {
         Ok(word >> shift & (u32::MAX >> (32 - 8 * size)))
     }
 
+    /// The word at `address`, a multiple of 4, as `core` would read it at cycle `now`; none where nobody answers. What the
+    /// reading does to a device is undone.
+    pub fn inspect(&mut self, address: u32, core: usize, now: u64) -> Option<u32> {
+        let here = self.word(address).or_else(|| self.tables.read(address));
+        if here.is_some() {
+            return here;
+        }
+        let mut access = Access::new(self.now.max(now), core);
+        if let Some(offset) = offset_of_controller(address) {
+            return Some(self.interrupts.clone().read(offset, &mut access));
+        }
+        let attached = self.find(address)?;
+        let held = attached.device.save();
+        let word = attached.device.read(address - attached.base, &mut access);
+        if let Err(error) = attached.device.restore(&held) {
+            let name = attached.device.name();
+            self.note(|| format!("{name} does not take back what it saved: {error}"));
+        }
+        Some(word)
+    }
+
     fn device_read(&mut self, address: u32, core: usize, now: u64) -> Result<u32, Trap> {
         let mut access = self.access(core, now);
         if let Some(offset) = offset_of_controller(address) {

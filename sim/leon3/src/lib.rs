@@ -23,6 +23,7 @@
 //! | [`machine`] | cores and time |
 //! | [`image`] | ELF files |
 //! | [`observer`] | who looks on |
+//! | [`gdb`] | a machine under a debugger |
 //! | [`snapshot`] | a machine in a file |
 //! | [`tools`] | traces, profiles, coverage, watchpoints |
 #![forbid(unsafe_op_in_unsafe_fn)]
@@ -33,6 +34,7 @@ pub mod core;
 pub mod decode;
 pub mod devices;
 pub mod float;
+pub mod gdb;
 pub mod image;
 pub mod machine;
 pub mod observer;

@@ -418,8 +418,9 @@ impl Machine {
         }
     }
 
-    /// Runs until `most` more instructions are executed, the observer pauses, or the run is over. After a pause of the
-    /// observer the same instruction is shown to it again.
+    /// Runs until `most` more instructions are executed, the observer pauses, or the run is over. Time in which every
+    /// core sleeps counts as an instruction up to each event, so that the call ends even where none ever wakes. After a
+    /// pause of the observer the same instruction is shown to it again.
     pub fn run<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stop {
         self.bus.settle();
         let mut left = most;
@@ -430,16 +431,36 @@ impl Machine {
                 }
                 self.turn += 1;
             }
-            if !self.begin_slice() {
+            let busy = self.busy();
+            if !busy && self.bus.next() == NEVER {
                 return Stop::End(End::Idle);
             }
+            // A single core looks by itself: it may fall asleep at the beginning of a long slice.
+            if !busy && self.cores.len() > 1 && !self.sleeps_on(&mut left) {
+                return Stop::Limit;
+            }
+            self.begin_slice(busy);
         }
     }
 
-    /// Begins the next slice; false if nothing will happen any more.
-    fn begin_slice(&mut self) -> bool {
+    /// Whether every core may sleep to the next event: that counts as an instruction, if something comes at all.
+    fn sleeps_on(&self, left: &mut u64) -> bool {
+        if self.bus.next() == NEVER {
+            return true;
+        }
+        let some = *left > 0;
+        *left -= u64::from(some);
+        some
+    }
+
+    /// Whether a core executes in the next slice.
+    fn busy(&self) -> bool {
+        self.bus.started != 0 || self.cores.iter().any(|core| self.awake(core))
+    }
+
+    /// Begins the next slice, in which a core executes or none does.
+    fn begin_slice(&mut self, busy: bool) {
         let next = self.bus.next();
-        let busy = self.bus.started != 0 || self.cores.iter().any(|core| self.awake(core));
         let quantum = if !busy {
             NEVER
         } else if self.cores.len() == 1 {
@@ -449,12 +470,8 @@ impl Machine {
         };
         let now = self.slice;
         let end = now.saturating_add(quantum).min(next.max(now + 1));
-        if end == NEVER {
-            return false;
-        }
         self.slice = end;
         self.turn = 0;
-        true
     }
 
     /// Whether `core` executes, or will as soon as it is its turn.
@@ -485,6 +502,9 @@ impl Machine {
                 Condition::Asleep if !self.wakes(&self.cores[number]) => {
                     if self.cores.len() == 1 && self.bus.next() == NEVER {
                         return Some(Stop::End(End::Idle));
+                    }
+                    if self.cores.len() == 1 && !self.sleeps_on(left) {
+                        return Some(Stop::Limit);
                     }
                     let core = &mut self.cores[number];
                     core.cycles = self.slice.min(self.bus.next().max(core.cycles + 1));
