@@ -410,7 +410,8 @@ impl Bus {
         if let Some(offset) = offset_of_controller(address) {
             return Some(self.interrupts.clone().read(offset, &mut access));
         }
-        let attached = self.find(address)?;
+        let index = self.find(address)?;
+        let attached = &mut self.attached[index];
         let held = attached.device.save();
         let word = attached.device.read(address - attached.base, &mut access);
         if let Err(error) = attached.device.restore(&held) {
