@@ -25,6 +25,8 @@ pub(crate) struct Leon3 {
 pub(crate) enum Leon3Action {
     Run(Leon3Run),
     Trace(Leon3Trace),
+    Gdb(Leon3Gdb),
+    Bound(Leon3Bound),
 }
 
 /// Run an image to its end and say what it printed, how long it took and how it ended
@@ -49,6 +51,56 @@ pub(crate) struct Leon3Trace {
     /// Write traps and interrupts, too, in lines that begin with #
     #[arg(long)]
     pub(crate) traps: bool,
+}
+
+/// Wait for gdb and let it run the image: breakpoints, watchpoints, single steps, a thread each core
+///
+/// In gdb: target remote :2345. `monitor help` says what else there is. What the first serial line prints
+/// goes to stdout.
+#[derive(Args)]
+#[command(
+    after_help = "Example: metes leon3 gdb firmware.elf, and gdb-multiarch -ex 'target remote :2345' firmware.elf"
+)]
+pub(crate) struct Leon3Gdb {
+    #[command(flatten)]
+    pub(crate) machine: Leon3Machine,
+    /// Where to wait for gdb
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:2345")]
+    pub(crate) listen: std::net::SocketAddr,
+}
+
+/// Bound instructions, cycles and stack of a function, by the longest path through its code
+///
+/// Whatever data it meets. Loops need a bound, functions that do not return a name. A place is an address
+/// (0x40001234), a symbol, or a symbol and how far behind it (malloc+0x1c).
+#[derive(Args)]
+#[command(
+    after_help = "Example: metes leon3 bound firmware.elf malloc --loop malloc+0x2c=16 --ending panic"
+)]
+pub(crate) struct Leon3Bound {
+    /// The image
+    pub(crate) image: PathBuf,
+    /// The function
+    #[arg(value_name = "PLACE")]
+    pub(crate) function: String,
+    /// A loop's head, and how often it is reached each time the loop is entered
+    #[arg(long = "loop", value_name = "PLACE=COUNT")]
+    pub(crate) loops: Vec<String>,
+    /// A function that does not return
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) ending: Vec<String>,
+    /// A jump or call through a register, and where it may go
+    #[arg(long = "target", value_name = "PLACE=PLACE")]
+    pub(crate) targets: Vec<String>,
+    /// The trap table, whose handlers of window overflow and underflow are bounded, too
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) trap_table: Option<String>,
+    /// Register windows
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=32))]
+    pub(crate) windows: u32,
+    /// Loads and stores may be those of devices
+    #[arg(long)]
+    pub(crate) devices: bool,
 }
 
 /// What time is counted by.

@@ -1,12 +1,15 @@
 //! `metes leon3`.
 
+mod bound;
+
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
+use metes_leon3::gdb::{self, Options, Parting};
 use metes_leon3::{Configuration, Core, End, Image, Machine, Model, NoImage, Observer, Stop};
 use serde_json::{Value, json};
 
-use crate::arguments::{Leon3, Leon3Action, Leon3Machine, Leon3Model, Leon3Trace};
+use crate::arguments::{Leon3, Leon3Action, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Trace};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output;
 use crate::quantity::grouped;
@@ -18,6 +21,8 @@ pub(crate) fn run(arguments: &Leon3, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         Leon3Action::Run(arguments) => run_image(&arguments.machine, json),
         Leon3Action::Trace(arguments) => trace(arguments),
+        Leon3Action::Gdb(arguments) => debug(arguments, json),
+        Leon3Action::Bound(arguments) => bound::run(arguments, json),
     }
 }
 
@@ -26,11 +31,15 @@ fn about(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::input(format!("{}: {error}", output::name(path)))
 }
 
+fn read(path: &Path) -> Result<Image, Failure> {
+    let bytes = std::fs::read(path).map_err(|error| Failure::io("read", path, error))?;
+    Image::read(&bytes).map_err(|error| about(path, error))
+}
+
 /// The image, and the machine with it.
 fn build(arguments: &Leon3Machine) -> Result<(Image, Machine), Failure> {
     let path = &arguments.image;
-    let bytes = std::fs::read(path).map_err(|error| Failure::io("read", path, error))?;
-    let image = Image::read(&bytes).map_err(|error| about(path, error))?;
+    let image = read(path)?;
     let configuration = configuration(arguments)?;
     let machine = Machine::with_image(&configuration, &image).map_err(|error| match error {
         NoImage::Impossible(error) => Failure::input(error.to_string()),
@@ -75,8 +84,13 @@ fn in_portions<O: Observer>(
     let mut left = most.unwrap_or(u64::MAX);
     loop {
         let before = machine.instructions();
-        let stop = machine.run(left.min(PORTION), observer);
-        left -= machine.instructions() - before;
+        let portion = left.min(PORTION);
+        let stop = machine.run(portion, observer);
+        // Where every core sleeps, events count, so that a limit ends that, too.
+        left -= match machine.instructions() - before {
+            0 => portion,
+            executed => executed,
+        };
         between(machine)?;
         if stop != Stop::Limit || left == 0 {
             return Ok(stop);
@@ -277,6 +291,61 @@ fn trace(arguments: &Leon3Trace) -> Result<u8, Failure> {
     if let Some((reason, _)) = reason(&image, &machine, &stop) {
         output::note(&reason);
         return Ok(DOES_NOT_HOLD);
+    }
+    Ok(0)
+}
+
+/// Stdout, as a serial line prints to it.
+struct Printer;
+
+impl Write for Printer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        print(bytes).map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn debug(arguments: &Leon3Gdb, json: bool) -> Result<u8, Failure> {
+    let (image, mut machine) = build(&arguments.machine)?;
+    let configuration = machine.configuration().clone();
+    let options = Options {
+        address: arguments.listen,
+        listening: Box::new(|address| {
+            output::note(&format!("waiting for gdb: target remote {address}"));
+        }),
+        uart: if json {
+            Box::new(io::stderr())
+        } else {
+            Box::new(Printer)
+        },
+        reset: Some(Box::new(|| {
+            Machine::with_image(&configuration, &image).expect("it was made before")
+        })),
+    };
+    let parting =
+        gdb::serve(&mut machine, options).map_err(|error| Failure::input(error.to_string()))?;
+    let parting = match parting {
+        Parting::Ended { signal: 0 } => "halt",
+        Parting::Ended { .. } => "error",
+        Parting::Detached => "detached",
+        Parting::Killed => "killed",
+        Parting::Lost => "lost",
+    };
+    if json {
+        output::json(&json!({
+            "end": parting,
+            "instructions": machine.instructions(),
+            "cycles": machine.cycles(),
+        }))?;
+    } else {
+        let instructions = grouped(machine.instructions());
+        output::note(&format!(
+            "gdb and the machine parted: {parting}, after {instructions} instructions"
+        ));
     }
     Ok(0)
 }
