@@ -50,11 +50,17 @@ impl Clock {
     };
 
     fn ticks(self, cycle: u64) -> u64 {
+        if self == Clock::SAME {
+            return cycle;
+        }
         (u128::from(cycle) * u128::from(self.ticks) / u128::from(self.cycles)) as u64
     }
 
     /// The first cycle at which `tick` has been.
     fn cycle(self, tick: u64) -> u64 {
+        if self == Clock::SAME {
+            return tick;
+        }
         (u128::from(tick) * u128::from(self.cycles)).div_ceil(u128::from(self.ticks)) as u64
     }
 }
