@@ -713,11 +713,9 @@ impl Device for Spictrl {
             0x24 => it.event &= !(value & CLEARED),
             0x28 => it.mask = value & EVENTS,
             0x2c => it.last |= value & LST != 0 && it.mode & EN != 0,
-            0x30 => {
-                // What is written while there is no room, or to a disabled controller, is lost.
-                if it.mode & (EN | AMEN) == EN && it.sending.len() <= it.depth {
-                    it.sending.push_back(value);
-                }
+            // What is written while there is no room, or to a disabled controller, is lost.
+            0x30 if it.mode & (EN | AMEN) == EN && it.sending.len() <= it.depth => {
+                it.sending.push_back(value);
             }
             0x38 => self.set_selects(value & u32::MAX >> (32 - self.it.slaves), now),
             0x3c => it.automatic_select = value & u32::MAX >> (32 - it.slaves),
