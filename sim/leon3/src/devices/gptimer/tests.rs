@@ -79,7 +79,7 @@ impl Plain for Ticking {
 
     fn write(&mut self, offset: u32, value: u32, _now: u64) -> u32 {
         let index = (offset as usize >> 4).wrapping_sub(1);
-        let watchdog = self.watchdog && index + 1 == self.timers.len();
+        let watchdog = self.watchdog && index == self.timers.len() - 1;
         match offset {
             0 => self.scaler = value & 0xffff,
             4 => (self.scaler, self.reload) = (value & 0xffff, value & 0xffff),
