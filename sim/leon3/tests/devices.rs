@@ -241,3 +241,34 @@ fn a_device_acts_before_it_is_read() {
         assert!(counter <= 6, "{counter:#x}");
     }
 }
+
+/// A level is pending again as soon as software clears it, until its cause is gone.
+#[test]
+fn a_level_holds_its_interrupt() {
+    let words = [
+        &set(0x8000_0000, 1)[..],
+        &[
+            or(0, 4, 2),
+            st(2, 1, 0x908), // line 2 is an output,
+            st(2, 1, 0x910), // looked at for a high level
+            st(2, 1, 0x90c), // that interrupts,
+            st(2, 1, 0x904), // and high
+            st(2, 1, 0x20c), // cleared
+            ld(1, 0x204, 3), // and pending
+            st(0, 1, 0x904), // low
+            ld(1, 0x204, 4), // still pending
+            st(2, 1, 0x20c),
+            ld(1, 0x204, 5), // and no longer
+            HALT,
+        ],
+    ]
+    .concat();
+    let configuration = Configuration {
+        gpio: true,
+        ..Configuration::default()
+    };
+    let mut machine = machine(&configuration, &words);
+    assert_eq!(machine.run(1000, &mut ()), Stop::End(End::Halt { core: 0 }));
+    let pending = [3, 4, 5].map(|register| machine.cores()[0].registers.get(register));
+    assert_eq!(pending, [4, 4, 0]);
+}
