@@ -36,10 +36,12 @@ function sentence(model, spec, footprint) {
     const kind = `the smallest ${model.chosenHeap?.kind === "named" ? "other named" : "named"} heap`;
     const cycles = chosenCycles(model);
     const faster = isNumber(cycles) && isNumber(best.cycles_mean) && cycles < best.cycles_mean;
-    if (footprint === best.footprint) parts.push(": as little as ", name, `, ${kind}`);
+    // A difference that no figure beside it shows is none to speak of.
+    const alike = Math.abs(footprint / best.footprint - 1) < 0.001;
+    if (alike) parts.push(": as little as ", name, `, ${kind}`);
     else parts.push(`: ${compared(footprint, best.footprint)} than `, name, `, ${kind}`);
     // What the memory buys, where the smallest heap was not the one to take.
-    if (footprint >= best.footprint && faster) parts.push(`, for ${compared(cycles, best.cycles_mean, "fewer")} cycles`);
+    if ((alike || footprint > best.footprint) && faster) parts.push(`, for ${compared(cycles, best.cycles_mean, "fewer")} cycles`);
   }
   return [...parts, "."];
 }

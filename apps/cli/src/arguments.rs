@@ -17,7 +17,7 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
-pub(crate) use leon3::{Leon3, Leon3Action, Leon3Machine, Leon3Model};
+pub(crate) use leon3::{Leon3, Leon3Action, Leon3Machine, Leon3Model, Leon3Trace};
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };

@@ -7,6 +7,7 @@ pub(crate) mod device;
 pub(crate) mod emit;
 pub(crate) mod evaluate;
 pub(crate) mod explore;
+pub(crate) mod leon3;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod pages;

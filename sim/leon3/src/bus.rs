@@ -7,6 +7,8 @@
 //! Invariant: an operation that is decoded is what [`decode`] makes of the word in RAM. A core runs while its cycle
 //! is below `deadline`; whatever may concern another part of the machine lowers that.
 
+use std::any::Any;
+
 use crate::cache::Cost;
 use crate::decode::{Kind, Operation, decode};
 use crate::devices::{Access, Device, Irqmp, NEVER};
@@ -29,6 +31,10 @@ const MOST_NOTES: usize = 64;
 struct Attached {
     base: u32,
     size: u32,
+    /// The cycle at which it acts, as it said last.
+    next: u64,
+    /// The interrupt lines that it holds, as it said last.
+    holds: u32,
     device: Box<dyn Device>,
 }
 
@@ -41,6 +47,13 @@ pub(crate) struct Row {
     known: bool,
     /// The cycles of the row.
     pub(crate) cycles: u16,
+}
+
+impl Attached {
+    fn renew(&mut self) {
+        self.next = self.device.next();
+        self.holds = self.device.holds();
+    }
 }
 
 /// Memory and devices, as cores see them.
@@ -73,6 +86,10 @@ pub struct Bus {
     /// Cores that software has started and the machine has not, a bit each.
     pub(crate) started: u64,
     notes: Vec<String>,
+    /// Devices may have been changed from outside.
+    changed: bool,
+    /// A device wants the run to end.
+    expired: bool,
 }
 
 impl Bus {
@@ -96,6 +113,8 @@ impl Bus {
             cost,
             started: 0,
             notes: Vec::new(),
+            changed: false,
+            expired: false,
         }
     }
 
@@ -107,15 +126,37 @@ impl Bus {
         if let Some(identity) = device.identity() {
             self.tables.add(base, size, identity);
         }
-        self.attached.push(Attached { base, size, device });
+        self.attached.push(Attached {
+            base,
+            size,
+            next: NEVER,
+            holds: 0,
+            device,
+        });
         self.attached.sort_by_key(|attached| attached.base);
-        self.renew();
+        self.settled();
     }
 
-    /// The attached devices, with the first address of each.
+    /// The attached devices, with the first address of each. What is changed in them the machine learns of when it
+    /// runs next.
     pub fn devices(&mut self) -> impl Iterator<Item = (u32, &mut (dyn Device + 'static))> {
+        self.changed = true;
         let attached = self.attached.iter_mut();
         attached.map(|attached| (attached.base, &mut *attached.device))
+    }
+
+    /// The device of type `D` that is number `number` of its kind, counted from the lowest address.
+    pub fn device<D: Device>(&mut self, number: usize) -> Option<&mut D> {
+        let devices = self.devices().filter_map(|(_, device)| {
+            let device: &mut dyn Any = device;
+            device.downcast_mut()
+        });
+        devices.into_iter().nth(number)
+    }
+
+    /// The cycle up to which devices have acted.
+    pub fn now(&self) -> u64 {
+        self.now
     }
 
     /// The plug-and-play table is told of the interrupt controller, too.
@@ -369,7 +410,8 @@ impl Bus {
         if let Some(offset) = offset_of_controller(address) {
             return Some(self.interrupts.clone().read(offset, &mut access));
         }
-        let attached = self.find(address)?;
+        let index = self.find(address)?;
+        let attached = &mut self.attached[index];
         let held = attached.device.save();
         let word = attached.device.read(address - attached.base, &mut access);
         if let Err(error) = attached.device.restore(&held) {
@@ -381,15 +423,15 @@ impl Bus {
 
     fn device_read(&mut self, address: u32, core: usize, now: u64) -> Result<u32, Trap> {
         let mut access = self.access(core, now);
-        let value = if let Some(offset) = offset_of_controller(address) {
-            self.interrupts.read(offset, &mut access)
-        } else {
-            match self.find(address) {
-                Some(attached) => attached.device.read(address - attached.base, &mut access),
-                None => self.nobody(address, "read")?,
-            }
+        if let Some(offset) = offset_of_controller(address) {
+            return Ok(self.interrupts.read(offset, &mut access));
+        }
+        let Some(index) = self.find(address) else {
+            return self.nobody(address, "read");
         };
-        self.after(&access);
+        let attached = &mut self.attached[index];
+        let value = attached.device.read(address - attached.base, &mut access);
+        self.after(index, &access);
         Ok(value)
     }
 
@@ -417,18 +459,21 @@ impl Bus {
         let mut access = self.access(core, now);
         if let Some(offset) = offset_of_controller(aligned) {
             self.interrupts.write(offset, value, &mut access);
-        } else {
-            match self.find(aligned) {
-                Some(attached) => {
-                    let offset = aligned - attached.base;
-                    attached.device.write(offset, value, &mut access);
-                }
-                None => {
-                    self.nobody(aligned, "written")?;
-                }
+            self.started |= access.started();
+            self.deadline = 0;
+            return Ok(());
+        }
+        match self.find(aligned) {
+            Some(index) => {
+                let attached = &mut self.attached[index];
+                let offset = aligned - attached.base;
+                attached.device.write(offset, value, &mut access);
+                self.after(index, &access);
+            }
+            None => {
+                self.nobody(aligned, "written")?;
             }
         }
-        self.after(&access);
         Ok(())
     }
 
@@ -448,42 +493,73 @@ impl Bus {
         }
     }
 
-    fn find(&mut self, address: u32) -> Option<&mut Attached> {
+    fn find(&self, address: u32) -> Option<usize> {
         let behind = self
             .attached
             .partition_point(|attached| attached.base <= address);
-        let attached = self.attached.get_mut(behind.checked_sub(1)?)?;
-        (address - attached.base < attached.size).then_some(attached)
+        let index = behind.checked_sub(1)?;
+        let attached = &self.attached[index];
+        (address - attached.base < attached.size).then_some(index)
     }
 
+    /// An access at cycle `now`, before which every device has done what it had to do by then.
     fn access(&mut self, core: usize, now: u64) -> Access {
+        self.advance(now);
         self.now = self.now.max(now);
         Access::new(self.now, core)
     }
 
-    /// A device was accessed: interrupts it raised arrive, and whoever runs looks up.
-    fn after(&mut self, access: &Access) {
-        self.interrupts.raise(access.raised());
-        self.started |= access.started();
-        self.renew();
-        self.deadline = 0;
+    /// Device `index` was accessed or acted: interrupts it raised arrive, and if that may concern whoever runs, it looks
+    /// up.
+    fn after(&mut self, index: usize, access: &Access) {
+        let attached = &mut self.attached[index];
+        let held = attached.holds;
+        attached.renew();
+        let holds = attached.holds;
+        self.next = self.first();
+        self.deadline = self.deadline.min(self.next);
+        if access.raised() != 0 || access.started() != 0 || held != holds {
+            self.interrupts.raise(access.raised());
+            if held != holds {
+                self.interrupts.hold(self.held());
+            }
+            self.started |= access.started();
+            self.deadline = 0;
+        }
+    }
+
+    fn first(&self) -> u64 {
+        let next = self.attached.iter().map(|attached| attached.next);
+        next.min().unwrap_or(NEVER)
+    }
+
+    fn held(&self) -> u32 {
+        let holds = self.attached.iter().map(|attached| attached.holds);
+        holds.fold(0, |all, holds| all | holds)
+    }
+
+    /// Asks every device anew, if any may have been changed from outside.
+    pub(crate) fn settle(&mut self) {
+        if self.changed {
+            self.settled();
+        }
     }
 
     /// Tells it that devices were changed from outside: they may want to act at another time.
     pub fn settled(&mut self) {
-        self.renew();
+        self.changed = false;
+        self.attached.iter_mut().for_each(Attached::renew);
+        self.next = self.first();
+        self.interrupts.hold(self.held());
+        self.expired = self
+            .attached
+            .iter()
+            .any(|attached| attached.device.expired());
     }
 
     /// Whether a device wants the run to end.
     pub(crate) fn expired(&self) -> bool {
-        self.attached
-            .iter()
-            .any(|attached| attached.device.expired())
-    }
-
-    fn renew(&mut self) {
-        let next = self.attached.iter().map(|attached| attached.device.next());
-        self.next = next.min().unwrap_or(NEVER);
+        self.expired
     }
 
     /// The cycle at which the first device acts.
@@ -492,18 +568,26 @@ impl Bus {
     }
 
     /// Lets devices act whose time has come by cycle `now`.
+    #[inline]
     pub(crate) fn advance(&mut self, now: u64) {
         while self.next <= now {
-            let mut access = self.access(0, self.next);
-            for attached in &mut self.attached {
-                if attached.device.next() <= access.now {
-                    attached.device.advance(&mut access);
-                }
-            }
-            let before = self.next;
-            self.after(&access);
-            debug_assert!(self.next > before, "a device acts at {before} for ever");
+            self.act();
         }
+    }
+
+    #[cold]
+    fn act(&mut self) {
+        let before = self.next;
+        self.now = self.now.max(before);
+        for index in 0..self.attached.len() {
+            if self.attached[index].next <= self.now {
+                let mut access = Access::new(self.now, 0);
+                self.attached[index].device.advance(&mut access);
+                self.after(index, &access);
+                self.expired |= self.attached[index].device.expired();
+            }
+        }
+        debug_assert!(self.next > before, "a device acts at {before} for ever");
     }
 }
 

@@ -1047,48 +1047,49 @@ impl<O: Observer> Step<'_, O> {
                 Trap::WINDOW_UNDERFLOW,
             ),
             Umac | Smac => self.accumulate(operation, operation.kind == Smac),
-            _ => self.access::<CACHES>(operation),
-        }
-    }
-
-    #[inline(always)]
-    fn access<const CACHES: bool>(&mut self, operation: Operation) -> Done {
-        use Kind::*;
-        let address = self.address(operation);
-        match operation.kind {
             Ld => {
-                let value = self.load::<4, CACHES>(address)?;
+                let value = self.load::<4, CACHES>(self.address(operation))?;
                 self.set(operation, value)
             }
             Ldub => {
-                let value = self.load::<1, CACHES>(address)?;
+                let value = self.load::<1, CACHES>(self.address(operation))?;
                 self.set(operation, value)
             }
             Lduh => {
-                let value = self.load::<2, CACHES>(address)?;
+                let value = self.load::<2, CACHES>(self.address(operation))?;
                 self.set(operation, value)
             }
             Ldsb => {
-                let value = self.load::<1, CACHES>(address)?;
+                let value = self.load::<1, CACHES>(self.address(operation))?;
                 self.set(operation, value as u8 as i8 as u32)
             }
             Ldsh => {
-                let value = self.load::<2, CACHES>(address)?;
+                let value = self.load::<2, CACHES>(self.address(operation))?;
                 self.set(operation, value as u16 as i16 as u32)
             }
             Ldd | Std if operation.rd & 1 == 1 => Err(Trap::ILLEGAL_INSTRUCTION),
-            Ldd => self.load_pair::<CACHES>(operation, address),
-            St => self.store::<4, CACHES>(address, self.core.registers.get(operation.rd)),
-            Stb => self.store::<1, CACHES>(address, self.core.registers.get(operation.rd)),
-            Sth => self.store::<2, CACHES>(address, self.core.registers.get(operation.rd)),
-            Std => self.store_pair::<CACHES>(operation, address),
-            Ldstub => self.load_store_byte::<CACHES>(operation, address),
-            Swap => self.swap::<CACHES>(operation, address),
+            Ldd => self.load_pair::<CACHES>(operation, self.address(operation)),
+            St => self.store::<4, CACHES>(
+                self.address(operation),
+                self.core.registers.get(operation.rd),
+            ),
+            Stb => self.store::<1, CACHES>(
+                self.address(operation),
+                self.core.registers.get(operation.rd),
+            ),
+            Sth => self.store::<2, CACHES>(
+                self.address(operation),
+                self.core.registers.get(operation.rd),
+            ),
+            Std => self.store_pair::<CACHES>(operation, self.address(operation)),
+            Ldstub => self.load_store_byte::<CACHES>(operation, self.address(operation)),
+            Swap => self.swap::<CACHES>(operation, self.address(operation)),
             Ldf | Lddf | Ldfsr | Stf | Stdf | Stfsr | Stdfq | FloatOperate | FloatCompare => {
                 self.floating::<CACHES>(operation)
             }
             Casa => self.compare_and_swap::<CACHES>(operation),
-            _ => self.in_space::<CACHES>(operation),
+            Lda | Lduba | Lduha | Ldda | Sta | Stba | Stha | Stda | Ldsba | Ldsha | Ldstuba
+            | Swapa => self.in_space::<CACHES>(operation),
         }
     }
 

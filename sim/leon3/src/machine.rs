@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::bus::{Bus, CONTROLLER, PERIPHERALS};
 use crate::cache::{Cache, Cost, Geometry};
 use crate::core::{Common, Condition, Core, Pause};
-use crate::devices::{Access, Clock, Device, Gptimer, Irqmp, NEVER, Numbers, Uart};
+use crate::devices::{
+    Access, Clock, Device, Gpio, Gptimer, Irqmp, MemoryController, NEVER, Numbers, Spictrl, Uart,
+};
 use crate::image::{Image, NoImage};
 use crate::observer::Observer;
 use crate::timing::Timing;
@@ -56,6 +58,10 @@ pub struct Configuration {
     pub uarts: usize,
     /// Bytes of the FIFOs of a serial line, 1 to 32; 1 is none but the holding registers.
     pub uart_depth: usize,
+    /// SPI controllers, 0 to 3: at 0x80004000, 0x80005000 and 0x80006000, on interrupts 13, 11 and 10.
+    pub spi: usize,
+    /// Whether there is a GPIO port of 32 lines, at 0x80000900; lines 1 to 15 interrupt on 1 to 15.
+    pub gpio: bool,
     /// Line on which interrupts 16 to 31 arrive, 0 for none.
     pub extended_interrupt: u8,
     /// Ticks after which the second timer, a watchdog that runs from reset, ends the run.
@@ -82,6 +88,8 @@ impl Default for Configuration {
             timer_interrupt: 6,
             uarts: 1,
             uart_depth: 1,
+            spi: 0,
+            gpio: false,
             extended_interrupt: 0,
             watchdog: None,
             float: true,
@@ -93,6 +101,14 @@ impl Default for Configuration {
 
 /// Where serial lines stand, and their interrupts (as on the GR712RC).
 const UARTS: [(u32, u8); 4] = [(0x100, 3), (0x1000, 17), (0x1100, 18), (0x1200, 19)];
+/// Where SPI controllers stand, and their interrupts. The GR712RC has one at 0x400 on 13; its automated mode's registers
+/// take more room than there is.
+const SPI: [(u32, u8); 3] = [(0x4000, 13), (0x5000, 11), (0x6000, 10)];
+/// Words of their FIFOs, as a power of two.
+const SPI_DEPTH: u8 = 5;
+/// Where the GPIO port stands (as on the GR712RC), and which lines interrupt.
+const GPIO: u32 = 0x900;
+const GPIO_INTERRUPTS: u32 = 0xfffe;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,6 +225,12 @@ impl Machine {
             (1..=32).contains(&it.uart_depth),
             "1 to 32",
         )?;
+        check(
+            "the number of SPI controllers is",
+            it.spi as u64,
+            it.spi <= SPI.len(),
+            "0 to 3",
+        )?;
         let line = u64::from(it.timer_interrupt);
         check(
             "the timers' interrupt is",
@@ -248,6 +270,7 @@ impl Machine {
             }
         }
         cores[0].condition = Condition::Running;
+        bus.attach(PERIPHERALS, 0x100, Box::new(MemoryController::new()));
         for &(offset, interrupt) in &UARTS[..it.uarts] {
             bus.attach(
                 PERIPHERALS + offset,
@@ -269,6 +292,14 @@ impl Machine {
         };
         let timer = Gptimer::new(2, it.timer_interrupt, true, it.watchdog, clock);
         bus.attach(PERIPHERALS + 0x300, 0x100, Box::new(timer));
+        if it.gpio {
+            let gpio = Gpio::new(32, 0, GPIO_INTERRUPTS);
+            bus.attach(PERIPHERALS + GPIO, 0x100, Box::new(gpio));
+        }
+        for &(offset, interrupt) in &SPI[..it.spi] {
+            let spi = Spictrl::new(interrupt, SPI_DEPTH, 4);
+            bus.attach(PERIPHERALS + offset, 0x800, Box::new(spi));
+        }
         bus.attach(PERIPHERALS + 0xf00, 0x100, Box::new(Numbers::new(it.cores)));
         Machine {
             configuration: it.clone(),
@@ -305,7 +336,7 @@ impl Machine {
         let mut access = Access::new(0, 0);
         let scaler = (configuration.timer_frequency / 1_000_000).max(1) - 1;
         for (base, device) in machine.bus.devices() {
-            match base - PERIPHERALS {
+            match base.wrapping_sub(PERIPHERALS) {
                 0x100 => device.write(0x8, 3, &mut access),
                 0x300 => {
                     device.write(0x4, scaler, &mut access);
@@ -353,6 +384,21 @@ impl Machine {
         self.cores.iter().map(|core| core.cycles).max().unwrap_or(0)
     }
 
+    /// Serial line `number`, to give it bytes that arrive.
+    pub fn uart(&mut self, number: usize) -> Option<&mut Uart> {
+        self.bus.device(number)
+    }
+
+    /// SPI controller `number`, to give it what stands on its other side.
+    pub fn spi(&mut self, number: usize) -> Option<&mut Spictrl> {
+        self.bus.device(number)
+    }
+
+    /// The GPIO port, to set its inputs and see its outputs.
+    pub fn gpio(&mut self) -> Option<&mut Gpio> {
+        self.bus.device(0)
+    }
+
     /// What serial line `number` has printed since the last call.
     pub fn printed(&mut self, number: usize) -> Vec<u8> {
         self.collect();
@@ -376,6 +422,7 @@ impl Machine {
     /// core sleeps counts as an instruction or two for each event, so that the call ends even where none ever wakes. After
     /// a pause of the observer the same instruction is shown to it again.
     pub fn run<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stop {
+        self.bus.settle();
         let mut left = most;
         loop {
             while self.turn < self.cores.len() {
@@ -383,9 +430,6 @@ impl Machine {
                     return stop;
                 }
                 self.turn += 1;
-            }
-            if self.bus.expired() {
-                return Stop::End(End::Watchdog);
             }
             let busy = self.busy();
             if !busy && self.bus.next() == NEVER {
@@ -425,7 +469,8 @@ impl Machine {
             self.configuration.quantum
         };
         let now = self.slice;
-        self.slice = now.saturating_add(quantum).min(next.max(now + 1));
+        let end = now.saturating_add(quantum).min(next.max(now + 1));
+        self.slice = end;
         self.turn = 0;
     }
 
@@ -448,10 +493,16 @@ impl Machine {
         let number = self.turn;
         while self.cores[number].cycles < self.slice {
             self.bus.advance(self.cores[number].cycles);
+            if self.bus.expired() {
+                return Some(Stop::End(End::Watchdog));
+            }
             self.start_cores();
             match self.cores[number].condition {
                 Condition::Waiting => self.cores[number].cycles = self.slice,
                 Condition::Asleep if !self.wakes(&self.cores[number]) => {
+                    if self.cores.len() == 1 && self.bus.next() == NEVER {
+                        return Some(Stop::End(End::Idle));
+                    }
                     if self.cores.len() == 1 && !self.sleeps_on(left) {
                         return Some(Stop::Limit);
                     }

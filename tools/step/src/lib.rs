@@ -5,7 +5,7 @@
 //! instruction. Counted are the `call`, every instruction of the function and
 //! its return. System calls count as one instruction: the kernel is not stepped.
 //! What no call can exceed says [`longest_call`]. On machines other than x86-64 under Linux,
-//! both are errors.
+//! both are errors. For firmware of LEON3 [`longest_on_leon3`] says it anywhere.
 //!
 //! Invariant: a count depends on the code and its data alone, never on load,
 //! interrupts or other threads.
@@ -16,6 +16,8 @@ mod lines;
 mod longest;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod other;
+mod paths;
+pub mod sparc;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
 
@@ -23,6 +25,7 @@ mod x86_64;
 pub use longest::longest_call;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub use other::{Stepper, longest_call, so_far};
+pub use sparc::longest_on_leon3;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub use x86_64::{Stepper, so_far};
 

@@ -1,8 +1,8 @@
 //! The longest path through a function's machine code: a bound on the instructions of every
 //! call, whatever data it meets.
 //!
-//! The code is read where it stands in this process. Each instruction is a node; a path ends
-//! at a return. A call adds the longest path of what it calls. Paths on which the function
+//! The code is read where it stands in this process. Each instruction is a node of a graph
+//! ([`crate::paths`]); a path ends at a return. A call adds the longest path of what it calls. Paths on which the function
 //! does not return are left out, and so is unwinding: a call that the compiler knows not to come
 //! back is followed by an instruction that traps, or by padding that does. A loop, a recursion, a repeated string instruction or a jump
 //! through a register has no bound that the code alone would tell, and is an error.
@@ -11,11 +11,11 @@
 //! [`Stepper::call`](crate::Stepper::call) does, the call and the return included. Whether a
 //! path can be taken at all is not asked, so the bound may be larger than any call.
 
-use std::collections::HashMap;
-
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
 use crate::Unbounded;
+use crate::paths::Functions;
+use crate::paths::{self, Edge, Graph, Knot, Known, To};
 
 /// Bytes of the longest instruction.
 const LONGEST_INSTRUCTION: usize = 15;
@@ -32,99 +32,68 @@ const PAGE: usize = 4096;
 /// `function` is the address of a function of this process, whose code and whose tables of
 /// addresses do not change.
 pub unsafe fn longest_call(function: usize) -> Result<u64, Unbounded> {
-    let mut paths = Paths::default();
-    let path = paths.of_function(function)?;
+    let path = Code::default().of_function(function)?;
     Ok(1 + path.ok_or(Unbounded::NeverReturns(function))?)
 }
 
-/// Instructions from a node to a return, `None` where no path returns.
-type Longest = Option<u64>;
-
-/// What is known of a node or a function.
-#[derive(Clone, Copy)]
-enum Known {
-    /// It is being looked at: who meets it again goes round.
-    Open,
-    Done(Longest),
-}
-
 #[derive(Default)]
-struct Paths {
-    nodes: HashMap<usize, Known>,
-    functions: HashMap<usize, Known>,
+struct Code {
+    functions: Functions<usize, Option<u64>>,
 }
 
-/// Where a path goes on after an instruction.
-struct Node {
-    /// Instructions here: one, and those of a function that is called.
-    here: u64,
-    /// What may follow.
-    successors: [Option<usize>; 2],
-    returns: bool,
+type Next = Edge<usize, 1>;
+
+/// An instruction, and where the path goes on.
+fn on(to: Option<usize>, instructions: u64) -> Option<Next> {
+    to.map(|to| Edge {
+        to: To::Place(to),
+        weight: [instructions],
+    })
 }
 
-impl Paths {
-    fn of_function(&mut self, entry: usize) -> Result<Longest, Unbounded> {
-        match self.functions.get(&entry) {
-            Some(Known::Open) => return Err(Unbounded::Recursion(entry)),
-            Some(Known::Done(longest)) => return Ok(*longest),
-            None => {}
+impl Code {
+    /// Instructions of the longest path to a return, `None` where no path returns.
+    fn of_function(&mut self, entry: usize) -> Result<Option<u64>, Unbounded> {
+        match self.functions.open(entry) {
+            Known::Open => return Err(Unbounded::Recursion(entry)),
+            Known::Done(longest) => return Ok(longest),
+            Known::New => {}
         }
-        self.functions.insert(entry, Known::Open);
-        let longest = self.from(entry)?;
-        self.functions.insert(entry, Known::Done(longest));
+        let graph = self.graph(entry)?;
+        let paths = paths::longest(&graph, entry, &|_| None);
+        let [longest, _] = paths.map_err(|knot| match knot {
+            Knot::Loop(place) | Knot::Entries(place) => Unbounded::Loop(place),
+        })?;
+        let longest = longest.map(|[instructions]| instructions);
+        self.functions.close(entry, longest);
         Ok(longest)
     }
 
-    /// The longest path from an instruction. Depth first, on a stack of its own.
-    fn from(&mut self, start: usize) -> Result<Longest, Unbounded> {
-        let mut stack = vec![(start, None::<Node>)];
-        while let Some((address, node)) = stack.pop() {
-            if let Some(node) = node {
-                // All that follows is known.
-                let after = node
-                    .successors
-                    .iter()
-                    .flatten()
-                    .map(|next| self.done(*next));
-                let longest = match node.returns {
-                    true => Some(node.here),
-                    false => after.max().flatten().map(|longest| longest + node.here),
-                };
-                self.nodes.insert(address, Known::Done(longest));
+    fn graph(&mut self, entry: usize) -> Result<Graph<usize, 1>, Unbounded> {
+        let mut graph = Graph::new();
+        let mut work = vec![entry];
+        while let Some(address) = work.pop() {
+            if graph.contains_key(&address) {
                 continue;
             }
-            match self.nodes.get(&address) {
-                Some(Known::Done(_)) => continue,
-                // Its successors are pushed above it, so what is open lies on the path here.
-                Some(Known::Open) => return Err(Unbounded::Loop(address)),
-                None => {}
-            }
-            let node = self.node(address)?;
-            let successors = node.successors;
-            self.nodes.insert(address, Known::Open);
-            stack.push((address, Some(node)));
-            stack.extend(successors.iter().flatten().map(|next| (*next, None)));
+            let edges = self.edges(address)?;
+            work.extend(edges.iter().filter_map(|edge| match edge.to {
+                To::Place(place) => Some(place),
+                To::Return(_) => None,
+            }));
+            graph.insert(address, edges);
         }
-        Ok(self.done(start))
+        Ok(graph)
     }
 
-    fn done(&self, address: usize) -> Longest {
-        match self.nodes.get(&address) {
-            Some(Known::Done(longest)) => *longest,
-            Some(Known::Open) | None => None,
-        }
-    }
-
-    fn node(&mut self, address: usize) -> Result<Node, Unbounded> {
+    fn edges(&mut self, address: usize) -> Result<Vec<Next>, Unbounded> {
         let instruction = decode(address)?;
         let next = instruction.next_ip() as usize;
         let to = |first, second| {
-            Ok(Node {
-                here: 1,
-                successors: [first, second],
-                returns: false,
-            })
+            Ok([on(first, 1), on(second, 1)]
+                .into_iter()
+                .flatten()
+                .collect())
         };
         // Before other instructions the prefix is a part of them.
         let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
@@ -139,11 +108,10 @@ impl Paths {
             FlowControl::UnconditionalBranch if instruction.is_jmp_short_or_near() => {
                 to(Some(instruction.near_branch_target() as usize), None)
             }
-            FlowControl::Return => Ok(Node {
-                here: 1,
-                successors: [None, None],
-                returns: true,
-            }),
+            FlowControl::Return => Ok(vec![Edge {
+                to: To::Return(0),
+                weight: [1],
+            }]),
             FlowControl::IndirectBranch if instruction.is_jmp_near_indirect() => {
                 match through_table(&instruction) {
                     Some(target) => to(Some(target), None),
@@ -153,7 +121,9 @@ impl Paths {
             FlowControl::Call | FlowControl::IndirectCall
                 if instruction.is_call_near() || instruction.is_call_near_indirect() =>
             {
-                let trap = |after: Instruction| matches!(after.code(), Code::Ud2 | Code::Int3);
+                let trap = |after: Instruction| {
+                    matches!(after.code(), iced_x86::Code::Ud2 | iced_x86::Code::Int3)
+                };
                 if decode(next).is_ok_and(trap) {
                     return to(None, None);
                 }
@@ -162,15 +132,12 @@ impl Paths {
                     _ => through_table(&instruction),
                 };
                 let called = self.of_function(target.ok_or(Unbounded::Indirect(address))?)?;
-                Ok(Node {
-                    here: 1 + called.unwrap_or(0),
-                    successors: [called.map(|_| next), None],
-                    returns: false,
-                })
+                let over = called.and_then(|called| on(Some(next), 1 + called));
+                Ok(over.into_iter().collect())
             }
             // `ud2` and `int3` end a path that the compiler takes for impossible.
             FlowControl::Exception => to(None, None),
-            FlowControl::Interrupt if instruction.code() == Code::Int3 => to(None, None),
+            FlowControl::Interrupt if instruction.code() == iced_x86::Code::Int3 => to(None, None),
             // Among calls are those of the system.
             FlowControl::UnconditionalBranch
             | FlowControl::IndirectBranch

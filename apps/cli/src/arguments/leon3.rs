@@ -46,6 +46,9 @@ pub(crate) struct Leon3Run {
 pub(crate) struct Leon3Trace {
     #[command(flatten)]
     pub(crate) machine: Leon3Machine,
+    /// Write traps and interrupts, too, in lines that begin with #
+    #[arg(long)]
+    pub(crate) traps: bool,
 }
 
 /// What time is counted by.

@@ -3,10 +3,10 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use metes_leon3::{Configuration, Core, End, Image, Machine, Model, Observer, Stop};
+use metes_leon3::{Configuration, Core, End, Image, Machine, Model, NoImage, Observer, Stop};
 use serde_json::{Value, json};
 
-use crate::arguments::{Leon3, Leon3Action, Leon3Machine, Leon3Model};
+use crate::arguments::{Leon3, Leon3Action, Leon3Machine, Leon3Model, Leon3Trace};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output;
 use crate::quantity::grouped;
@@ -17,7 +17,7 @@ const PORTION: u64 = 5_000_000;
 pub(crate) fn run(arguments: &Leon3, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         Leon3Action::Run(arguments) => run_image(&arguments.machine, json),
-        Leon3Action::Trace(arguments) => trace(&arguments.machine),
+        Leon3Action::Trace(arguments) => trace(arguments),
     }
 }
 
@@ -32,7 +32,10 @@ fn build(arguments: &Leon3Machine) -> Result<(Image, Machine), Failure> {
     let bytes = std::fs::read(path).map_err(|error| Failure::io("read", path, error))?;
     let image = Image::read(&bytes).map_err(|error| about(path, error))?;
     let configuration = configuration(arguments)?;
-    let machine = Machine::with_image(&configuration, &image).map_err(|error| about(path, error))?;
+    let machine = Machine::with_image(&configuration, &image).map_err(|error| match error {
+        NoImage::Impossible(error) => Failure::input(error.to_string()),
+        error => about(path, error),
+    })?;
     Ok((image, machine))
 }
 
@@ -144,7 +147,9 @@ fn reason(image: &Image, machine: &Machine, stop: &Stop) -> Option<(String, Opti
             let why = trap.reason();
             let number = trap.0;
             Some((
-                format!("error mode of core {core} at {at}: {why} (trap {number:#04x}) while traps were off"),
+                format!(
+                    "error mode of core {core} at {at}: {why} (trap {number:#04x}) while traps were off"
+                ),
                 Some(*core),
             ))
         }
@@ -178,7 +183,7 @@ fn closing(image: &Image, machine: &Machine, stop: &Stop) -> String {
     match (stop, reason(image, machine, stop)) {
         (_, Some((reason, core))) => {
             let registers = core.map(|core| registers(&machine.cores()[core]));
-            format!("{reason}; {counts}\n{}", registers.unwrap_or_default())
+            format!("{reason}; {counts}{}", registers.unwrap_or_default())
         }
         (Stop::End(_), None) => format!("halted; {counts}"),
         _ => format!("the limit of instructions is reached; {counts}"),
@@ -189,7 +194,7 @@ fn closing(image: &Image, machine: &Machine, stop: &Stop) -> String {
 fn registers(core: &Core) -> String {
     let all = core.registers.all();
     let mut text = format!(
-        "pc {:08x} npc {:08x} psr {:08x} wim {:08x} tbr {:08x} y {:08x}\n",
+        "\npc {:08x} npc {:08x} psr {:08x} wim {:08x} tbr {:08x} y {:08x}",
         core.pc,
         core.npc,
         core.psr(),
@@ -199,13 +204,16 @@ fn registers(core: &Core) -> String {
     );
     for (name, values) in ["g", "o", "l", "i"].iter().zip(all.chunks(8)) {
         let values: Vec<String> = values.iter().map(|value| format!("{value:08x}")).collect();
-        text += &format!("{name}0-7 {}\n", values.join(" "));
+        text += &format!("\n{name}0-7 {}", values.join(" "));
     }
     text
 }
 
 fn document(image: &Image, machine: &Machine, stop: &Stop, printed: &[Vec<u8>]) -> Value {
-    let uart: Vec<_> = printed.iter().map(|text| String::from_utf8_lossy(text)).collect();
+    let uart: Vec<_> = printed
+        .iter()
+        .map(|text| String::from_utf8_lossy(text))
+        .collect();
     let cores: Vec<Value> = machine.cores().iter().map(core_document).collect();
     let mut document = json!({
         "uart": uart,
@@ -254,10 +262,11 @@ fn register_document(core: &Core) -> Value {
     document.into()
 }
 
-fn trace(arguments: &Leon3Machine) -> Result<u8, Failure> {
-    let (image, mut machine) = build(arguments)?;
-    let mut trace = metes_leon3::tools::Trace::new(BufWriter::new(io::stdout().lock()));
-    let most = arguments.max_instructions;
+fn trace(arguments: &Leon3Trace) -> Result<u8, Failure> {
+    let (image, mut machine) = build(&arguments.machine)?;
+    let mut trace =
+        metes_leon3::tools::Trace::new(BufWriter::new(io::stdout().lock()), arguments.traps);
+    let most = arguments.machine.max_instructions;
     let stop = in_portions(&mut machine, most, &mut trace, |_| Ok(()))?;
     match trace.finish() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

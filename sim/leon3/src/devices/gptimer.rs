@@ -4,6 +4,16 @@
 //! follows from the cycle it is. Ticks come from a clock that may differ from the cores' ([`Clock`]); in GRLIB it is the
 //! same.
 //!
+//! The last timer may be a watchdog: it runs from reset with its interrupt on, and where it becomes pending the machine ends,
+//! unless bit 8 of its control (WDOGDIS) is set; with bit 7 (WDOGNMI) it also raises interrupt 15. As on the hardware a
+//! watchdog whose interrupt is off never bites.
+//!
+//! A timer that is chained counts underflows of the one before it; the first has none before it and does not count.
+//! Bits 16 and up of the configuration enable timers. Assumptions and limits: the scaler also counts while no timer is on
+//! (newer versions halt it), and no tick is lost (in silicon one adder serves all timers, a cycle each, so the scaler's
+//! reload value must be at least the number of timers); freezing in debug mode (DH, and DF in the configuration, which is
+//! kept), latches (EL, EE), external clock and set (EV, ES) are not there: nothing halts the machine's time.
+//!
 //! Invariant: a running timer with counter `c` at tick `t` underflows at tick `t + c + 1`.
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +26,12 @@ const LOAD: u32 = 1 << 2;
 const INTERRUPT: u32 = 1 << 3;
 const PENDING: u32 = 1 << 4;
 const CHAIN: u32 = 1 << 5;
+const WATCHDOG_NMI: u32 = 1 << 7;
+const WATCHDOG_OFF: u32 = 1 << 8;
+/// Halting in debug mode is off.
+const NO_FREEZE: u32 = 1 << 9;
+/// The interrupt that cannot be masked by a core.
+const NMI: u8 = 15;
 
 /// How the timers' clock relates to the cores': so many ticks in so many cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,11 +50,17 @@ impl Clock {
     };
 
     fn ticks(self, cycle: u64) -> u64 {
+        if self == Clock::SAME {
+            return cycle;
+        }
         (u128::from(cycle) * u128::from(self.ticks) / u128::from(self.cycles)) as u64
     }
 
     /// The first cycle at which `tick` has been.
     fn cycle(self, tick: u64) -> u64 {
+        if self == Clock::SAME {
+            return tick;
+        }
         (u128::from(tick) * u128::from(self.cycles)).div_ceil(u128::from(self.ticks)) as u64
     }
 }
@@ -64,6 +86,7 @@ pub struct Gptimer {
     /// Tick of the clock at which the scaler began to count, and its value then.
     scaler_since: u64,
     scaler_value: u32,
+    no_freeze: u32,
     /// Whether the last timer resets the system when it underflows.
     watchdog: bool,
     expired: bool,
@@ -83,7 +106,7 @@ impl Gptimer {
         if let (Some(reload), Some(last)) = (watchdog, timers.last_mut()) {
             last.reload = reload;
             last.counter = reload;
-            last.control = ENABLE;
+            last.control = ENABLE | INTERRUPT;
         }
         Gptimer {
             timers,
@@ -93,6 +116,7 @@ impl Gptimer {
             scaler_reload: 0xffff,
             scaler_since: 0,
             scaler_value: 0xffff,
+            no_freeze: 0,
             watchdog: watchdog.is_some(),
             expired: false,
         }
@@ -158,9 +182,15 @@ impl Gptimer {
         }
     }
 
+    /// Notes what timer `index` has counted by `now`, before it is changed.
+    fn catch_up(&mut self, index: usize, now: u64) {
+        self.timers[index].counter = self.counter(index, now);
+        self.timers[index].since = self.scaled(now);
+    }
+
     fn underflow(&mut self, index: usize, at: u64, access: &mut Access) {
         let line = self.interrupt + if self.separate { index as u8 } else { 0 };
-        let last = index + 1 == self.timers.len();
+        let watchdog = self.watchdog && index + 1 == self.timers.len();
         let timer = &mut self.timers[index];
         timer.counter = u32::MAX;
         timer.since = at;
@@ -172,8 +202,11 @@ impl Gptimer {
         if timer.control & INTERRUPT != 0 {
             timer.control |= PENDING;
             access.interrupt(line);
+            if timer.control & WATCHDOG_NMI != 0 {
+                access.interrupt(NMI);
+            }
+            self.expired |= watchdog && timer.control & WATCHDOG_OFF == 0;
         }
-        self.expired |= last && self.watchdog;
         let next = index + 1;
         if let Some(chained) = self.timers.get_mut(next)
             && chained.control & (ENABLE | CHAIN) == ENABLE | CHAIN
@@ -208,7 +241,8 @@ impl Device for Gptimer {
             0x04 => self.scaler_reload,
             0x08 => {
                 let separate = u32::from(self.separate) << 8;
-                separate | u32::from(self.interrupt) << 3 | self.timers.len() as u32
+                let interrupt = u32::from(self.interrupt) << 3;
+                self.no_freeze | separate | interrupt | self.timers.len() as u32
             }
             _ if index == 0 || index > self.timers.len() => 0,
             _ => match offset & 15 {
@@ -227,20 +261,33 @@ impl Device for Gptimer {
             0x00 => self.rescale(now, value & 0xffff, self.scaler_reload),
             // A new reload value is counted from at once.
             0x04 => self.rescale(now, value & 0xffff, value & 0xffff),
+            0x08 => {
+                self.no_freeze = value & NO_FREEZE;
+                for index in 0..self.timers.len() {
+                    if value >> (16 + index) & 1 == 1 {
+                        self.catch_up(index, now);
+                        self.timers[index].control |= ENABLE;
+                    }
+                }
+            }
             _ if index == 0 || index > self.timers.len() => {}
             _ => {
-                let scaled = self.scaled(now);
-                let counter = self.counter(index - 1, now);
+                self.catch_up(index - 1, now);
+                let watchdog = self.watchdog && index == self.timers.len();
+                let also = if watchdog {
+                    WATCHDOG_NMI | WATCHDOG_OFF
+                } else {
+                    0
+                };
                 let timer = &mut self.timers[index - 1];
-                timer.counter = counter;
-                timer.since = scaled;
                 match offset & 15 {
                     0 => timer.counter = value,
                     4 => timer.reload = value,
                     8 => {
                         // The pending bit is cleared by a one.
                         let pending = timer.control & PENDING & !value;
-                        timer.control = value & (ENABLE | RESTART | INTERRUPT | CHAIN) | pending;
+                        let kept = ENABLE | RESTART | INTERRUPT | CHAIN | also;
+                        timer.control = value & kept | pending;
                         if value & LOAD != 0 {
                             timer.counter = timer.reload;
                         }
@@ -280,3 +327,6 @@ impl Device for Gptimer {
 
     saved_by_serde!();
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,15 +3,25 @@
 //! A device is registers and, if it acts by itself, the cycle at which it wants to: nothing is polled. A user adds one
 //! by implementing [`Device`] and attaching it with [`crate::Bus::attach`].
 
+#[cfg(test)]
+mod beside;
+mod gpio;
 mod gptimer;
 mod irqmp;
+mod memory_controller;
 mod numbers;
+mod spictrl;
 mod uart;
 
+pub use gpio::{Driven, Gpio};
 pub use gptimer::{Clock, Gptimer};
 pub use irqmp::Irqmp;
+pub use memory_controller::MemoryController;
 pub use numbers::Numbers;
+pub use spictrl::{SpiSlave, Spictrl};
 pub use uart::Uart;
+
+use std::any::Any;
 
 /// The cycle of what never happens.
 pub const NEVER: u64 = u64::MAX;
@@ -31,6 +41,8 @@ pub struct Identity {
 
 /// Gaisler, the vendor of GRLIB's devices.
 pub const GAISLER: u8 = 1;
+/// The European Space Agency, the vendor of the memory controller.
+pub const ESA: u8 = 4;
 
 /// What a device may know and do while it is accessed or acts.
 #[derive(Debug)]
@@ -76,7 +88,10 @@ impl Access {
 }
 
 /// A device with registers of 32 bits.
-pub trait Device: Send {
+///
+/// Invariant of the bus: a device is asked what it wants ([`Device::next`], [`Device::holds`]) after it is accessed, has
+/// acted, or may have been changed by the user; and it has acted up to a cycle before it is accessed at that cycle.
+pub trait Device: Any + Send {
     /// Its name in messages.
     fn name(&self) -> &'static str;
 
@@ -92,6 +107,12 @@ pub trait Device: Send {
     /// The cycle at which it acts next.
     fn next(&self) -> u64 {
         NEVER
+    }
+
+    /// The interrupt lines that it holds, bit *i* for line *i*: such a line is pending again as soon as it is
+    /// acknowledged, as long as its cause lasts. For pulses there is [`Access::interrupt`].
+    fn holds(&self) -> u32 {
+        0
     }
 
     /// Acts: called at cycle [`Device::next`], or a little later where a core was in the midst of an instruction.
