@@ -13,7 +13,7 @@
 //! Each core is a thread, its number and one the thread's. The machine stands until the debugger lets it run, and runs
 //! as it would without one, cycle by cycle: breakpoints leave no trace in memory, and other cores do what is
 //! theirs while one steps. A step is an instruction; interrupts and windows that overflow or underflow are served within
-//! it (`monitor step all` shows them), and any other trap ends it at the handler. A watchpoint stops behind the
+//! it, and any other trap ends it at the handler. A watchpoint stops behind the
 //! instruction that accesses. Of callers in register windows that are not on the stack yet, the debugger finds the
 //! registers where they would be.
 //!
@@ -139,6 +139,7 @@ pub fn serve_on(
         uart: options.uart,
         reset: options.reset,
         look: Look::default(),
+        mentioned: 0,
         focus: 0,
         ended: None,
         tail: VecDeque::new(),

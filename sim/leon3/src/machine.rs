@@ -419,8 +419,8 @@ impl Machine {
     }
 
     /// Runs until `most` more instructions are executed, the observer pauses, or the run is over. Time in which every
-    /// core sleeps counts as an instruction up to each event, so that the call ends even where none ever wakes. After a
-    /// pause of the observer the same instruction is shown to it again.
+    /// core sleeps counts as an instruction or two for each event, so that the call ends even where none ever wakes. After
+    /// a pause of the observer the same instruction is shown to it again.
     pub fn run<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stop {
         self.bus.settle();
         let mut left = most;
@@ -443,7 +443,7 @@ impl Machine {
         }
     }
 
-    /// Whether every core may sleep to the next event: that counts as an instruction, if something comes at all.
+    /// Whether every core may sleep to the next event: that counts as an instruction, if there is one.
     fn sleeps_on(&self, left: &mut u64) -> bool {
         if self.bus.next() == NEVER {
             return true;

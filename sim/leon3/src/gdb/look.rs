@@ -116,11 +116,11 @@ impl Stepper {
     }
 
     /// The core takes `trap`. Those that the program does not know of are passed: the instruction is still to come.
-    fn trapped(&mut self, core: &Core, trap: Trap, into: bool) {
+    fn trapped(&mut self, core: &Core, trap: Trap) {
         let interrupt = (0x11..=0x1f).contains(&trap.0);
         let window = matches!(trap, Trap::WINDOW_OVERFLOW | Trap::WINDOW_UNDERFLOW);
         if self.away.is_some() {
-        } else if into || !interrupt && !window {
+        } else if !interrupt && !window {
             self.done = true;
         } else {
             self.away = Some(frame(core));
@@ -145,8 +145,8 @@ pub(super) struct Look {
     breaks: BTreeMap<u32, [bool; 2]>,
     watches: Vec<Watch>,
     pub(super) steppers: Vec<Stepper>,
-    /// Whether steps lead into the handlers of interrupts and windows.
-    pub(super) into: bool,
+    /// The cores that the debugger lets run, a bit each, where it does not mean all: only of them it wants to be told.
+    pub(super) alone: Option<u64>,
     pub(super) told: Option<Place>,
     pub(super) hit: Option<Hit>,
 }
@@ -154,7 +154,17 @@ pub(super) struct Look {
 impl Look {
     /// Whether there is nothing to look for.
     pub(super) fn is_idle(&self) -> bool {
-        self.breaks.is_empty() && self.watches.is_empty() && self.steppers.is_empty()
+        self.breaks.is_empty() && self.watches.is_empty() && !self.is_stepping()
+    }
+
+    /// Whether it is to be looked after each instruction.
+    pub(super) fn is_stepping(&self) -> bool {
+        !self.steppers.is_empty() || self.alone.is_some()
+    }
+
+    /// Whether the debugger wants to be told of `core`.
+    fn is_meant(&self, core: usize) -> bool {
+        self.alone.is_none_or(|alone| alone >> core & 1 == 1)
     }
 
     /// Adds a breakpoint; false if there are too many.
@@ -198,10 +208,11 @@ impl Look {
         (core.number, core.instructions, core.pc)
     }
 
-    fn breaks_at(&self, core: &Core) -> Option<Hit> {
+    /// The breakpoint before which `core` stands.
+    pub(super) fn breaks_at(&self, core: &Core) -> Option<Hit> {
         let [soft, _] = self.breaks.get(&core.pc)?;
         let kind = if *soft { Kind::Soft } else { Kind::Hard };
-        (self.told != Some(Look::place(core))).then_some(Hit::Break {
+        (self.is_meant(core.number) && self.told != Some(Look::place(core))).then_some(Hit::Break {
             core: core.number,
             kind,
         })
@@ -222,7 +233,7 @@ impl Observer for Look {
     }
 
     fn touched(&mut self, core: &Core, touch: Touch) {
-        if self.hit.is_some() {
+        if self.hit.is_some() || !self.is_meant(core.number) {
             return;
         }
         self.hit = self.watches.iter().find_map(|watch| {
@@ -240,7 +251,7 @@ impl Observer for Look {
             .iter_mut()
             .filter(|stepper| stepper.core == core.number)
         {
-            stepper.trapped(core, trap, self.into);
+            stepper.trapped(core, trap);
         }
     }
 }

@@ -1,9 +1,12 @@
 //! A machine under a debugger: what is run, and where it stops.
 //!
 //! A step is one instruction of its core. Interrupts and windows that overflow or underflow are served within it, out of
-//! sight, unless the user wants to see them; any other trap ends it, at the handler. Cores run in the order in which the
-//! machine would run them anyhow: while one steps, others do what is theirs until it has, even where a debugger
-//! asks to keep them still. So a program under a debugger does what it does without, cycle by cycle.
+//! sight, as gdb does it that steps by breakpoints of its own; any other trap ends it, at the handler.
+//!
+//! Cores run in the order in which the machine would run them anyhow, so that a program under a debugger does what it does
+//! without, cycle by cycle. Where a debugger asks for some cores alone, to step over a breakpoint that it has lifted, it
+//! is told of them as soon as they have executed an instruction, which others rarely do in between; they are not
+//! held, and it is not told of them.
 //!
 //! Invariant: between two portions the machine stands at an instruction that is not executed yet.
 
@@ -13,7 +16,7 @@ use std::io::{self, Write};
 use gdbstub::common::{Signal, Tid};
 use gdbstub::stub::MultiThreadStopReason;
 
-use super::look::{Hit, Kind, Look};
+use super::look::{Hit, Kind, Look, Stepper};
 use crate::core::{Condition, Core};
 use crate::machine::{End, Machine, Stop};
 use crate::trap::Trap;
@@ -34,6 +37,8 @@ pub(super) struct Session<'a> {
     pub(super) uart: Box<dyn Write + 'a>,
     pub(super) reset: Option<Box<dyn FnMut() -> Machine + 'a>>,
     pub(super) look: Look,
+    /// The cores that are to run, a bit each, as far as they are named.
+    pub(super) mentioned: u64,
     /// The core that stopped last.
     pub(super) focus: usize,
     /// The signal of an end that was told: who goes on after it is at the end.
@@ -50,10 +55,10 @@ impl Session<'_> {
 
     /// Runs for a while; tells why the machine stands, if it does.
     pub(super) fn portion(&mut self) -> io::Result<Option<Halt>> {
-        let halt = if self.look.steppers.is_empty() {
-            self.go_on()
-        } else {
+        let halt = if self.look.is_stepping() {
             (0..STEPS).find_map(|_| self.step())
+        } else {
+            self.go_on()
         };
         self.print()?;
         Ok(halt)
@@ -82,11 +87,24 @@ impl Session<'_> {
         if let Some(halt) = self.judge(&stop) {
             return Some(halt);
         }
+        if let Some(hit) = self.stands_at_break() {
+            self.look.hit = Some(hit);
+            return self.judge(&stop);
+        }
         let cores = self.machine.cores();
         let mut steppers = self.look.steppers.iter_mut();
-        let done = steppers
-            .find_map(|stepper| stepper.ends(&cores[stepper.core]).then_some(stepper.core))?;
+        let ended =
+            |stepper: &mut Stepper| stepper.ends(&cores[stepper.core]).then_some(stepper.core);
+        let done = steppers.find_map(ended)?;
         Some((self.stops(done, Signal::SIGTRAP), None))
+    }
+
+    /// The breakpoint that a core has come to that runs alone. It is told before another core executes anything.
+    fn stands_at_break(&self) -> Option<Hit> {
+        let alone = self.look.alone?;
+        let cores = self.machine.cores().iter();
+        let mut meant = cores.filter(|core| alone >> core.number & 1 == 1);
+        meant.find_map(|core| self.look.breaks_at(core))
     }
 
     /// What `stop` means to the debugger; nothing if the run goes on.
@@ -157,6 +175,8 @@ impl Session<'_> {
             ),
         };
         self.ended = Some(signal);
+        // A debugger that runs some core alone expects to hear of no other.
+        let core = self.look.alone.map_or(core, |_| self.focus);
         (self.stops(core, signal), Some(words + "\n"))
     }
 
@@ -186,14 +206,10 @@ impl Session<'_> {
                 .map(|note| format!("{note}\n"))
                 .collect(),
             "reset" => self.begin_anew(),
-            "step all" => self.step_into(true),
-            "step program" => self.step_into(false),
             _ => "monitor uart: what the first serial line printed last\n\
                   monitor cycles: cycles and instructions, and what each core is at\n\
                   monitor notes: what was strange\n\
-                  monitor reset: the machine as at the beginning\n\
-                  monitor step all: steps lead into the handlers of interrupts and windows\n\
-                  monitor step program: steps pass those (as at the beginning)\n"
+                  monitor reset: the machine as at the beginning\n"
                 .to_owned(),
         }
     }
@@ -214,12 +230,6 @@ impl Session<'_> {
             "{cycles} cycles, {instructions} instructions\n{}",
             cores.collect::<String>()
         )
-    }
-
-    fn step_into(&mut self, into: bool) -> String {
-        self.look.into = into;
-        let what = if into { "lead into" } else { "pass" };
-        format!("steps {what} the handlers of interrupts and windows\n")
     }
 
     fn begin_anew(&mut self) -> String {

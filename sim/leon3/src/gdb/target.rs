@@ -38,9 +38,16 @@ impl Session<'_> {
         self.core_of(tid).ok_or(TargetError::Errno(NO_SUCH_THREAD))
     }
 
+    /// The core of a thread that is to run, whatever others do.
+    fn mention(&mut self, tid: Tid) -> Option<usize> {
+        let core = self.core_of(tid)?;
+        self.mentioned |= 1 << core;
+        Some(core)
+    }
+
     /// Lets a core step; of a thread that is none, nothing is wanted.
     fn steps(&mut self, tid: Tid, step: Step) {
-        if let Some(core) = self.core_of(tid) {
+        if let Some(core) = self.mention(tid) {
             self.look.steppers.retain(|other| other.core != core);
             self.look.steppers.push(Stepper::new(core, step));
         }
@@ -167,10 +174,17 @@ impl MultiThreadResume for Session<'_> {
 
     fn clear_resume_actions(&mut self) -> Result<(), Infallible> {
         self.look.steppers.clear();
+        self.look.alone = None;
+        self.mentioned = 0;
         Ok(())
     }
 
-    fn set_resume_action_continue(&mut self, _: Tid, _: Option<Signal>) -> Result<(), Infallible> {
+    fn set_resume_action_continue(
+        &mut self,
+        tid: Tid,
+        _: Option<Signal>,
+    ) -> Result<(), Infallible> {
+        self.mention(tid);
         Ok(())
     }
 
@@ -207,8 +221,12 @@ impl MultiThreadRangeStepping for Session<'_> {
 }
 
 impl MultiThreadSchedulerLocking for Session<'_> {
-    /// Other cores do what they would: to hold them would change the program's run.
+    /// Other cores do what they would, untold: to hold them would change the program's run.
     fn set_resume_action_scheduler_lock(&mut self) -> Result<(), Infallible> {
+        if self.mentioned != 0 {
+            self.focus = self.mentioned.trailing_zeros() as usize;
+            self.look.alone = Some(self.mentioned);
+        }
         Ok(())
     }
 }

@@ -1,0 +1,4 @@
+//! The simulator from outside.
+
+mod gdb;
+mod sleep;
