@@ -289,7 +289,7 @@ impl Analysis<'_> {
     /// The instruction that traps is executed, in vain, the trap is taken, and the instruction is fetched again.
     fn with_entry(&self, handler: Work, kind: Kind) -> Work {
         let timing = &self.options.timing;
-        let cycles = timing.of(kind) + u64::from(timing.trap);
+        let cycles = timing.of(kind).saturating_add_signed(timing.trap.into());
         let entry = Work {
             instructions: 1,
             cycles,
@@ -348,6 +348,3 @@ impl Analysis<'_> {
         self.options.ending_traps.contains(&number)
     }
 }
-
-#[cfg(test)]
-mod tests;
