@@ -348,6 +348,3 @@ impl Analysis<'_> {
         self.options.ending_traps.contains(&number)
     }
 }
-
-#[cfg(test)]
-mod tests;

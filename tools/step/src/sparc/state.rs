@@ -29,10 +29,14 @@ pub(super) enum Value {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     globals: [Value; 8],
-    /// Ins and locals of each window from the oldest on; the outs of the current one are last.
+    /// Ins and locals of each window from the oldest on.
     file: Vec<Value>,
-    /// Length of the file in the window that was entered in.
+    /// Where the outs of the current window end.
+    end: usize,
+    /// Where those of the window end that was entered in.
     entered: usize,
+    /// Whether what a RESTORE leaves is there still for the next SAVE: it is as long as no trap comes in between.
+    keeps: bool,
 }
 
 /// A window is left or entered that the function has no business in.
@@ -61,22 +65,24 @@ impl State {
         State {
             globals: [Value::Unknown; 8],
             file: vec![Value::Unknown; entered],
+            end: entered,
             entered,
+            keeps: older > 0,
         }
     }
 
     /// Windows below the one that was entered in.
     pub(super) fn depth(&self) -> u32 {
-        (self.file.len().saturating_sub(self.entered) / STEP) as u32
+        (self.end.saturating_sub(self.entered) / STEP) as u32
     }
 
     /// Whether the window is the one that was entered in.
     pub(super) fn level(&self) -> bool {
-        self.file.len() == self.entered
+        self.end == self.entered
     }
 
     fn place(&self, number: u8) -> usize {
-        let end = self.file.len();
+        let end = self.end;
         let number = usize::from(number);
         match number {
             8..16 => end - 8 + (number - 8),
@@ -130,18 +136,23 @@ impl State {
             }
             Save => {
                 let value = self.sum(operation);
-                if self.file.len() >= WINDOW + DEEPEST * STEP {
+                if self.end >= WINDOW + DEEPEST * STEP {
                     return Err(Unbalanced);
                 }
-                self.file.resize(self.file.len() + STEP, Value::Unknown);
+                self.end += STEP;
+                let length = self.file.len().max(self.end);
+                self.file.resize(length, Value::Unknown);
                 self.set(rd, value);
             }
             Restore => {
                 let value = self.sum(operation);
-                if self.file.len() < WINDOW + STEP {
+                if self.end < WINDOW + STEP {
                     return Err(Unbalanced);
                 }
-                self.file.truncate(self.file.len() - STEP);
+                self.end -= STEP;
+                if !self.keeps {
+                    self.file.truncate(self.end);
+                }
                 self.set(rd, value);
             }
             _ => {
@@ -182,10 +193,11 @@ impl State {
 
     /// Forgets what another path does not bring, too; whether anything was forgotten.
     pub(super) fn join(&mut self, other: &State) -> Result<bool, Unbalanced> {
-        if self.file.len() != other.file.len() {
+        if self.end != other.end {
             return Err(Unbalanced);
         }
-        let mut forgotten = false;
+        let mut forgotten = self.file.len() > other.file.len();
+        self.file.truncate(other.file.len());
         let mine = self.globals.iter_mut().chain(&mut self.file);
         for (mine, other) in mine.zip(other.globals.iter().chain(&other.file)) {
             if *mine != *other && *mine != Value::Unknown {
