@@ -4,6 +4,7 @@
 
 mod curve;
 mod device;
+mod firmware;
 mod leon3;
 mod pages;
 mod worst;
@@ -17,6 +18,7 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
+use firmware::Firmware;
 pub(crate) use leon3::{
     Leon3, Leon3Action, Leon3Bound, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Trace,
 };
@@ -149,7 +151,8 @@ impl From<Prefer> for Preference {
 #[command(after_help = "Examples:
   metes record -o ls.trace.parquet -- ls -l
   metes record --accesses -o ls.trace.parquet -- ls -l
-  metes record --accesses --touches ls.touches -o ls.trace.parquet -- ls -l")]
+  metes record --accesses --touches ls.touches -o ls.trace.parquet -- ls -l
+  metes record --target leon3 -o firmware.trace.parquet -- firmware.elf")]
 pub(crate) struct Record {
     /// The trace file
     #[arg(
@@ -183,6 +186,12 @@ pub(crate) struct Record {
     /// trace has no times
     #[arg(long, requires = "accesses")]
     pub(crate) once: bool,
+    /// Where CMD runs: `host`, or `leon3`, for an image (ELF, SPARC) that a simulator
+    /// runs; times are cycles as nanoseconds then, threads are cores
+    #[arg(long, value_name = "TARGET", default_value = "host", value_parser = ["host", "leon3"])]
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) firmware: Firmware,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,

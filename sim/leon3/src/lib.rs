@@ -24,12 +24,14 @@
 //! | [`image`] | ELF files |
 //! | [`observer`] | who looks on |
 //! | [`gdb`] | a machine under a debugger |
+//! | [`calls`] | heap calls of an image |
 //! | [`snapshot`] | a machine in a file |
 //! | [`tools`] | traces, profiles, coverage, watchpoints |
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 pub mod bus;
 pub mod cache;
+pub mod calls;
 pub mod core;
 pub mod decode;
 pub mod devices;

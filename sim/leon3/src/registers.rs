@@ -105,6 +105,18 @@ impl Registers {
         self.view[24..32].copy_from_slice(&self.file[above % MOST_WINDOWS][..8]);
     }
 
+    /// The outs of `window`, which are the ins of the one below it.
+    pub fn outs(&self, window: usize) -> [u32; 8] {
+        let outs = if window == self.current {
+            &self.view[8..16]
+        } else if window == self.above() {
+            &self.view[24..32]
+        } else {
+            &self.file[window % MOST_WINDOWS][..8]
+        };
+        outs.try_into().expect("8 of them")
+    }
+
     /// The 32 registers of the current window.
     pub fn all(&self) -> [u32; 32] {
         self.view[..32].try_into().expect("32 of 64")
@@ -134,6 +146,9 @@ mod tests {
                 for number in 0..32u8 {
                     let expected = if number < 8 { globals[usize::from(number)] } else { plain[place(current, number)] };
                     prop_assert_eq!(registers.get(number), expected);
+                }
+                for window in 0..windows {
+                    prop_assert_eq!(&registers.outs(window)[..], &plain[window * 16..][..8]);
                 }
             }
         }

@@ -10,7 +10,8 @@
 //! - [`profile`](profile()) condenses a trace into the figures that a heap is
 //!   chosen by;
 //! - [`record`](record()) runs an unmodified program under the recording
-//!   library and gives the traces of it and its children.
+//!   library and gives the traces of it and its children, [`record_firmware`] an
+//!   image for LEON3 in the simulator.
 //!
 //! Sizes are bytes, times nanoseconds. A block is named by its serial number,
 //! never by an address: block `k` is the one that the `k`-th allocation made.
@@ -50,6 +51,10 @@ pub use profile::{Profile, profile};
 pub use pytorch::{PickleError, SnapshotError, import_pytorch, import_pytorch_file};
 #[cfg(feature = "files")]
 pub use record::access::{Access, AccessOptions, count_accesses, read_accesses};
+#[cfg(feature = "firmware")]
+pub use record::firmware::{
+    Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,
+};
 #[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};
 pub use rmm::{LogError, import_rmm, import_rmm_file};

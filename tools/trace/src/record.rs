@@ -21,8 +21,11 @@
 //! in the result.
 
 pub mod access;
+mod blocks;
 mod check;
 mod error;
+#[cfg(feature = "firmware")]
+pub mod firmware;
 mod process;
 mod raw;
 pub mod run;

@@ -128,7 +128,7 @@ fn run_image(arguments: &Leon3Machine, json: bool) -> Result<u8, Failure> {
 }
 
 /// Bytes of a serial line as they are; of a terminal nothing is controlled but lines and tabs.
-fn print(bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let shown: Vec<u8> = if stdout.is_terminal() {
         let plain = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
@@ -154,7 +154,11 @@ fn word(stop: &Stop) -> &'static str {
 }
 
 /// Why it ended, in words, and on which core.
-fn reason(image: &Image, machine: &Machine, stop: &Stop) -> Option<(String, Option<usize>)> {
+pub(crate) fn reason(
+    image: &Image,
+    machine: &Machine,
+    stop: &Stop,
+) -> Option<(String, Option<usize>)> {
     match stop {
         Stop::End(End::Error { core, trap }) => {
             let at = place(image, machine.cores()[*core].pc);
@@ -177,7 +181,7 @@ fn reason(image: &Image, machine: &Machine, stop: &Stop) -> Option<(String, Opti
 }
 
 /// An address, and the function that it is in.
-fn place(image: &Image, address: u32) -> String {
+pub(crate) fn place(image: &Image, address: u32) -> String {
     match image.symbol_at(address) {
         Some(symbol) => {
             let name = metes_quantity::printable(&symbol.name);

@@ -1,6 +1,7 @@
 //! `metes record`.
 
 mod accesses;
+mod firmware;
 
 pub(crate) use accesses::touched;
 
@@ -24,6 +25,15 @@ const MOST_FILES: usize = 64;
 pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     // Before the program runs, not after.
     output::writable(&arguments.output, Form::Trace)?;
+    if arguments.target == "leon3" {
+        return firmware::run(arguments, json);
+    }
+    if arguments.firmware.is_given() {
+        return Err(Failure::input(
+            "heap functions, --max-instructions and --cores are of firmware: add --target leon3, \
+             or leave them out",
+        ));
+    }
     if arguments.accesses {
         return accesses::run(arguments, json);
     }

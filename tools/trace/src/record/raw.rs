@@ -2,19 +2,18 @@
 //!
 //! Invariant: the result is a consistent trace for any input words. The
 //! recorder's order makes the table of addresses exact: a block's address is
-//! given up (free, beginning of a resize) before another block can have it.
-//! Should a record be missing, because the process died while writing it, the
-//! block that lost its address is closed by a free.
+//! given up before another block can have it. A record may be missing, because
+//! the process died while writing it.
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use super::blocks::{Asked, Blocks, Resizing};
 use super::layout::{ALLOC, FREE, HEADER_BYTES, MANY, MARK, MORE, RESIZE_BEGIN, RESIZE_END, TIMES};
 use super::process::Loaded;
 use crate::error::Inconsistency;
-use crate::trace::{Provenance, TraceBuilder};
+use crate::trace::Provenance;
 
 /// Turns ticks into nanoseconds since the start.
 #[derive(Clone, Copy, Debug)]
@@ -39,30 +38,6 @@ impl Clock {
     }
 }
 
-/// Hash of an address: one multiplication, whose high bits are the good ones.
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(self.0 ^ u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (value >> 4)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(20);
-    }
-}
-
-type Addresses = HashMap<u64, u64, BuildHasherDefault<AddressHasher>>;
-
 /// What is known of a thread.
 #[derive(Clone, Copy)]
 struct Thread {
@@ -71,15 +46,6 @@ struct Thread {
     /// Time of its last record.
     time: u64,
     resizing: Option<Resizing>,
-}
-
-/// A resize begun and not ended.
-#[derive(Clone, Copy)]
-struct Resizing {
-    address: u64,
-    /// The block; None if its allocation was not seen.
-    block: Option<u64>,
-    size: u64,
 }
 
 /// One record, whole.
@@ -166,16 +132,16 @@ fn convert(
 
 struct State {
     clock: Clock,
-    builder: TraceBuilder,
-    live: Addresses,
+    blocks: Blocks,
     threads: HashMap<u32, Thread>,
     /// Threads that made a request.
     numbered: u32,
     last_time: u64,
-    unknown_frees: u64,
-    unknown_resizes: u64,
     unfinished: u64,
 }
+
+/// Alignment that malloc promises.
+const MALLOC_ALIGN: u32 = 16;
 
 /// Thread number before a thread's first request.
 const UNNUMBERED: u32 = u32::MAX;
@@ -184,13 +150,10 @@ impl State {
     fn new(clock: Clock) -> State {
         State {
             clock,
-            builder: TraceBuilder::new(),
-            live: Addresses::default(),
+            blocks: Blocks::default(),
             threads: HashMap::new(),
             numbered: 0,
             last_time: 0,
-            unknown_frees: 0,
-            unknown_resizes: 0,
             unfinished: 0,
         }
     }
@@ -220,26 +183,19 @@ impl State {
         let align = 1u32
             .checked_shl((record.bits >> 48 & 0x3f) as u32)
             .unwrap_or(1 << 31);
+        let asked = Asked {
+            time,
+            thread: number,
+        };
         match record.kind {
-            ALLOC => self.alloc(time, number, record.address, size, align),
-            FREE => match self.live.remove(&record.address) {
-                Some(block) => self.builder.free(time, number, block),
-                None => {
-                    self.unknown_frees += 1;
-                    Ok(())
-                }
-            },
+            ALLOC => self.blocks.alloc(asked, record.address, size, align),
+            FREE => self.blocks.free(asked, record.address),
             RESIZE_BEGIN => {
-                let block = self.live.remove(&record.address);
-                thread.resizing = Some(Resizing {
-                    address: record.address,
-                    block,
-                    size,
-                });
+                thread.resizing = Some(self.blocks.resize(record.address, size, MALLOC_ALIGN));
                 Ok(())
             }
             RESIZE_END => match thread.resizing.take() {
-                Some(resizing) => self.resized(time, number, resizing, record.address),
+                Some(resizing) => self.blocks.resized(asked, resizing, record.address),
                 None => {
                     self.unfinished += 1;
                     Ok(())
@@ -249,74 +205,16 @@ impl State {
         }
     }
 
-    /// A block now lives at `address`: closes one that a lost record left there.
-    fn settle(
-        &mut self,
-        time: u64,
-        thread: u32,
-        address: u64,
-        block: u64,
-    ) -> Result<(), Inconsistency> {
-        if let Some(old) = self.live.insert(address, block) {
-            self.unfinished += 1;
-            self.builder.free(time, thread, old)?;
-        }
-        Ok(())
-    }
-
-    fn alloc(
-        &mut self,
-        time: u64,
-        thread: u32,
-        address: u64,
-        size: u64,
-        align: u32,
-    ) -> Result<(), Inconsistency> {
-        // A block that lost its free record goes first: it made the room.
-        if let Some(old) = self.live.remove(&address) {
-            self.unfinished += 1;
-            self.builder.free(time, thread, old)?;
-        }
-        let block = self.builder.alloc(time, thread, size, align)?;
-        self.live.insert(address, block);
-        Ok(())
-    }
-
-    fn resized(
-        &mut self,
-        time: u64,
-        thread: u32,
-        resizing: Resizing,
-        address: u64,
-    ) -> Result<(), Inconsistency> {
-        const MALLOC_ALIGN: u32 = 16;
-        match (resizing.block, address) {
-            // It failed: the block stays.
-            (Some(block), 0) => self.settle(time, thread, resizing.address, block),
-            (None, 0) => Ok(()),
-            (Some(block), _) => {
-                self.builder
-                    .resize(time, thread, block, resizing.size, MALLOC_ALIGN)?;
-                self.settle(time, thread, address, block)
-            }
-            (None, _) => {
-                self.unknown_resizes += 1;
-                self.alloc(time, thread, address, resizing.size, MALLOC_ALIGN)
-            }
-        }
-    }
-
     fn finish(self, provenance: Provenance) -> Loaded {
-        let trace = self.builder.finish(Provenance {
-            threads: self.numbered,
-            unknown_blocks: self.unknown_frees + self.unknown_resizes,
-            ..provenance
-        });
+        let blocks = self.blocks;
         Loaded {
-            trace,
-            unknown_frees: self.unknown_frees,
-            unknown_resizes: self.unknown_resizes,
-            unfinished: self.unfinished,
+            unknown_frees: blocks.unknown_frees,
+            unknown_resizes: blocks.unknown_resizes,
+            unfinished: self.unfinished + blocks.replaced,
+            trace: blocks.finish(Provenance {
+                threads: self.numbered,
+                ..provenance
+            }),
         }
     }
 }
