@@ -214,11 +214,17 @@ fn check_kind(bytes: &[u8]) -> Result<(), NoImage> {
     }
 }
 
-/// Functions and labels of code, and data; what has no size reaches to the next one.
+/// Functions, data, and labels outside of them; what has no size reaches to the next one.
 fn symbols(file: &ElfFile32<'_, BigEndian>) -> Vec<Symbol> {
+    let kinds = [
+        SymbolKind::Text,
+        SymbolKind::Data,
+        SymbolKind::Label,
+        SymbolKind::Unknown,
+    ];
     let named = file
         .symbols()
-        .filter(|symbol| symbol.is_definition() || symbol.kind() == SymbolKind::Label);
+        .filter(|symbol| !symbol.is_undefined() && kinds.contains(&symbol.kind()));
     let mut symbols: Vec<Symbol> = named
         .filter_map(|symbol| {
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
@@ -233,6 +239,12 @@ fn symbols(file: &ElfFile32<'_, BigEndian>) -> Vec<Symbol> {
     // Of several names for an address the one of a function with a size is last, and found.
     symbols.sort_by(|a, b| {
         (a.address, a.function, a.size, &a.name).cmp(&(b.address, b.function, b.size, &b.name))
+    });
+    let mut end = 0;
+    symbols.retain(|symbol| {
+        let inside = symbol.address < end && symbol.size == 0;
+        end = end.max(symbol.address.saturating_add(symbol.size));
+        !inside
     });
     for index in (1..symbols.len()).rev() {
         let next = symbols[index].address;
