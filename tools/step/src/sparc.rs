@@ -1,10 +1,10 @@
 //! The longest path through a function's code for LEON3 (SPARC V8): bounds on the instructions, cycles, window traps and
 //! stack of every call of it, whatever data it meets.
 //!
-//! The code is read from an [`Image`]. Each instruction is a node of a graph ([`crate::paths`]); a branch is an edge to
+//! The code is read from an [`Image`]. Each instruction is a node of a graph; a branch is an edge to
 //! each place it leads to, on which its delay slot is executed or annulled. What registers hold is followed
 //! as far as that tells where calls return to and jumps go. A call adds the longest path of what it calls, a loop as
-//! many rounds as [`Options::loops`] says. Cycles are those of the simulator: [`Timing`] and the caches' [`Cost`].
+//! many rounds as [`Options::loops`] says. Cycles are those of the simulator: its table, its caches and its bus.
 //!
 //! Left out are paths on which the function does not return (it ends at `unimp` or at a trap of
 //! [`Options::ending_traps`], in a function of [`Options::ending`], or never), traps but those of windows,
@@ -39,7 +39,7 @@ const ALWAYS: u8 = 8;
 const NEVER: u8 = 0;
 
 /// Deepest nest of calls, which keeps this analysis on its own stack.
-const MOST_CALLS: usize = 400;
+const MOST_CALLS: usize = 150;
 
 /// What is executed, and how long that takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,7 +180,7 @@ pub enum Unbounded {
     #[error("no path through the function {0} returns")]
     NeverReturns(Place),
     /// Calls nest too deep.
-    #[error("calls nest more than 400 deep at {0}; bound its parts")]
+    #[error("calls nest more than {MOST_CALLS} deep at {0}; bound its parts")]
     Deep(Place),
 }
 
