@@ -167,6 +167,22 @@ impl Core {
         }
     }
 
+    /// Whether the branch `operation` would be taken now; none if it is no branch, or goes one way only.
+    pub fn would_branch(&self, operation: Operation) -> Option<bool> {
+        match operation.kind {
+            _ if matches!(operation.rd, 0 | 8) => None,
+            Kind::Branch => Some(self.holds(operation.rd)),
+            Kind::FloatBranch => Some(self.float.taken(u32::from(operation.rd))),
+            _ => None,
+        }
+    }
+
+    /// Whether `condition` of `bicc` and `ticc` holds.
+    #[inline(always)]
+    fn holds(&self, condition: u8) -> bool {
+        CONDITIONS[usize::from(condition & 15)] >> (self.icc & 15) & 1 == 1
+    }
+
     /// Whether an interrupt of `level` is taken now.
     pub(crate) fn takes(&self, level: u8) -> bool {
         self.traps && (level == 15 || level > self.interrupt_level)
@@ -540,7 +556,7 @@ impl<O: Observer> Step<'_, O> {
 
     #[inline(always)]
     fn holds(&self, condition: u8) -> bool {
-        CONDITIONS[usize::from(condition & 15)] >> (self.core.icc & 15) & 1 == 1
+        self.core.holds(condition)
     }
 
     fn save_restore(&mut self, operation: Operation, window: usize, trap: Trap) -> Done {

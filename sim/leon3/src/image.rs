@@ -149,6 +149,16 @@ impl Image {
         &self.segments
     }
 
+    /// The word at `address`, as it is loaded.
+    pub fn word(&self, address: u32) -> Option<u32> {
+        let mut segments = self.segments.iter();
+        segments.find_map(|segment| {
+            let offset = address.checked_sub(segment.address)? as usize;
+            let bytes = segment.bytes.get(offset..)?.first_chunk()?;
+            Some(u32::from_be_bytes(*bytes))
+        })
+    }
+
     /// Symbols in the order of their addresses.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols

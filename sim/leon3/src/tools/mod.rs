@@ -3,12 +3,24 @@
 //! | module | what it tells |
 //! | --- | --- |
 //! | [`trace`] | every instruction, a line each |
+//! | [`coverage`] | what was executed, and which way branches went |
+//! | [`stack`] | how deep stacks get |
+//! | [`watch`] | who touches a place, or changes a register |
+//! | [`lines`] | source lines of addresses |
 //!
 //! Invariant: none changes what the machine does; what one says depends on the run alone, not on how it was portioned.
 
+pub mod coverage;
+pub mod lines;
+pub mod stack;
 pub mod trace;
+pub mod watch;
 
+pub use coverage::Coverage;
+pub use lines::Lines;
+pub use stack::Stacks;
 pub use trace::Trace;
+pub use watch::Watch;
 
 use crate::core::Core;
 

@@ -1,4 +1,5 @@
 //! The simulator from outside.
 
+mod devices;
 mod gdb;
 mod sleep;

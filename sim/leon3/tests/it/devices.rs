@@ -4,7 +4,7 @@ use metes_leon3::devices::{Access, Clock, Device, Driven, Gptimer, SpiSlave};
 use metes_leon3::{Configuration, End, Image, Machine, Stop};
 
 /// The example that `docs/leon3-devices.md` shows.
-#[path = "../examples/device.rs"]
+#[path = "../../examples/device.rs"]
 mod example;
 
 #[test]
@@ -15,8 +15,8 @@ fn the_example_of_the_documentation_runs() {
 /// Its parts between `ANCHOR` and `ANCHOR_END` stand there word for word.
 #[test]
 fn the_documentation_shows_the_example() {
-    let documentation = include_str!("../../../docs/leon3-devices.md");
-    let example = include_str!("../examples/device.rs");
+    let documentation = include_str!("../../../../docs/leon3-devices.md");
+    let example = include_str!("../../examples/device.rs");
     for part in example.split("// ANCHOR: ").skip(1) {
         let (name, part) = part.split_once('\n').unwrap();
         let (part, _) = part.split_once("// ANCHOR_END").unwrap();
