@@ -23,36 +23,36 @@ const PAGE: usize = 4096;
 const MOST_NOTES: usize = 64;
 
 /// A device and the addresses that it answers to.
-struct Attached {
-    base: u32,
+pub(crate) struct Attached {
+    pub(crate) base: u32,
     size: u32,
-    device: Box<dyn Device>,
+    pub(crate) device: Box<dyn Device>,
 }
 
 /// Memory and devices, as cores see them.
 pub struct Bus {
     base: u32,
-    ram: Vec<u8>,
+    pub(crate) ram: Vec<u8>,
     code: Vec<Operation>,
     /// Which pages hold decoded code.
     decoded: Vec<bool>,
-    rom: Vec<u8>,
+    pub(crate) rom: Vec<u8>,
     /// The interrupt controller.
     pub interrupts: Irqmp,
-    attached: Vec<Attached>,
+    pub(crate) attached: Vec<Attached>,
     tables: Tables,
     /// The cycle before which cores run.
     pub(crate) deadline: u64,
     /// The cycle at which the first device acts.
     next: u64,
     /// The latest cycle that devices have seen.
-    now: u64,
+    pub(crate) now: u64,
     /// The cycle at which the bus is free, for models with waits.
     pub(crate) busy: u64,
     pub(crate) cost: Cost,
     /// Cores that software has started and the machine has not, a bit each.
     pub(crate) started: u64,
-    notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Bus {
