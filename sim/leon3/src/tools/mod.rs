@@ -3,11 +3,21 @@
 //! | module | what it tells |
 //! | --- | --- |
 //! | [`trace`] | every instruction, a line each |
+//! | [`profile`] | cycles by function and stack |
+//! | [`coverage`], [`lines`] | what was executed, by line of source code |
 //!
 //! Invariant: none changes what the machine does; what one says depends on the run alone, not on how it was portioned.
 
+mod calls;
+pub mod coverage;
+pub mod lines;
+mod names;
+pub mod profile;
 pub mod trace;
 
+pub use coverage::Coverage;
+pub use lines::{Lines, NoLines};
+pub use profile::{Profile, Weight};
 pub use trace::Trace;
 
 use crate::core::Core;

@@ -4,6 +4,7 @@
 //! none says so and passes.
 
 mod snapshot;
+mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
