@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use metes_leon3::tools::Trace;
+use metes_leon3::tools::{Coverage, Profile, Trace};
 use metes_leon3::{Configuration, Image, Machine, Observer};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,6 +30,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sink = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
     run("trace", &mut |machine| {
         look(machine, Trace::new(&sink, false))
+    })?;
+    run("profile", &mut |machine| {
+        look(machine, Profile::new(&image))
+    })?;
+    run("coverage", &mut |machine| {
+        look(machine, Coverage::new(&image))
     })?;
     Ok(())
 }

@@ -28,14 +28,14 @@ const LONGEST_ROW: usize = 64;
 const MOST_NOTES: usize = 64;
 
 /// A device and the addresses that it answers to.
-struct Attached {
-    base: u32,
+pub(crate) struct Attached {
+    pub(crate) base: u32,
     size: u32,
     /// The cycle at which it acts, as it said last.
     next: u64,
     /// The interrupt lines that it holds, as it said last.
     holds: u32,
-    device: Box<dyn Device>,
+    pub(crate) device: Box<dyn Device>,
 }
 
 /// Instructions that are executed one after the other, whatever they compute, from some address on.
@@ -59,7 +59,7 @@ impl Attached {
 /// Memory and devices, as cores see them.
 pub struct Bus {
     base: u32,
-    ram: Vec<u8>,
+    pub(crate) ram: Vec<u8>,
     code: Vec<Operation>,
     /// Rows of instructions that begin at each word of RAM, as far as they are known.
     rows: Vec<Row>,
@@ -69,23 +69,23 @@ pub struct Bus {
     pub(crate) row_end: u32,
     /// Which pages hold decoded code.
     decoded: Vec<bool>,
-    rom: Vec<u8>,
+    pub(crate) rom: Vec<u8>,
     /// The interrupt controller.
     pub interrupts: Irqmp,
-    attached: Vec<Attached>,
+    pub(crate) attached: Vec<Attached>,
     tables: Tables,
     /// The cycle before which cores run.
     pub(crate) deadline: u64,
     /// The cycle at which the first device acts.
     next: u64,
     /// The latest cycle that devices have seen.
-    now: u64,
+    pub(crate) now: u64,
     /// The cycle at which the bus is free, for models with waits.
     pub(crate) busy: u64,
     pub(crate) cost: Cost,
     /// Cores that software has started and the machine has not, a bit each.
     pub(crate) started: u64,
-    notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// Devices may have been changed from outside.
     changed: bool,
     /// A device wants the run to end.

@@ -26,6 +26,15 @@ impl Geometry {
         line: 16,
         ways: 1,
     };
+
+    /// Whether there is such a cache: lines of a word to 4 KiB, at least one in each way, 16 MiB at most.
+    pub(crate) fn possible(&self) -> bool {
+        let powers = [self.bytes, self.line, self.ways].map(u32::is_power_of_two);
+        powers == [true; 3]
+            && (4..=4096).contains(&self.line)
+            && self.bytes <= 1 << 24
+            && self.bytes / self.line >= self.ways
+    }
 }
 
 /// What an access to the bus costs, in cycles.
@@ -110,6 +119,12 @@ impl Cache {
             None => self.misses += 1,
         }
         place.is_some()
+    }
+
+    /// Whether `other` is of the same geometry.
+    pub(crate) fn is_like(&self, other: &Cache) -> bool {
+        (self.line_shift, self.sets, self.ways, self.tags.len())
+            == (other.line_shift, other.sets, other.ways, other.tags.len())
     }
 
     /// Nothing is there any more.

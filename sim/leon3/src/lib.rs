@@ -52,4 +52,5 @@ pub use core::{Condition, Core};
 pub use image::{Image, NoImage};
 pub use machine::{Configuration, End, Machine, Model, Stop};
 pub use observer::{Observer, Touch};
+pub use snapshot::NoSnapshot;
 pub use trap::Trap;

@@ -158,13 +158,13 @@ pub struct Impossible {
 pub struct Machine {
     configuration: Configuration,
     pub(crate) common: Common,
-    cores: Vec<Core>,
+    pub(crate) cores: Vec<Core>,
     /// Memory and devices.
     pub bus: Bus,
     /// The core whose turn it is in this slice, and the cycle at which the slice ends.
-    turn: usize,
-    slice: u64,
-    printed: Vec<Vec<u8>>,
+    pub(crate) turn: usize,
+    pub(crate) slice: u64,
+    pub(crate) printed: Vec<Vec<u8>>,
 }
 
 impl Machine {
@@ -245,6 +245,14 @@ impl Machine {
             line <= 14,
             "1 to 14, or 0 for none",
         )?;
+        for cache in [it.caches.0, it.caches.1] {
+            check(
+                "a cache's size is",
+                u64::from(cache.bytes),
+                cache.possible(),
+                "a power of two up to 16 MiB, divided into ways and lines (4 bytes to 4 KiB) that are powers of two, too",
+            )?;
+        }
         Ok(Machine::assemble(configuration))
     }
 

@@ -1,172 +1,207 @@
-//! Coverage: which instructions were executed, and which way branches went, as lcov tells it.
+//! Coverage: how often each instruction was executed, and where branches went; as a tracefile of lcov.
 //!
-//! Invariant: a count is of instructions begun, those that trap included; it says nothing of code that no segment marks
-//! as executable.
+//! Lines come from the image's line tables ([`Lines`]); a line counts as often as the instruction of it that was executed
+//! most. Functions are the image's symbols of functions. A function without lines stands in a record of its own whose
+//! file is the image's name, and whose "line" is the function's address as a decimal number; it has no `DA` or `BRDA`.
+//! Each conditional branch is a block of its line, in the order of addresses: branch 0 is taken, 1 is not.
+//!
+//! Invariant: what is counted is what is executed, once; code outside the image's segments is not.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
 
-use super::Once;
-use super::lines::Lines;
+use super::{Lines, Once};
 use crate::bus::Bus;
-use crate::core::Core;
-use crate::decode::{Kind, decode};
-use crate::image::Image;
+use crate::core::{CONDITIONS, Core};
+use crate::image::{Image, Symbol};
 use crate::observer::Observer;
 
-/// Counts of an image's instructions.
+/// Most bytes of code that are counted, from the first address.
+const MOST: u32 = 1 << 28;
+
+/// How often an instruction was executed and, if it is a branch, taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Times it was executed.
+    pub executed: u64,
+    /// Times it was taken.
+    pub taken: u64,
+    /// Whether it is a conditional branch, as it was last executed or stands in the image.
+    pub branch: bool,
+}
+
+/// Counts instructions by address.
+#[derive(Clone, Debug)]
 pub struct Coverage {
     base: u32,
-    /// How often each word was executed.
-    counts: Vec<u64>,
-    /// How often each branch was not taken, and taken.
-    ways: Vec<[u64; 2]>,
+    counts: Vec<Count>,
+    functions: Vec<Symbol>,
     once: Once,
 }
 
 impl Coverage {
-    /// No counts yet, of `image`.
+    /// Counts the code of `image`.
     pub fn new(image: &Image) -> Coverage {
         let code = || image.segments().iter().filter(|segment| segment.code);
         let base = code().map(|segment| segment.address).min().unwrap_or(0) & !3;
-        let end = code().map(|segment| segment.address as usize + segment.bytes.len());
-        let words = (end.max().unwrap_or(0).saturating_sub(base as usize)).div_ceil(4);
+        let end = code().map(|segment| segment.address.saturating_add(segment.bytes.len() as u32));
+        let size = (end.max().unwrap_or(0).saturating_sub(base)).min(MOST);
+        let mut counts = vec![Count::default(); size.div_ceil(4) as usize];
+        for segment in code() {
+            let first = ((segment.address - base) / 4) as usize;
+            for (count, word) in counts[first.min(size as usize / 4)..]
+                .iter_mut()
+                .zip(segment.bytes.chunks_exact(4))
+            {
+                count.branch = is_branch(u32::from_be_bytes(word.try_into().expect("four bytes")));
+            }
+        }
+        let functions = image.symbols().iter().filter(|symbol| symbol.function);
         Coverage {
             base,
-            counts: vec![0; words],
-            ways: vec![[0; 2]; words],
+            counts,
+            functions: functions.cloned().collect(),
             once: Once::default(),
         }
     }
 
-    /// How often the instruction at `address` was executed.
-    pub fn count(&self, address: u32) -> u64 {
-        self.counts.get(self.index(address)).copied().unwrap_or(0)
+    /// What is counted at `address`.
+    pub fn at(&self, address: u32) -> Option<Count> {
+        let index = address.wrapping_sub(self.base) / 4;
+        self.counts.get(index as usize).copied()
     }
 
-    fn index(&self, address: u32) -> usize {
-        (address.wrapping_sub(self.base) / 4) as usize
+    /// Addresses that were executed, in order.
+    pub fn executed(&self) -> impl Iterator<Item = (u32, Count)> {
+        let all = (self.base..).step_by(4).zip(self.counts.iter().copied());
+        all.filter(|(_, count)| count.executed > 0)
     }
 
-    /// Functions, lines and branches in lcov's format. Where the image names no lines, each instruction of a function is a
-    /// line of a file that is called as `name`: its number is the instruction's place in the image.
-    pub fn lcov(&self, image: &Image, lines: Option<&Lines>, name: &str) -> String {
-        let mut files: BTreeMap<String, File> = BTreeMap::new();
-        for symbol in image.symbols().iter().filter(|symbol| symbol.function) {
-            let words = symbol.size / 4;
-            for address in (0..words).map(|word| symbol.address + 4 * word) {
-                let index = self.index(address);
-                let (Some(&count), Some(&ways)) = (self.counts.get(index), self.ways.get(index))
-                else {
-                    continue;
-                };
-                let here = lines.and_then(|lines| lines.of(address));
-                let (file, line) = here.unwrap_or_else(|| (name.to_owned(), index as u32 + 1));
+    /// A tracefile of lcov (`genhtml` makes pages of it). `name` stands for the image where code has no lines.
+    pub fn lcov(&self, lines: &Lines, name: &str) -> String {
+        let mut files: BTreeMap<&str, File> = BTreeMap::new();
+        for symbol in &self.functions {
+            self.take_function(symbol, lines, name, &mut files);
+        }
+        for (address, count) in (self.base..).step_by(4).zip(&self.counts) {
+            if let Some((file, line)) = lines.at(address) {
                 let file = files.entry(file).or_default();
-                if address == symbol.address {
-                    file.functions.push((line, symbol.name.clone(), count));
-                }
-                // A line is executed as often as the instruction of it that is executed most.
-                let most = file.lines.entry(line).or_default();
-                *most = count.max(*most);
-                if is_branch(image, address) {
-                    file.branches.push((line, ways, count));
+                let executed = file.lines.entry(line).or_default();
+                *executed = (*executed).max(count.executed);
+                if count.branch {
+                    file.branches.entry(line).or_default().push(*count);
                 }
             }
         }
-        let mut text = String::new();
+        let mut text = String::from("TN:\n");
         for (name, file) in &files {
-            let _ = file.write(name, &mut text);
+            let _ = writeln!(text, "SF:{name}");
+            file.write(&mut text);
         }
         text
     }
-}
 
-#[derive(Default)]
-struct File {
-    functions: Vec<(u32, String, u64)>,
-    lines: BTreeMap<u32, u64>,
-    branches: Vec<(u32, [u64; 2], u64)>,
-}
-
-impl File {
-    fn write(&self, name: &str, text: &mut String) -> std::fmt::Result {
-        writeln!(text, "TN:\nSF:{name}")?;
-        for (line, function, _) in &self.functions {
-            writeln!(text, "FN:{line},{function}")?;
+    fn take_function<'a>(
+        &self,
+        symbol: &'a Symbol,
+        lines: &'a Lines,
+        name: &'a str,
+        files: &mut BTreeMap<&'a str, File<'a>>,
+    ) {
+        if let Some(count) = self.at(symbol.address) {
+            let (file, line) = lines.at(symbol.address).unwrap_or((name, symbol.address));
+            let file = files.entry(file).or_default();
+            file.functions.push((line, &symbol.name, count.executed));
         }
-        for (_, function, count) in &self.functions {
-            writeln!(text, "FNDA:{count},{function}")?;
-        }
-        let hit = |counts: &mut dyn Iterator<Item = u64>| counts.filter(|&count| count > 0).count();
-        let functions = hit(&mut self.functions.iter().map(|function| function.2));
-        writeln!(text, "FNF:{}\nFNH:{functions}", self.functions.len())?;
-        for (block, (line, ways, count)) in self.branches.iter().enumerate() {
-            for (way, taken) in ways.iter().enumerate() {
-                match count {
-                    0 => writeln!(text, "BRDA:{line},{block},{way},-")?,
-                    _ => writeln!(text, "BRDA:{line},{block},{way},{taken}")?,
-                }
-            }
-        }
-        let branches = hit(&mut self.branches.iter().flat_map(|branch| branch.1));
-        writeln!(text, "BRF:{}\nBRH:{branches}", 2 * self.branches.len())?;
-        for (line, count) in &self.lines {
-            writeln!(text, "DA:{line},{count}")?;
-        }
-        let lines = hit(&mut self.lines.values().copied());
-        writeln!(text, "LF:{}\nLH:{lines}\nend_of_record", self.lines.len())
     }
 }
 
-/// Whether a branch stands at `address` that may go either way.
-fn is_branch(image: &Image, address: u32) -> bool {
-    let operation = image.word(address).map(decode);
-    operation.is_some_and(|operation| {
-        matches!(operation.kind, Kind::Branch | Kind::FloatBranch) && !matches!(operation.rd, 0 | 8)
-    })
-}
-
 impl Observer for Coverage {
+    #[inline(always)]
     fn before(&mut self, core: &Core, bus: &Bus) -> bool {
-        let index = self.index(core.pc);
-        if index < self.counts.len() && self.once.first(core) {
-            self.counts[index] += 1;
-            let operation = bus.word(core.pc).map(decode);
-            if let Some(operation) = operation
-                && let Some(taken) = core.would_branch(operation)
-            {
-                self.ways[index][usize::from(taken)] += 1;
+        if !self.once.first(core) {
+            return false;
+        }
+        let index = core.pc.wrapping_sub(self.base) / 4;
+        if let Some(count) = self.counts.get_mut(index as usize) {
+            count.executed += 1;
+            if let Some(bytes) = bus.load::<4>(core.pc) {
+                let word = u32::from_be_bytes(bytes);
+                count.branch = is_branch(word);
+                if count.branch {
+                    count.taken += u64::from(is_taken(core, word));
+                }
             }
         }
         false
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::machine::{Configuration, Machine};
+/// Whether `word` is a conditional branch: of integers or floating point, not always or never.
+#[inline(always)]
+fn is_branch(word: u32) -> bool {
+    matches!(word >> 22 & 0x307, 2 | 6) && word >> 25 & 7 != 0
+}
 
-    /// mov 3, %g1; subcc %g1, 1, %g1; bne -1; nop; ta 0
-    const COUNTS: [u32; 5] = [
-        0x8210_2003,
-        0x82a0_6001,
-        0x12bf_ffff,
-        0x0100_0000,
-        0x91d0_2000,
-    ];
+/// Whether the conditional branch `word` is taken by `core`.
+#[inline(always)]
+fn is_taken(core: &Core, word: u32) -> bool {
+    let condition = word >> 25 & 15;
+    if word >> 22 & 7 == 2 {
+        CONDITIONS[condition as usize] >> (core.icc & 15) & 1 == 1
+    } else {
+        core.float_on && core.float.taken(condition)
+    }
+}
 
-    #[test]
-    fn instructions_and_ways_are_counted() {
-        let image = Image::of_words(0x4000_0000, &COUNTS);
-        let mut machine = Machine::with_image(&Configuration::default(), &image).unwrap();
-        let mut coverage = Coverage::new(&image);
-        machine.run(2, &mut coverage);
-        machine.run(100, &mut coverage);
-        let counts = [0, 4, 8, 12, 16].map(|at| coverage.count(0x4000_0000 + at));
-        assert_eq!(counts, [1, 3, 3, 3, 1]);
-        assert_eq!(coverage.ways[2], [1, 2]);
-        assert_eq!(coverage.count(0x5000_0000), 0);
+/// What is told of a file.
+#[derive(Default)]
+struct File<'a> {
+    functions: Vec<(u32, &'a str, u64)>,
+    lines: BTreeMap<u32, u64>,
+    branches: BTreeMap<u32, Vec<Count>>,
+}
+
+impl File<'_> {
+    fn write(&self, text: &mut String) {
+        for (line, name, _) in &self.functions {
+            let _ = writeln!(text, "FN:{line},{name}");
+        }
+        for (_, name, count) in &self.functions {
+            let _ = writeln!(text, "FNDA:{count},{name}");
+        }
+        let hit = self.functions.iter().filter(|function| function.2 > 0);
+        let _ = writeln!(text, "FNF:{}\nFNH:{}", self.functions.len(), hit.count());
+        self.write_branches(text);
+        for (line, count) in &self.lines {
+            let _ = writeln!(text, "DA:{line},{count}");
+        }
+        let hit = self.lines.values().filter(|&&count| count > 0);
+        let _ = writeln!(
+            text,
+            "LF:{}\nLH:{}\nend_of_record",
+            self.lines.len(),
+            hit.count()
+        );
+    }
+
+    fn write_branches(&self, text: &mut String) {
+        let (mut found, mut hit) = (0, 0);
+        for (line, branches) in &self.branches {
+            for (block, count) in branches.iter().enumerate() {
+                for (branch, times) in [count.taken, count.executed - count.taken]
+                    .into_iter()
+                    .enumerate()
+                {
+                    found += 1;
+                    hit += u64::from(times > 0);
+                    let _ = match count.executed {
+                        0 => writeln!(text, "BRDA:{line},{block},{branch},-"),
+                        _ => writeln!(text, "BRDA:{line},{block},{branch},{times}"),
+                    };
+                }
+            }
+        }
+        let _ = writeln!(text, "BRF:{found}\nBRH:{hit}");
     }
 }

@@ -3,24 +3,22 @@
 //! | module | what it tells |
 //! | --- | --- |
 //! | [`trace`] | every instruction, a line each |
-//! | [`coverage`] | what was executed, and which way branches went |
-//! | [`stack`] | how deep stacks get |
-//! | [`watch`] | who touches a place, or changes a register |
-//! | [`lines`] | source lines of addresses |
+//! | [`profile`] | cycles by function and stack |
+//! | [`coverage`], [`lines`] | what was executed, by line of source code |
 //!
 //! Invariant: none changes what the machine does; what one says depends on the run alone, not on how it was portioned.
 
+mod calls;
 pub mod coverage;
 pub mod lines;
-pub mod stack;
+mod names;
+pub mod profile;
 pub mod trace;
-pub mod watch;
 
 pub use coverage::Coverage;
-pub use lines::Lines;
-pub use stack::Stacks;
+pub use lines::{Lines, NoLines};
+pub use profile::{Profile, Weight};
 pub use trace::Trace;
-pub use watch::Watch;
 
 use crate::core::Core;
 

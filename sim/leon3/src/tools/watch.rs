@@ -1,94 +1,174 @@
-//! Watchpoints: who reads or writes a place in memory, or changes a register.
+//! Watchpoints: registers and memory, to be logged or to pause the machine.
 //!
-//! Invariant: what is told of an access is what the instruction did; an access that traps did nothing.
+//! A point is written `KIND:PLACE[+BYTES][=VALUE]`: `r` (read), `w` (written) or `a` (either) for memory, at a number or
+//! a symbol, whose size is then the range; `c` (changed) for a register of the current window or `psr`, `wim`, `tbr`, `y`,
+//! `pc`, `fsr`, `%f0` to `%f31`. With a value only accesses of that value count, or changes to it. Registers are looked at
+//! before each instruction, so a change of window counts as one.
+//!
+//! Invariant: hits are in the order in which they happened, each once; a point that pauses does so once a hit, before the
+//! next instruction.
 
-use std::fmt;
-use std::str::FromStr;
-
+use super::{Once, disassemble};
 use crate::bus::Bus;
 use crate::core::Core;
+use crate::image::Image;
 use crate::observer::{Observer, Touch};
 
+/// Largest range whose old values are kept.
+const KEPT: u32 = 1 << 20;
+
+/// A register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// Of the current window, 0 to 31.
+    Integer(u8),
+    /// A floating-point register, 0 to 31.
+    Float(u8),
+    /// Processor state.
+    Psr,
+    /// Window invalid mask.
+    Wim,
+    /// Trap base.
+    Tbr,
+    /// Y.
+    Y,
+    /// Floating-point state.
+    Fsr,
+}
+
+impl Register {
+    /// The register called `name`, with or without `%`.
+    pub fn named(name: &str) -> Option<Register> {
+        let name = name.strip_prefix('%').unwrap_or(name);
+        Some(match name {
+            "psr" => Register::Psr,
+            "wim" => Register::Wim,
+            "tbr" => Register::Tbr,
+            "y" => Register::Y,
+            "fsr" => Register::Fsr,
+            "sp" => Register::Integer(14),
+            "fp" => Register::Integer(30),
+            _ => {
+                let (bank, number) = (name.get(..1)?, name.get(1..)?.parse::<u8>().ok()?);
+                match bank {
+                    "f" if number < 32 => Register::Float(number),
+                    "r" if number < 32 => Register::Integer(number),
+                    _ => Register::Integer(
+                        8 * "goli".find(bank)? as u8 + Some(number).filter(|&number| number < 8)?,
+                    ),
+                }
+            }
+        })
+    }
+
+    /// What it holds in `core`.
+    pub fn of(self, core: &Core) -> u32 {
+        match self {
+            Register::Integer(number) => core.registers.get(number & 31),
+            Register::Float(number) => core.float.registers[usize::from(number & 31)],
+            Register::Psr => core.psr(),
+            Register::Wim => core.wim,
+            Register::Tbr => core.tbr,
+            Register::Y => core.y,
+            Register::Fsr => core.float.fsr,
+        }
+    }
+}
+
 /// What is watched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Watched {
-    /// Bytes of memory, or registers of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A register of every core.
+    Register(Register),
+    /// Bytes of memory or devices.
     Memory {
-        /// The first address.
+        /// The first.
         address: u32,
         /// How many.
         size: u32,
-        /// Whether reads are told.
-        reads: bool,
-        /// Whether writes are told.
-        writes: bool,
-        /// Tell accesses with this value alone.
-        value: Option<u64>,
+        /// Whether reading counts.
+        read: bool,
+        /// Whether writing counts.
+        write: bool,
     },
-    /// A register of the current window, 0 to 31.
-    Register(u8),
 }
 
-/// A text that names nothing to watch.
+/// A watchpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// What is watched.
+    pub place: Place,
+    /// The only value that counts, if one is given.
+    pub value: Option<u64>,
+    /// Whether a hit pauses the machine.
+    pub pauses: bool,
+}
+
+/// A text that is no watchpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is nothing to watch; write read:, write: or access: with an address, bytes and a value if wanted \
-     (write:0x40001000+4=7), or a register (%o0)"
+    "{text:?} is no watchpoint: {why}; write r:, w: or a: and an address or symbol, or c: and a register, then +BYTES and =VALUE if wanted"
 )]
-pub struct NoWatch(String);
+pub struct NoPoint {
+    text: String,
+    why: &'static str,
+}
 
-const REGISTERS: [&str; 4] = ["g", "o", "l", "i"];
-
-impl FromStr for Watched {
-    type Err = NoWatch;
-
-    fn from_str(text: &str) -> Result<Watched, NoWatch> {
-        let none = || NoWatch(text.to_owned());
-        if let Some(name) = text.strip_prefix('%') {
-            return register(name).map(Watched::Register).ok_or_else(none);
-        }
-        let (kind, place) = text.split_once(':').ok_or_else(none)?;
-        let (reads, writes) = match kind {
-            "read" => (true, false),
-            "write" => (false, true),
-            "access" => (true, true),
-            _ => return Err(none()),
+impl Point {
+    /// Reads a watchpoint, which pauses.
+    ///
+    /// # Errors
+    /// It is none, or names a symbol that `image` lacks.
+    pub fn parse(text: &str, image: &Image) -> Result<Point, NoPoint> {
+        let no = |why| NoPoint {
+            text: text.to_owned(),
+            why,
         };
-        let (place, value) = match place.split_once('=') {
-            Some((place, value)) => (place, Some(number(value).ok_or_else(none)?)),
-            None => (place, None),
+        let (kind, rest) = text.split_once(':').ok_or(no("it has no kind"))?;
+        let (place, value) = match rest.split_once('=') {
+            Some((place, value)) => (
+                place,
+                Some(number(value).ok_or(no("its value is no number"))?),
+            ),
+            None => (rest, None),
         };
-        let (address, size) = place.split_once('+').unwrap_or((place, "4"));
-        let narrow = |text| number(text).and_then(|number| u32::try_from(number).ok());
-        let (address, size) = narrow(address).zip(narrow(size)).ok_or_else(none)?;
-        if size == 0 {
-            return Err(none());
-        }
-        Ok(Watched::Memory {
-            address,
-            size,
-            reads,
-            writes,
+        let place = match kind {
+            "c" => Place::Register(Register::named(place).ok_or(no("there is no such register"))?),
+            "r" | "w" | "a" => {
+                let (name, size) = match place.split_once('+') {
+                    Some((name, size)) => {
+                        (name, Some(number(size).ok_or(no("its size is no number"))?))
+                    }
+                    None => (place, None),
+                };
+                let (address, own) = match (number(name), image.symbol(name)) {
+                    (Some(address), _) => (address, 4),
+                    (None, Some(symbol)) => (u64::from(symbol.address), symbol.size.max(1)),
+                    (None, None) => return Err(no("there is no such symbol")),
+                };
+                let size = size.unwrap_or(u64::from(own));
+                let inside =
+                    size > 0 && address.checked_add(size).is_some_and(|end| end <= 1 << 32);
+                if !inside {
+                    return Err(no("its range is empty or leaves the address space"));
+                }
+                Place::Memory {
+                    address: address as u32,
+                    size: size as u32,
+                    read: kind != "w",
+                    write: kind != "r",
+                }
+            }
+            _ => return Err(no("its kind is none of r, w, a, c")),
+        };
+        Ok(Point {
+            place,
             value,
+            pauses: true,
         })
     }
 }
 
-/// The number of `g0` to `i7`, `sp` or `fp`.
-fn register(name: &str) -> Option<u8> {
-    match name {
-        "sp" => return Some(14),
-        "fp" => return Some(30),
-        _ => {}
-    }
-    let group = REGISTERS
-        .iter()
-        .position(|&group| name.starts_with(group))?;
-    let number: u8 = name[1..].parse().ok().filter(|&number| number < 8)?;
-    Some(8 * group as u8 + number)
-}
-
-/// Decimal, or hexadecimal behind `0x`.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -97,194 +177,211 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// Something watched that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Number of the point, in the order in which they were given.
+    pub point: usize,
     /// The core.
     pub core: usize,
-    /// The cycle.
-    pub cycle: u64,
-    /// The instruction that did it; for a register the one before which it was found changed.
+    /// The instruction.
     pub pc: u32,
-    /// What it did.
-    pub what: What,
+    /// Its word, if it is in memory.
+    pub word: Option<u32>,
+    /// The core's cycle.
+    pub cycle: u64,
+    /// Where the access went; none for a register.
+    pub touch: Option<Touch>,
+    /// What was there before, if that is known.
+    pub old: Option<u64>,
+    /// What is there now, or was read.
+    pub new: u64,
 }
 
-/// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// An access to memory.
-    Access(Touch),
-    /// A register that is another one now.
-    Register {
-        /// Its number.
-        register: u8,
-        /// What it was.
-        old: u32,
-        /// What it is.
-        new: u32,
-    },
-}
-
-impl fmt::Display for Met {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "core {} cycle {} pc {:#010x}: ",
-            self.core, self.cycle, self.pc
-        )?;
-        match self.what {
-            What::Access(touch) => {
-                let done = if touch.write { "writes" } else { "reads" };
-                let digits = 2 * touch.size as usize;
-                write!(
-                    f,
-                    "{done} {:0digits$x} at {:#010x}",
-                    touch.value, touch.address
-                )
+impl Hit {
+    /// It in a line, with symbols of `image`.
+    pub fn line(&self, image: &Image) -> String {
+        let place = match image.symbol_at(self.pc) {
+            Some(symbol) => format!(
+                "{:#010x} <{}+{:#x}>",
+                self.pc,
+                symbol.name,
+                self.pc - symbol.address
+            ),
+            None => format!("{:#010x}", self.pc),
+        };
+        let word = self.word.map_or(String::new(), |word| {
+            format!(" ({})", disassemble(word, self.pc))
+        });
+        let old = self
+            .old
+            .map_or(String::new(), |old| format!("{old:#x} -> "));
+        let what = match self.touch {
+            Some(touch) if touch.write => {
+                format!("writes {} bytes at {:#010x}", touch.size, touch.address)
             }
-            What::Register { register, old, new } => {
-                let group = REGISTERS[usize::from(register) / 8];
-                write!(f, "%{group}{} was {old:08x}, is {new:08x}", register % 8)
-            }
-        }
+            Some(touch) => format!("reads {} bytes at {:#010x}", touch.size, touch.address),
+            None => "changes the register".to_owned(),
+        };
+        let (point, core, cycle, new) = (self.point, self.core, self.cycle, self.new);
+        format!(
+            "watchpoint {point}: core {core} at {place}{word}, cycle {cycle}, {what}: {old}{new:#x}"
+        )
     }
 }
 
-/// Watches, and hands on what is met.
-pub struct Watch<F> {
-    watched: Vec<Watched>,
-    /// Each core's registers, as they were last, and the window.
-    before: Vec<Option<([u32; 32], usize)>>,
-    met: F,
+/// Where a core was last.
+#[derive(Clone, Debug, Default)]
+struct Last {
+    pc: u32,
+    word: Option<u32>,
+    registers: Vec<u32>,
 }
 
-impl<F: FnMut(Met)> Watch<F> {
-    /// Watches all of `watched`.
-    pub fn new(watched: Vec<Watched>, met: F) -> Watch<F> {
+/// Watches points.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    points: Vec<Point>,
+    /// What was in the range of each point; nothing for registers and large ranges.
+    kept: Option<Vec<Vec<u8>>>,
+    cores: Vec<Last>,
+    hits: Vec<Hit>,
+    pause: bool,
+    once: Once,
+}
+
+impl Watch {
+    /// Watches `points`, all from the first instruction that is looked at.
+    pub fn new(points: Vec<Point>) -> Watch {
         Watch {
-            watched,
-            before: Vec::new(),
-            met,
+            points,
+            kept: None,
+            cores: Vec::new(),
+            hits: Vec::new(),
+            pause: false,
+            once: Once::default(),
         }
     }
-}
 
-impl<F: FnMut(Met)> Observer for Watch<F> {
-    fn before(&mut self, core: &Core, _bus: &Bus) -> bool {
-        self.before
-            .resize(self.before.len().max(core.number + 1), None);
-        let now = (core.registers.all(), core.registers.current());
-        // In another window the same name is another register.
-        if let Some(before) = self.before[core.number].replace(now)
-            && before.1 == now.1
-        {
-            for watched in &self.watched {
-                let &Watched::Register(register) = watched else {
-                    continue;
-                };
-                let (old, new) = (
-                    before.0[usize::from(register)],
-                    now.0[usize::from(register)],
-                );
-                if old != new {
-                    (self.met)(Met {
-                        core: core.number,
-                        cycle: core.cycles,
-                        pc: core.pc,
-                        what: What::Register { register, old, new },
-                    });
+    /// What has happened since the last call.
+    pub fn hits(&mut self) -> Vec<Hit> {
+        std::mem::take(&mut self.hits)
+    }
+
+    #[cold]
+    fn begin(&mut self, bus: &Bus) {
+        let bytes = |point: &Point| match point.place {
+            Place::Memory { address, size, .. } if size <= KEPT => {
+                let mut bytes = vec![0; size as usize];
+                if bus.peek(address, &mut bytes) {
+                    bytes
+                } else {
+                    Vec::new()
                 }
             }
-        }
-        false
+            _ => Vec::new(),
+        };
+        self.kept = Some(self.points.iter().map(bytes).collect());
     }
 
-    fn touched(&mut self, core: &Core, touch: Touch) {
-        let wanted = |watched: &Watched| match *watched {
-            Watched::Register(_) => false,
-            Watched::Memory {
-                address,
-                size,
-                reads,
-                writes,
-                value,
-            } => {
-                let end = u64::from(address) + u64::from(size);
-                let overlaps = u64::from(touch.address) < end
-                    && u64::from(touch.address) + u64::from(touch.size) > u64::from(address);
-                let kind = if touch.write { writes } else { reads };
-                overlaps && kind && value.is_none_or(|value| value == touch.value)
+    fn look_at_registers(&mut self, core: &Core) {
+        let last = &mut self.cores[core.number];
+        let first = last.registers.is_empty();
+        last.registers.resize(self.points.len(), 0);
+        for (index, point) in self.points.iter().enumerate() {
+            let Place::Register(register) = point.place else {
+                continue;
+            };
+            let new = register.of(core);
+            let old = std::mem::replace(&mut last.registers[index], new);
+            if first || old == new || point.value.is_some_and(|value| value != u64::from(new)) {
+                continue;
             }
-        };
-        if self.watched.iter().any(wanted) {
-            (self.met)(Met {
+            self.pause |= point.pauses;
+            self.hits.push(Hit {
+                point: index,
                 core: core.number,
+                pc: last.pc,
+                word: last.word,
                 cycle: core.cycles,
-                pc: touch.pc,
-                what: What::Access(touch),
+                touch: None,
+                old: Some(old.into()),
+                new: new.into(),
             });
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::image::Image;
-    use crate::machine::{Configuration, Machine};
-
-    /// sethi 0x40000400, %g1; mov 7, %g2; st %g2, [%g1 + 4]; ldub [%g1 + 7], %g3; ta 0
-    const TOUCHES: [u32; 5] = [
-        0x0310_0001,
-        0x8410_2007,
-        0xc420_6004,
-        0xc608_6007,
-        0x91d0_2000,
-    ];
-
-    fn met(watched: &str) -> Vec<String> {
-        let image = Image::of_words(0x4000_0000, &TOUCHES);
-        let mut machine = Machine::with_image(&Configuration::default(), &image).unwrap();
-        let mut met = Vec::new();
-        let watched = vec![watched.parse().unwrap()];
-        machine.run(
-            100,
-            &mut Watch::new(watched, |what| met.push(what.to_string())),
-        );
-        met
-    }
-
-    #[test]
-    fn accesses_and_changes_are_told() {
-        let write = "core 0 cycle 4 pc 0x40000008: writes 00000007 at 0x40000404";
-        let read = "core 0 cycle 5 pc 0x4000000c: reads 07 at 0x40000407";
-        assert_eq!(met("write:0x40000404"), [write]);
-        assert_eq!(met("access:0x40000407+1"), [write, read]);
-        assert_eq!(met("read:0x40000400+64=7"), [read]);
-        assert_eq!(met("write:0x40000400+64=8"), [""; 0]);
-        assert_eq!(met("write:0x40000408"), [""; 0]);
-        assert_eq!(
-            met("%g2"),
-            ["core 0 cycle 2 pc 0x40000008: %g2 was 00000000, is 00000007"]
-        );
-    }
-
-    #[test]
-    fn what_is_nothing_to_watch_is_refused() {
-        for text in [
-            "",
-            "%",
-            "%x1",
-            "%g8",
-            "write:",
-            "write:x",
-            "write:1+0",
-            "touch:1",
-            "write:1=",
-            "write:0x1ffffffff",
-        ] {
-            assert!(text.parse::<Watched>().is_err(), "{text}");
+impl Observer for Watch {
+    fn before(&mut self, core: &Core, bus: &Bus) -> bool {
+        if self.kept.is_none() {
+            self.begin(bus);
         }
-        assert_eq!("%sp".parse(), Ok(Watched::Register(14)));
+        if self.cores.len() <= core.number {
+            self.cores.resize_with(core.number + 1, Last::default);
+        }
+        if self.once.first(core) {
+            self.look_at_registers(core);
+            let last = &mut self.cores[core.number];
+            last.pc = core.pc;
+            last.word = bus.word(core.pc);
+        }
+        std::mem::take(&mut self.pause)
     }
+
+    fn touched(&mut self, core: &Core, touch: Touch) {
+        for (index, point) in self.points.iter().enumerate() {
+            let Place::Memory {
+                address,
+                size,
+                read,
+                write,
+            } = point.place
+            else {
+                continue;
+            };
+            let (begin, end) = (u64::from(address), u64::from(address) + u64::from(size));
+            let (first, behind) = (
+                u64::from(touch.address),
+                u64::from(touch.address) + u64::from(touch.size),
+            );
+            if first >= end || behind <= begin {
+                continue;
+            }
+            let kept = self.kept.as_mut().map(|kept| &mut kept[index]);
+            let old = kept.and_then(|kept| replace(kept, address, touch));
+            let counts = if touch.write { write } else { read };
+            if counts && point.value.is_none_or(|value| value == touch.value) {
+                self.pause |= point.pauses;
+                self.hits.push(Hit {
+                    point: index,
+                    core: core.number,
+                    pc: touch.pc,
+                    word: self.cores.get(core.number).and_then(|last| last.word),
+                    cycle: core.cycles,
+                    touch: Some(touch),
+                    old: old.filter(|_| touch.write),
+                    new: touch.value,
+                });
+            }
+        }
+    }
+}
+
+/// Puts what was written into `kept`, the bytes from `base`; the value before, if all of it lies there.
+fn replace(kept: &mut [u8], base: u32, touch: Touch) -> Option<u64> {
+    let bytes = touch.value.to_be_bytes();
+    let mut old = Some(0);
+    for (index, &byte) in bytes[8 - touch.size as usize..].iter().enumerate() {
+        let place = u64::from(touch.address) + index as u64;
+        let place = place
+            .checked_sub(u64::from(base))
+            .and_then(|place| kept.get_mut(place as usize));
+        old = old
+            .zip(place.as_ref().map(|place| u64::from(**place)))
+            .map(|(old, byte)| old << 8 | byte);
+        if let Some(place) = place.filter(|_| touch.write) {
+            *place = byte;
+        }
+    }
+    old
 }

@@ -1,0 +1,224 @@
+//! Profile and coverage beside a recount of the trace, binutils, and a program whose calls are known.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use metes_leon3::tools::{Coverage, Lines, Profile, Trace, Weight};
+use metes_leon3::{Configuration, Image, Machine, Model};
+
+use crate::image;
+
+/// The program `program.c`, compiled with line tables.
+fn program() -> Option<(PathBuf, Vec<u8>)> {
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("program-{}.elf", std::process::id()));
+    let flags = "-m32 -mcpu=leon3 -O1 -foptimize-sibling-calls -g -ffreestanding -nostdlib -static -fno-pic -no-pie -Wl,-Ttext=0x40000000 \
+                 -Wl,-N -Wl,--build-id=none -fno-stack-protector";
+    let compiled = Command::new("sparc64-linux-gnu-gcc")
+        .args(flags.replace("", "").split_whitespace())
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/looks/program.c"
+        ))
+        .arg("-o")
+        .arg(&out)
+        .status();
+    if compiled.is_err() {
+        eprintln!("not tried: there is no sparc64-linux-gnu-gcc");
+        return None;
+    }
+    let bytes = std::fs::read(&out).unwrap();
+    Some((out, bytes))
+}
+
+fn run<O: metes_leon3::Observer>(
+    configuration: &Configuration,
+    image: &Image,
+    observer: &mut O,
+) -> Machine {
+    let mut machine = Machine::with_image(configuration, image).unwrap();
+    // In portions, as a user would.
+    for _ in 0..4 {
+        machine.run(100_000, observer);
+    }
+    machine
+}
+
+/// How often each address stands in the trace of `core`.
+fn recount(trace: &[u8], core: usize) -> BTreeMap<u32, u64> {
+    let mut counts = BTreeMap::new();
+    let text = std::str::from_utf8(trace).unwrap();
+    for line in text.lines() {
+        let mut fields = line.split(' ');
+        if usize::from_str_radix(fields.next().unwrap(), 16) == Ok(core) {
+            let address = u32::from_str_radix(fields.next().unwrap(), 16).unwrap();
+            *counts.entry(address).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn own_instructions_and_coverage_are_those_of_the_trace() {
+    for (name, cores) in [
+        ("traps", 1),
+        ("interrupts", 1),
+        ("casa", 4),
+        ("deep-short", 1),
+        ("heap", 1),
+    ] {
+        let Some(image) = image(name) else { return };
+        let configuration = Configuration {
+            cores,
+            model: Model::Caches,
+            ..Configuration::default()
+        };
+        let mut all = (
+            Trace::new(Vec::new(), false),
+            (Profile::new(&image), Coverage::new(&image)),
+        );
+        let machine = run(&configuration, &image, &mut all);
+        let (trace, (mut profile, coverage)) = all;
+        profile.settle(machine.cores());
+        let trace = trace.finish().unwrap();
+        let mut executed = BTreeMap::<u32, u64>::new();
+        for core in 0..cores {
+            let mut own = BTreeMap::<String, u64>::new();
+            for (address, count) in recount(&trace, core) {
+                let name = image
+                    .symbol_at(address)
+                    .map_or("[unknown]", |symbol| &symbol.name);
+                *own.entry(name.to_owned()).or_default() += count;
+                *executed.entry(address).or_default() += count;
+            }
+            let rows = profile
+                .flat(core)
+                .into_iter()
+                .filter(|row| row.own_instructions > 0);
+            let rows: BTreeMap<_, _> = rows
+                .map(|row| (row.function, row.own_instructions))
+                .collect();
+            assert_eq!(rows, own, "{name}, core {core}");
+            for (weight, all) in [
+                (Weight::Instructions, machine.cores()[core].instructions),
+                (Weight::Cycles, machine.cores()[core].cycles),
+            ] {
+                let folded = profile.folded(core, weight);
+                let sum: u64 = folded
+                    .lines()
+                    .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
+                    .sum();
+                assert!(
+                    sum <= all && (sum == all || core > 0),
+                    "{name}, core {core}: {sum} of {all}"
+                );
+            }
+        }
+        let counted: BTreeMap<_, _> = coverage
+            .executed()
+            .map(|(address, count)| (address, count.executed))
+            .collect();
+        assert_eq!(counted, executed, "{name}");
+    }
+}
+
+#[test]
+fn calls_of_a_known_program_are_found() {
+    let Some((path, bytes)) = program() else {
+        return;
+    };
+    let image = Image::read(&bytes).unwrap();
+    let mut all = (Profile::new(&image), Coverage::new(&image));
+    let machine = run(&Configuration::default(), &image, &mut all);
+    let (mut profile, coverage) = all;
+    profile.settle(machine.cores());
+    let rows = profile.flat(0);
+    let calls = |name: &str| {
+        rows.iter()
+            .find(|row| row.function == name)
+            .map_or(0, |row| row.calls)
+    };
+    let found = ["_start", "work", "loop", "leaf", "tail", "last", "never"].map(calls);
+    assert_eq!(found, [1, 1, 1, 27, 2, 2, 0], "{}", profile.table(0));
+    let folded = profile.folded(0, Weight::Instructions);
+    let stacks: Vec<&str> = folded
+        .lines()
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    let must = [
+        "_start",
+        "_start;work",
+        "_start;work;last",
+        "_start;work;loop",
+        "_start;work;loop;leaf",
+        "_start;work;tail",
+        "_start;work;tail;leaf",
+    ];
+    for stack in must {
+        assert!(stacks.contains(&stack), "{stack} is not in {stacks:?}");
+    }
+    lines_are_those_of_binutils(&path, &bytes, &image, &coverage);
+    let _ = std::fs::remove_file(path);
+}
+
+fn lines_are_those_of_binutils(
+    path: &std::path::Path,
+    bytes: &[u8],
+    image: &Image,
+    coverage: &Coverage,
+) {
+    let lines = Lines::read(bytes).unwrap();
+    assert!(!lines.is_empty());
+    let text = image.symbols().iter().filter(|symbol| symbol.function);
+    let addresses: Vec<u32> = text
+        .flat_map(|symbol| (symbol.address..symbol.address + symbol.size).step_by(4))
+        .collect();
+    let said = Command::new("sparc64-linux-gnu-addr2line")
+        .arg("-e")
+        .arg(path)
+        .args(addresses.iter().map(|address| format!("{address:#x}")))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    for (address, line) in addresses.iter().zip(said.lines()) {
+        let line = line.split(" (").next().unwrap();
+        let own = lines
+            .at(*address)
+            .map_or("??:?".to_owned(), |(file, line)| format!("{file}:{line}"));
+        assert_eq!(own, line, "{address:#x}");
+    }
+    let lcov = coverage.lcov(&lines, "program.elf");
+    for must in [
+        "FNDA:27,leaf",
+        "FNDA:0,never",
+        "FNDA:2,last",
+        "FNDA:1,_start",
+    ] {
+        assert!(lcov.contains(must), "{must} is not in\n{lcov}");
+    }
+    let source = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/looks/program.c"
+    ))
+    .unwrap();
+    let line_of = |text: &str| 1 + source.lines().position(|line| line.contains(text)).unwrap();
+    assert!(
+        lcov.contains(&format!("\nDA:{},27\n", line_of("return x * 3"))),
+        "{lcov}"
+    );
+    assert!(
+        lcov.contains(&format!("\nDA:{},0\n", line_of("return x - 1"))),
+        "{lcov}"
+    );
+    let branch = line_of("if (i % 4 == 3)");
+    let taken: Vec<_> = lcov
+        .lines()
+        .filter(|line| line.starts_with(&format!("BRDA:{branch},")))
+        .collect();
+    assert!(
+        taken.iter().any(|line| line.ends_with(",25"))
+            && taken.iter().any(|line| line.ends_with(",75")),
+        "{taken:?}"
+    );
+}
