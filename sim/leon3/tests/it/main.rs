@@ -2,4 +2,5 @@
 
 mod devices;
 mod gdb;
+mod looks;
 mod sleep;

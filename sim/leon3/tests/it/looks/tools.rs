@@ -7,7 +7,7 @@ use std::process::Command;
 use metes_leon3::tools::{Coverage, Lines, Profile, Trace, Weight};
 use metes_leon3::{Configuration, Image, Machine, Model};
 
-use crate::image;
+use super::image;
 
 /// The program `program.c`, compiled with line tables.
 fn program() -> Option<(PathBuf, Vec<u8>)> {

@@ -69,7 +69,7 @@ fn a_resumed_machine_goes_on_as_the_one_it_was_taken_of() {
     }
 }
 
-use crate::image;
+use super::image;
 
 /// A machine at work in 8 KiB, and its snapshot.
 fn small() -> Vec<u8> {
