@@ -186,11 +186,17 @@ fn check_kind(bytes: &[u8]) -> Result<(), NoImage> {
     }
 }
 
+/// What an assembler names without a type, at a place in the program.
+fn is_label<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {
+    matches!(symbol.kind(), SymbolKind::Label | SymbolKind::Unknown)
+        && symbol.section_index().is_some()
+}
+
 /// Functions and labels of code, and data; what has no size reaches to the next one.
 fn symbols(file: &ElfFile32<'_, BigEndian>) -> Vec<Symbol> {
     let named = file
         .symbols()
-        .filter(|symbol| symbol.is_definition() || symbol.kind() == SymbolKind::Label);
+        .filter(|symbol| symbol.is_definition() || is_label(symbol));
     let mut symbols: Vec<Symbol> = named
         .filter_map(|symbol| {
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;

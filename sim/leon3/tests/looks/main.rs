@@ -3,6 +3,7 @@
 //! Images are found in the folder `METES_LEON3_IMAGES`, or built from `images/` where the compiler is; a test that has
 //! none says so and passes.
 
+mod disassemble;
 mod snapshot;
 mod tools;
 
