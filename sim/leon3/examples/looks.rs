@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use metes_leon3::tools::{Coverage, Profile, Trace};
+use metes_leon3::tools::{Coverage, Depth, Point, Profile, Trace, Watch};
 use metes_leon3::{Configuration, Image, Machine, Observer};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,6 +36,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     run("coverage", &mut |machine| {
         look(machine, Coverage::new(&image))
+    })?;
+    run("depth", &mut |machine| look(machine, Depth::new(&image)))?;
+    let memory = vec![Point::parse("w:0x40ff0000", &image)?];
+    run("watch memory", &mut |machine| {
+        look(machine, Watch::new(memory.clone()))
     })?;
     Ok(())
 }

@@ -240,7 +240,13 @@ impl Calls {
         }
     }
 
-    /// `core` is about to execute `word`, the instruction at its `pc`; false if it was shown before.
+    /// The current node of `core`, which has executed something, and its function.
+    pub(crate) fn current(&self, core: usize) -> Option<(u32, u32)> {
+        let frame = self.walks.get(core)?.frames.last()?;
+        Some((frame.node, frame.function))
+    }
+
+    /// `core` is about to execute the instruction at its `pc`; false if it was shown before.
     #[inline(always)]
     pub(crate) fn before(&mut self, core: &Core, bus: &Bus) -> bool {
         if !self.once.first(core) {
@@ -330,8 +336,8 @@ impl Step<'_> {
     fn count(&mut self, core: &Core) {
         if let Some(frame) = self.walk.frames.last() {
             let node = &mut self.tree.nodes[frame.node as usize];
-            node.cycles += core.cycles - self.walk.counted;
-            node.instructions += core.instructions - self.walk.instructions;
+            node.cycles += core.cycles.saturating_sub(self.walk.counted);
+            node.instructions += core.instructions.saturating_sub(self.walk.instructions);
         }
         self.walk.counted = core.cycles;
         self.walk.instructions = core.instructions;
@@ -365,7 +371,7 @@ impl Step<'_> {
             if transfer.kind == Way::FromTrap {
                 // The slot of `rett` is where the jump before it leads: the trap is over.
                 self.walk.transfer = None;
-                return self.from_trap(core);
+                return self.end_trap(core);
             }
             self.walk.transfer = Some(Transfer {
                 target: Some(core.npc),
@@ -508,7 +514,7 @@ impl Step<'_> {
     }
 
     /// The last trap is over; what was under way before it goes on.
-    fn from_trap(&mut self, core: &Core) {
+    fn end_trap(&mut self, core: &Core) {
         let Some(place) = self
             .walk
             .frames

@@ -93,6 +93,13 @@ impl Coverage {
                 }
             }
         }
+        for (address, file, line) in lines.marks() {
+            if let Some(count) = self.at(address) {
+                let file = files.entry(file).or_default();
+                let executed = file.lines.entry(line).or_default();
+                *executed = (*executed).max(count.executed);
+            }
+        }
         let mut text = String::from("TN:\n");
         for (name, file) in &files {
             let _ = writeln!(text, "SF:{name}");
@@ -109,7 +116,9 @@ impl Coverage {
         files: &mut BTreeMap<&'a str, File<'a>>,
     ) {
         if let Some(count) = self.at(symbol.address) {
-            let (file, line) = lines.at(symbol.address).unwrap_or((name, symbol.address));
+            let (file, line) = lines
+                .first_at(symbol.address)
+                .unwrap_or((name, symbol.address));
             let file = files.entry(file).or_default();
             file.functions.push((line, &symbol.name, count.executed));
         }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: ranges of addresses are in order, do not overlap, and each has its file and line.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use gimli::{BigEndian, Dwarf, EndianSlice, LineRow, SectionId, Unit};
@@ -20,6 +21,8 @@ pub struct NoLines(String);
 pub struct Lines {
     files: Vec<String>,
     ranges: Vec<Range>,
+    /// Lines of which nothing but their address is left, as that of a function's name, in the order of addresses.
+    marks: Vec<Range>,
 }
 
 /// Addresses of a line.
@@ -53,6 +56,7 @@ impl Lines {
         let mut lines = Lines::default();
         lines.take_units(&dwarf).map_err(|error| why(&error))?;
         lines.ranges.sort_unstable();
+        lines.marks.sort_by_key(|mark| mark.begin);
         // Of what overlaps, as code that the linker has thrown away does at address 0, the first stays.
         lines.ranges.dedup_by(|next, kept| next.begin < kept.end);
         Ok(lines)
@@ -82,15 +86,19 @@ impl Lines {
         while let Some((header, row)) = rows.next_row()? {
             let address = row.address() as u32;
             if let Some((begin, file, line)) = last
-                && begin < address
                 && line != 0
             {
-                self.ranges.push(Range {
+                let range = Range {
                     begin,
                     end: address,
                     file,
                     line,
-                });
+                };
+                match begin.cmp(&address) {
+                    Ordering::Less => self.ranges.push(range),
+                    Ordering::Equal => self.marks.push(range),
+                    Ordering::Greater => {}
+                }
             }
             last = None;
             if !row.end_sequence() {
@@ -116,7 +124,28 @@ impl Lines {
     pub fn at(&self, address: u32) -> Option<(&str, u32)> {
         let behind = self.ranges.partition_point(|range| range.begin <= address);
         let range = self.ranges[behind.checked_sub(1)?];
-        (address < range.end).then(|| (self.files[range.file as usize].as_str(), range.line))
+        (address < range.end).then(|| self.place(range))
+    }
+
+    /// The first of the lines that begin at `address`, or else the one it belongs to: of a function, that of its name.
+    pub fn first_at(&self, address: u32) -> Option<(&str, u32)> {
+        let index = self.marks.partition_point(|mark| mark.begin < address);
+        match self.marks.get(index) {
+            Some(&mark) if mark.begin == address => Some(self.place(mark)),
+            _ => self.at(address),
+        }
+    }
+
+    /// Lines of which nothing but their address is left, with that.
+    pub(super) fn marks(&self) -> impl Iterator<Item = (u32, &str, u32)> {
+        self.marks.iter().map(|&mark| {
+            let (file, line) = self.place(mark);
+            (mark.begin, file, line)
+        })
+    }
+
+    fn place(&self, range: Range) -> (&str, u32) {
+        (self.files[range.file as usize].as_str(), range.line)
     }
 }
 

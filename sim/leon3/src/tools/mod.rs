@@ -5,20 +5,29 @@
 //! | [`trace`] | every instruction, a line each |
 //! | [`profile`] | cycles by function and stack |
 //! | [`coverage`], [`lines`] | what was executed, by line of source code |
+//! | [`watch`] | accesses to memory and changes of registers |
+//! | [`depth`] | how far stacks are used |
+//! | [`disassemble()`] | words as text |
 //!
 //! Invariant: none changes what the machine does; what one says depends on the run alone, not on how it was portioned.
 
 mod calls;
 pub mod coverage;
+pub mod depth;
+mod disassemble;
 pub mod lines;
 mod names;
 pub mod profile;
 pub mod trace;
+pub mod watch;
 
 pub use coverage::Coverage;
+pub use depth::Depth;
+pub use disassemble::disassemble;
 pub use lines::{Lines, NoLines};
 pub use profile::{Profile, Weight};
 pub use trace::Trace;
+pub use watch::{Point, Watch};
 
 use crate::core::Core;
 

@@ -2,6 +2,7 @@
 //!
 //! Images are found in the folder `METES_LEON3_IMAGES`, or built from `images/`.
 
+mod disassemble;
 mod snapshot;
 mod tools;
 
@@ -26,7 +27,10 @@ fn folder() -> Option<PathBuf> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("images");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("leon3-images");
     let built = Command::new(sources.join("build")).arg(&folder).status();
-    assert!(built.is_ok_and(|status| status.success()), "the images are not built; run scripts/setup");
+    assert!(
+        built.is_ok_and(|status| status.success()),
+        "the images are not built; run scripts/setup"
+    );
     Some(folder)
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use metes_leon3::tools::{Coverage, Lines, Profile, Trace, Weight};
-use metes_leon3::{Configuration, Image, Machine, Model};
+use metes_leon3::tools::{Coverage, Depth, Lines, Point, Profile, Trace, Watch, Weight};
+use metes_leon3::{Bus, Configuration, Core, Image, Machine, Model, Observer, Stop};
 
 use super::image;
 
@@ -16,7 +16,7 @@ fn program() -> Option<(PathBuf, Vec<u8>)> {
     let flags = "-m32 -mcpu=leon3 -O1 -foptimize-sibling-calls -g -ffreestanding -nostdlib -static -fno-pic -no-pie -Wl,-Ttext=0x40000000 \
                  -Wl,-N -Wl,--build-id=none -fno-stack-protector";
     let compiled = Command::new("sparc64-linux-gnu-gcc")
-        .args(flags.replace("", "").split_whitespace())
+        .args(flags.split_whitespace())
         .arg(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/tests/looks/program.c"
@@ -100,6 +100,10 @@ fn own_instructions_and_coverage_are_those_of_the_trace() {
                 .map(|row| (row.function, row.own_instructions))
                 .collect();
             assert_eq!(rows, own, "{name}, core {core}");
+            assert!(
+                !rows.contains_key("[unknown]"),
+                "labels of the assembler are symbols: {rows:?}"
+            );
             for (weight, all) in [
                 (Weight::Instructions, machine.cores()[core].instructions),
                 (Weight::Cycles, machine.cores()[core].cycles),
@@ -211,6 +215,10 @@ fn lines_are_those_of_binutils(
         lcov.contains(&format!("\nDA:{},0\n", line_of("return x - 1"))),
         "{lcov}"
     );
+    assert!(
+        lcov.contains(&format!("\nFN:{},loop\n", 1 + line_of("int loop("))),
+        "{lcov}"
+    );
     let branch = line_of("if (i % 4 == 3)");
     let taken: Vec<_> = lcov
         .lines()
@@ -221,4 +229,103 @@ fn lines_are_those_of_binutils(
             && taken.iter().any(|line| line.ends_with(",75")),
         "{taken:?}"
     );
+}
+
+#[test]
+fn watchpoints_tell_what_was_there_and_pause() {
+    // mov 5, %g2; sethi %hi(0x40000400), %g1; st %g2, [%g1 + 0x10]; stb %g2, [%g1 + 0x10]; ld [%g1 + 0x10], %g3; ta 0
+    let words = [
+        0x8410_2005,
+        0x0310_0001,
+        0xc420_6010,
+        0xc428_6010,
+        0xc600_6010,
+        0x91d0_2000,
+    ];
+    let image = Image::of_words(0x4000_0000, &words);
+    let texts = [
+        "w:0x40000410",
+        "r:0x40000412+1",
+        "c:%g3",
+        "w:0x40000410=5",
+        "w:0x40000420",
+    ];
+    let points = texts.map(|text| Point::parse(text, &image).unwrap());
+    let mut watch = Watch::new(points.to_vec());
+    let mut machine = Machine::with_image(&Configuration::default(), &image).unwrap();
+    let mut hits = Vec::new();
+    let mut pauses = Vec::new();
+    while machine.run(100, &mut watch) == (Stop::Observer { core: 0 }) {
+        pauses.push(machine.cores()[0].pc);
+        hits.extend(watch.hits());
+    }
+    assert_eq!(pauses, [0x4000_000c, 0x4000_0010, 0x4000_0014]);
+    let seen: Vec<_> = hits
+        .iter()
+        .map(|hit| (hit.point, hit.pc & 0xff, hit.old, hit.new))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (0, 0x08, Some(0), 5),
+            (3, 0x08, Some(0), 5),
+            (0, 0x0c, Some(0), 5),
+            (3, 0x0c, Some(0), 5),
+            (1, 0x10, None, 0x0500_0005),
+            (2, 0x10, Some(0), 0x0500_0005),
+        ]
+    );
+    assert_eq!(
+        hits[0].line(&image),
+        "watchpoint 0: core 0 at 0x40000008 (st %g2, [ %g1 + 0x10 ]), cycle 4, writes 4 bytes at 0x40000410: 0x0 -> 0x5"
+    );
+    for text in [
+        "",
+        "w",
+        "w:nobody",
+        "q:0",
+        "c:%q9",
+        "c:%g8",
+        "w:0x40000000+0",
+        "w:0xffffffff+2",
+        "w:1=x",
+    ] {
+        assert!(Point::parse(text, &image).is_err(), "{text}");
+    }
+}
+
+/// The lowest stack pointer, beside a recount of what it was at each instruction.
+#[test]
+fn depth_is_that_of_the_lowest_stack_pointer() {
+    let Some((path, bytes)) = program() else {
+        return;
+    };
+    let _ = std::fs::remove_file(path);
+    let image = Image::read(&bytes).unwrap();
+    let mut all = (Depth::new(&image), Lowest(u32::MAX));
+    run(&Configuration::default(), &image, &mut all);
+    let stacks = all.0.stacks();
+    let own: Vec<_> = stacks
+        .iter()
+        .filter(|stack| stack.top <= 0x4010_0000)
+        .collect();
+    let [stack] = own[..] else {
+        panic!("{stacks:?}")
+    };
+    assert_eq!((stack.top, stack.low), (0x4010_0000, all.1.0));
+    assert_eq!(stack.chain[..2], ["_start", "work"]);
+    assert_eq!(all.0.functions()[0].used, stack.used());
+}
+
+/// The lowest stack pointer of a program without traps, from where it sets one.
+struct Lowest(u32);
+
+impl Observer for Lowest {
+    fn before(&mut self, core: &Core, _bus: &Bus) -> bool {
+        let pointer = core.registers.get(14);
+        if pointer > 0x4000_0000 && core.pc > 0x4000_0000 {
+            self.0 = self.0.min(pointer);
+        }
+        false
+    }
 }
