@@ -136,7 +136,8 @@ int main(u32 cpu)
                 live -= held[slot].size;
             }
         } else if (kind == 15) {
-            block = calloc(size / 4 + 1, 4);
+            size = (size / 4 + 1) * 4;
+            block = calloc(size / 4, 4);
             for (u32 i = 0; block && i < size; i++)
                 wrong += block[i] != 0;
             held[slot].mark = call;

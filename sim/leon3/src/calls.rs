@@ -584,3 +584,44 @@ fn call(
     };
     (call, place)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_rust_are_known_mangled() {
+        let cases = [
+            (
+                "_RNvCsfLfy6EI15iL_7___rustc12___rust_alloc",
+                Some("__rust_alloc"),
+            ),
+            (
+                "_RNvCsfLfy6EI15iL_7___rustc14___rust_realloc",
+                Some("__rust_realloc"),
+            ),
+            (
+                "_RNvCsfLfy6EI15iL_7___rustc19___rust_alloc_zeroed",
+                Some("__rust_alloc_zeroed"),
+            ),
+            (
+                "_ZN7__rustc12__rdl_dealloc17h0123456789abcdefE",
+                None, // its length is not 12
+            ),
+            (
+                "_ZN7__rustc13__rdl_dealloc17h0123456789abcdefE",
+                Some("__rdl_dealloc"),
+            ),
+            (
+                "_RNvCsfLfy6EI15iL_7___rustc26___rust_alloc_error_handler",
+                None,
+            ),
+            ("__rust_alloc", None),
+            ("_R__rustc99999999999999999999_x", None),
+            ("_RNvCs_7___rustc", None),
+        ];
+        for (symbol, name) in cases {
+            assert_eq!(rust_name(symbol), name, "{symbol}");
+        }
+    }
+}

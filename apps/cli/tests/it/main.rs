@@ -12,6 +12,7 @@ mod curve;
 mod device;
 mod energy;
 mod files;
+mod firmware;
 mod leon3;
 mod mapped;
 mod pages;

@@ -1,5 +1,6 @@
 //! The simulator from outside.
 
+mod calls;
 mod devices;
 mod gdb;
 mod looks;

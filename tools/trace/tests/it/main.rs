@@ -2,6 +2,7 @@
 
 mod common;
 mod csv;
+mod firmware;
 mod import;
 mod parquet;
 mod profile;
