@@ -1,7 +1,7 @@
 //! Any words as programs: no machine panics, counts go wrong, or two runs differ.
 
 use metes_leon3::{Configuration, Image, Machine, Model, Observer, Stop, bus::Bus, core::Core};
-use metes_random::SplitMix64;
+use metes_random::Random;
 
 /// Looks, so that no rows are executed.
 struct Looks;
@@ -13,11 +13,17 @@ impl Observer for Looks {
 }
 
 /// Words of instructions that exist more often than not, over registers that are mostly addresses.
-fn words(random: &mut SplitMix64) -> Vec<u32> {
-    let mut words = vec![0x0310_0000, 0x8210_6800, 0x8181_e0e0, 0x8190_0000, 0x8198_4000];
+fn words(random: &mut Random) -> Vec<u32> {
+    let mut words = vec![
+        0x0310_0000,
+        0x8210_6800,
+        0x8181_e0e0,
+        0x8190_0000,
+        0x8198_4000,
+    ];
     words.extend((0..400).map(|_| {
-        let word = random.next_u64() as u32;
-        match random.next_u64() % 8 {
+        let word = random.next() as u32;
+        match random.next() % 8 {
             0 => word,
             1 => 0x0080_0000 | word & 0x3e00_0007 | 0x1000_0000,
             2 | 3 => 0xc000_0000 | word & 0x3f87_ffff | 0x4000 | 0x2000,
@@ -32,7 +38,14 @@ fn words(random: &mut SplitMix64) -> Vec<u32> {
 fn state(machine: &mut Machine) -> (Vec<(u32, u32, u32, u64, u64, [u32; 32])>, Vec<u8>, Vec<u8>) {
     let cores = machine.cores().iter().map(|core| {
         let registers = core.registers.all();
-        (core.pc, core.npc, core.psr(), core.cycles, core.instructions, registers)
+        (
+            core.pc,
+            core.npc,
+            core.psr(),
+            core.cycles,
+            core.instructions,
+            registers,
+        )
     });
     let cores = cores.collect();
     let printed = machine.printed(0);
@@ -44,7 +57,7 @@ fn any_words_run_alike_however_they_are_run() {
     let rounds = if cfg!(debug_assertions) { 100 } else { 1000 };
     let mut executed = 0;
     for round in 0..rounds {
-        let mut random = SplitMix64::new(round);
+        let mut random = Random::new(round);
         let image = Image::of_words(0x4000_0000, &words(&mut random));
         let configuration = Configuration {
             cores: [1, 1, 3][round as usize % 3],
@@ -60,7 +73,7 @@ fn any_words_run_alike_however_they_are_run() {
         let mut left = 5000;
         let mut stop = Stop::Limit;
         while left > 0 && stop == Stop::Limit {
-            let most = (1 + random.next_u64() % 50).min(left);
+            let most = (1 + random.next() % 50).min(left);
             let before = parts.instructions();
             stop = parts.run(most, &mut Looks);
             left -= parts.instructions() - before;
@@ -69,5 +82,8 @@ fn any_words_run_alike_however_they_are_run() {
         assert_eq!(state(&mut whole), state(&mut parts), "round {round}");
         executed += whole.instructions();
     }
-    assert!(executed > 100 * rounds, "{executed} instructions in {rounds} rounds");
+    assert!(
+        executed > 100 * rounds,
+        "{executed} instructions in {rounds} rounds"
+    );
 }

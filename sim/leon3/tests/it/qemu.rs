@@ -31,7 +31,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    const ZERO: State = State {
+    pub(crate) const ZERO: State = State {
         cpu: 0,
         pc: 0,
         npc: 0,

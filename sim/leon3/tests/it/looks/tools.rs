@@ -19,7 +19,7 @@ fn program() -> Option<(PathBuf, Vec<u8>)> {
         .args(flags.split_whitespace())
         .arg(concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/tests/looks/program.c"
+            "/tests/it/looks/program.c"
         ))
         .arg("-o")
         .arg(&out)
@@ -203,7 +203,7 @@ fn lines_are_those_of_binutils(
     }
     let source = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/looks/program.c"
+        "/tests/it/looks/program.c"
     ))
     .unwrap();
     let line_of = |text: &str| 1 + source.lines().position(|line| line.contains(text)).unwrap();
