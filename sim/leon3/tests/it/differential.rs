@@ -416,24 +416,11 @@ macro_rules! images {
 images! {
     arithmetic_agrees: "arithmetic" &[], Places; Some(("arithmetic", 4));
     traps_agree: "traps" &[], Floats; None;
-    interrupts_agree: "interrupts" &[], Integers; None;
-    floats_agree: "floats" &[], Floats; Some(("floats", 4));
     casa_agrees: "casa" &[], Integers; None;
     heap_agrees: "heap" &[("calls", 400)], Integers; Some(("heap", 4));
     kernel_agrees: "kernel-short" &[], Floats; Some(("kernel", 4));
     records_agree: "records-short" &[], Floats; Some(("records", 4));
     deep_agrees: "deep-short" &[], Integers; Some(("deep", 4));
-}
-
-/// Interrupts come at the same instructions with other lengths of an instruction, too.
-#[test]
-fn interrupts_agree_whatever_an_instruction_takes() {
-    for shift in [3, 7] {
-        for name in ["interrupts", "deep-short"] {
-            let agreed = image(name, &[], Detail::Places, shift, u64::MAX);
-            assert!(agreed.interrupts > 1, "{agreed:?}");
-        }
-    }
 }
 
 #[test]
