@@ -2,7 +2,7 @@
 
 use metes_leon3::image::elf;
 
-use crate::support::{Place, has_keys, parsed, status, stderr, stdout};
+use crate::support::{Place, has_keys, status, stderr, stdout};
 
 /// mov 3, %g1; a loop that puts %g1 plus '0' out at UART 0 until %g1 is 0; ta 0.
 const COUNTS: [u32; 8] = [
@@ -23,9 +23,13 @@ fn ends_badly() -> Vec<u32> {
     words
 }
 
+fn put(place: &Place, name: &str, bytes: &[u8]) {
+    std::fs::write(place.path(name), bytes).expect("the file can be written");
+}
+
 fn place(words: &[u32]) -> Place {
     let place = Place::new();
-    place.write("image.elf", elf(0x4000_0000, words));
+    put(&place, "image.elf", &elf(0x4000_0000, words));
     place
 }
 
@@ -94,13 +98,13 @@ fn what_no_machine_can_run_is_refused() {
     let place = place(&COUNTS);
     let mut file = elf(0x4000_0000, &COUNTS);
     file[4] = 2;
-    place.write("wide.elf", &file);
+    put(&place, "wide.elf", &file);
     file[4] = 1;
     file[19] = 40;
-    place.write("arm.elf", &file);
-    place.write("low.elf", elf(0x1000_0000, &COUNTS));
-    place.write("cut.elf", &file[..60]);
-    place.write("empty.elf", "");
+    put(&place, "arm.elf", &file);
+    put(&place, "low.elf", &elf(0x1000_0000, &COUNTS));
+    put(&place, "cut.elf", &file[..60]);
+    put(&place, "empty.elf", b"");
     for (arguments, says) in [
         (&["wide.elf"][..], "64 bits"),
         (&["arm.elf"], "for machine 40"),

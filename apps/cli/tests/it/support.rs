@@ -27,7 +27,7 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("the file can be written");
         path
