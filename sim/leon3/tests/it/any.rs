@@ -34,8 +34,11 @@ fn words(random: &mut Random) -> Vec<u32> {
     words
 }
 
+/// `pc`, `npc`, state register, cycles, instructions and registers of a core.
+type CoreState = (u32, u32, u32, u64, u64, [u32; 32]);
+
 /// State that tells runs apart.
-fn state(machine: &mut Machine) -> (Vec<(u32, u32, u32, u64, u64, [u32; 32])>, Vec<u8>, Vec<u8>) {
+fn state(machine: &mut Machine) -> (Vec<CoreState>, Vec<u8>, Vec<u8>) {
     let cores = machine.cores().iter().map(|core| {
         let registers = core.registers.all();
         (
