@@ -460,6 +460,12 @@ impl Bus {
             .any(|attached| attached.device.expired())
     }
 
+    /// The interrupt lines that devices may pulse while no core runs, a bit each; bit 0 if one may end the run.
+    pub(crate) fn may_raise(&self) -> u32 {
+        let devices = self.attached.iter();
+        devices.fold(0, |lines, attached| lines | attached.device.may_raise())
+    }
+
     fn renew(&mut self) {
         let next = self.attached.iter().map(|attached| attached.device.next());
         self.next = next.min().unwrap_or(NEVER);

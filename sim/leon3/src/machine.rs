@@ -396,6 +396,9 @@ impl Machine {
     fn begin_slice(&mut self) -> bool {
         let next = self.bus.next();
         let busy = self.bus.started != 0 || self.cores.iter().any(|core| self.awake(core));
+        if !busy && !self.may_wake() {
+            return false;
+        }
         let quantum = if !busy {
             NEVER
         } else if self.cores.len() == 1 {
@@ -421,6 +424,22 @@ impl Machine {
     fn wakes(&self, core: &Core) -> bool {
         let level = self.bus.interrupts.level(core.number);
         level == 15 || level > core.interrupt_level
+    }
+
+    /// Whether a device can wake a core or end the run, now that no core runs. A timer that nobody hears goes on for
+    /// ever.
+    fn may_wake(&self) -> bool {
+        let lines = self.bus.may_raise();
+        let wakes = |core: &Core, line: u32| {
+            let level = self.bus.interrupts.level_with(core.number, line);
+            level == 15 || level > core.interrupt_level
+        };
+        let mut sleeping = self
+            .cores
+            .iter()
+            .filter(|core| core.condition == Condition::Asleep);
+        lines & 1 == 1
+            || sleeping.any(|core| (1..32).any(|line| lines >> line & 1 == 1 && wakes(core, line)))
     }
 
     /// Runs the core whose turn it is to the end of the slice.
@@ -499,5 +518,37 @@ fn end(core: usize, trap: Trap) -> End {
         End::Halt { core }
     } else {
         End::Error { core, trap }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns on a timer of a microsecond a tick with `control` and masks all but `mask`, then sleeps and ends.
+    fn sleeper(control: u32, mask: u32) -> Machine {
+        let words = [
+            0x0320_0000,           // sethi %hi(0x80000000), %g1
+            0x8410_2000 | mask,    // mov mask, %g2
+            0xc420_6240,           // st %g2, [%g1 + 0x240]
+            0x8410_2064,           // mov 100, %g2
+            0xc420_6324,           // st %g2, [%g1 + 0x324]
+            0x8410_2000 | control, // mov control, %g2
+            0xc420_6328,           // st %g2, [%g1 + 0x328]
+            0xa780_0000,           // wr %asr19
+            0x91d0_2000,           // ta 0
+        ];
+        let image = Image::of_words(0x4000_0000, &words);
+        Machine::with_image(&Configuration::default(), &image).expect("a machine")
+    }
+
+    #[test]
+    fn a_sleep_that_no_timer_ends_is_the_end() {
+        // With an interrupt that is heard, the second timer wakes.
+        let halt = Stop::End(End::Halt { core: 0 });
+        assert_eq!(sleeper(0xf, 1 << 7).run(100, &mut ()), halt);
+        // One that is masked, or does not interrupt, runs on for ever, and nobody wakes.
+        assert_eq!(sleeper(0xf, 1 << 5).run(100, &mut ()), Stop::End(End::Idle));
+        assert_eq!(sleeper(0x7, 1 << 7).run(100, &mut ()), Stop::End(End::Idle));
     }
 }

@@ -94,6 +94,11 @@ pub trait Device: Send {
         NEVER
     }
 
+    /// The interrupt lines that it may pulse if nobody accesses it any more, a bit each; bit 0 if it may end the run.
+    fn may_raise(&self) -> u32 {
+        if self.next() == NEVER { 0 } else { u32::MAX }
+    }
+
     /// Acts: called at cycle [`Device::next`], or a little later where a core was in the midst of an instruction.
     fn advance(&mut self, _access: &mut Access) {}
 

@@ -14,7 +14,13 @@ impl Observer for Looks {
 
 /// Words of instructions that exist more often than not, over registers that are mostly addresses.
 fn words(random: &mut Random) -> Vec<u32> {
-    let mut words = vec![0x0310_0000, 0x8210_6800, 0x8181_e0e0, 0x8190_0000, 0x8198_4000];
+    let mut words = vec![
+        0x0310_0000,
+        0x8210_6800,
+        0x8181_e0e0,
+        0x8190_0000,
+        0x8198_4000,
+    ];
     words.extend((0..400).map(|_| {
         let word = random.next() as u32;
         match random.next() % 8 {
@@ -32,7 +38,14 @@ fn words(random: &mut Random) -> Vec<u32> {
 fn state(machine: &mut Machine) -> (Vec<(u32, u32, u32, u64, u64, [u32; 32])>, Vec<u8>, Vec<u8>) {
     let cores = machine.cores().iter().map(|core| {
         let registers = core.registers.all();
-        (core.pc, core.npc, core.psr(), core.cycles, core.instructions, registers)
+        (
+            core.pc,
+            core.npc,
+            core.psr(),
+            core.cycles,
+            core.instructions,
+            registers,
+        )
     });
     let cores = cores.collect();
     let printed = machine.printed(0);
@@ -69,5 +82,8 @@ fn any_words_run_alike_however_they_are_run() {
         assert_eq!(state(&mut whole), state(&mut parts), "round {round}");
         executed += whole.instructions();
     }
-    assert!(executed > 100 * rounds, "{executed} instructions in {rounds} rounds");
+    assert!(
+        executed > 100 * rounds,
+        "{executed} instructions in {rounds} rounds"
+    );
 }

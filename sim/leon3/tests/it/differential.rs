@@ -12,11 +12,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::Instant;
 
-use metes_leon3::{Bus, Configuration, Core, End, Image, Machine, Model, Observer, Stop, Trap};
+use metes_leon3::{
+    Bus, Configuration, Core, End, Image, Machine, Model, Observer, Stop, Touch, Trap,
+};
 
 use crate::images::sized;
 use crate::qemu::{Detail, Options, Qemu, State, program};
-use crate::quirk::{Quirk, Why};
+use crate::quirk::{Quirk, Why, tiny};
 use crate::stream::stream;
 use crate::timer::QemuTimer;
 
@@ -65,7 +67,12 @@ fn compare(name: &str, bytes: &[u8], detail: Detail, shift: u32, most: u64) -> A
     std::io::Write::write_all(&mut file, bytes).expect("it is written");
     let image = Image::read(bytes).expect("an image");
     let (mut machine, timer) = machine(&image, shift);
-    let mut beside = Beside::new(start(file.path(), detail, shift), image.entry(), detail, timer);
+    let mut beside = Beside::new(
+        start(file.path(), detail, shift),
+        image.entry(),
+        detail,
+        timer,
+    );
     beside.most = most;
     let stop = loop {
         match machine.run(u64::MAX, &mut beside) {
@@ -79,10 +86,24 @@ fn compare(name: &str, bytes: &[u8], detail: Detail, shift: u32, most: u64) -> A
         }
     };
     if let Some(stop) = stop {
-        assert_eq!(stop, Stop::End(End::Halt { core: 0 }), "{name}: {}", beside.lately());
-        assert_eq!(beside.expected, None, "{name}: QEMU goes on; {}", beside.lately());
+        assert_eq!(
+            stop,
+            Stop::End(End::Halt { core: 0 }),
+            "{name}: {}",
+            beside.lately()
+        );
+        assert_eq!(
+            beside.expected,
+            None,
+            "{name}: QEMU goes on; {}",
+            beside.lately()
+        );
         let (here, there) = (machine.printed(0), beside.qemu.printed());
-        assert_eq!(String::from_utf8_lossy(&here), String::from_utf8_lossy(&there), "{name}");
+        assert_eq!(
+            String::from_utf8_lossy(&here),
+            String::from_utf8_lossy(&there),
+            "{name}"
+        );
         beside.agreed.ended = true;
     }
     let agreed = beside.agreed;
@@ -100,7 +121,11 @@ fn start(image: &Path, detail: Detail, shift: u32) -> Qemu {
     let (_, newer) = program().unwrap_or_else(|error| panic!("{error}"));
     assert!(newer, "QEMU 10 for SPARC is missing; run scripts/setup");
     let shift = Some(shift);
-    let options = Options { detail, cpus: 1, shift };
+    let options = Options {
+        detail,
+        cpus: 1,
+        shift,
+    };
     Qemu::start(image, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -131,6 +156,8 @@ enum Want {
     Nothing,
     /// Give the last instruction QEMU's result.
     Quirk(Quirk),
+    /// Give it QEMU's floating-point state, in which a result is not tiny.
+    Tiny(u32),
     /// Timers have run out.
     Due,
     /// The next instruction puts the core to sleep.
@@ -191,8 +218,12 @@ impl Beside {
         let now = machine.cores()[0].cycles;
         match want {
             Want::Quirk(quirk) => {
-                quirk.apply(machine.core_mut(0));
+                quirk.apply(machine);
                 *self.agreed.quirks.entry(quirk.why).or_default() += 1;
+            }
+            Want::Tiny(fsr) => {
+                machine.core_mut(0).float.fsr = fsr;
+                *self.agreed.quirks.entry(Why::Tiny).or_default() += 1;
             }
             Want::Due => self.timer.act_at(now, false, &mut machine.bus),
             Want::Sleep => {
@@ -243,20 +274,36 @@ impl Beside {
         if self.detail == Detail::Floats {
             here.floats = core.float.registers;
         }
-        match self.expected {
-            _ if self.agreed.instructions >= self.most => Want::Enough,
-            Some(there) if here == there => Want::Nothing,
-            there => Want::Differs(format!(
-                "after {} equal instructions:\n{}",
-                self.agreed.instructions,
-                difference(&here, there.as_ref())
-            ) + &self.lately()),
+        if self.agreed.instructions >= self.most {
+            return Want::Enough;
         }
+        if self.expected == Some(here) {
+            return Want::Nothing;
+        }
+        let tiny = self.expected.and_then(|there| self.tiny(&here, &there));
+        match (tiny, self.expected) {
+            (Some(fsr), _) => Want::Tiny(fsr),
+            (None, there) => Want::Differs(
+                format!(
+                    "after {} equal instructions:\n{}",
+                    self.agreed.instructions,
+                    difference(&here, there.as_ref())
+                ) + &self.lately(),
+            ),
+        }
+    }
+
+    fn tiny(&self, here: &State, there: &State) -> Option<u32> {
+        let word = self.lately.back()?.1;
+        tiny(word, here, there)
     }
 
     /// The last instructions, the latest at the end.
     fn lately(&self) -> String {
-        let lines = self.lately.iter().map(|(pc, word)| format!("  {pc:08x}: {word:08x}\n"));
+        let lines = self
+            .lately
+            .iter()
+            .map(|(pc, word)| format!("  {pc:08x}: {word:08x}\n"));
         format!("the last instructions:\n{}", lines.collect::<String>())
     }
 }
@@ -269,7 +316,11 @@ impl Observer for Beside {
         }
         // What is no memory traps, and has no word.
         let word = bus.word(core.pc).unwrap_or(0);
-        if matches!(self.want, Want::Nothing) && is_sleep(word) && self.sleep == Sleep::No && core.supervisor {
+        if matches!(self.want, Want::Nothing)
+            && is_sleep(word)
+            && self.sleep == Sleep::No
+            && core.supervisor
+        {
             self.want = Want::Sleep;
         }
         if !matches!(self.want, Want::Nothing) {
@@ -287,6 +338,10 @@ impl Observer for Beside {
         self.executing = true;
         self.expected = self.qemu.next();
         false
+    }
+
+    fn touched(&mut self, _core: &Core, touch: Touch) {
+        self.quirk = Quirk::of_access(&touch).or(self.quirk);
     }
 
     fn trapped(&mut self, _core: &Core, trap: Trap) {
@@ -332,7 +387,11 @@ fn difference(here: &State, there: Option<&State>) -> String {
             fields += &format!("  %f{number} is {a:08x}, in QEMU {b:08x}\n");
         }
     }
-    format!("{fields}the simulator:\n{}QEMU:\n{}", shown(here), shown(there))
+    format!(
+        "{fields}the simulator:\n{}QEMU:\n{}",
+        shown(here),
+        shown(there)
+    )
 }
 
 fn shown(state: &State) -> String {

@@ -241,9 +241,7 @@ impl Device for QemuTimer {
         let mut all = self.all();
         if all.asleep {
             let now = all.time();
-            all.jumped += all
-                .earliest()
-                .map_or(0, |due| due.saturating_sub(now));
+            all.jumped += all.earliest().map_or(0, |due| due.saturating_sub(now));
         }
         let now = all.time();
         for number in 0..2 {
