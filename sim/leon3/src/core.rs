@@ -1206,7 +1206,7 @@ const CACHE_CONFIGURATION: u32 = 1 << 27 | 4 << 20 | 2 << 16;
 #[inline(always)]
 fn codes(value: u32, overflow: u32, carry: u32) -> u32 {
     let zero = if value == 0 { ZERO } else { 0 };
-    (value >> 31) * NEGATIVE | zero | overflow * OVERFLOW | carry * CARRY
+    ((value >> 31) * NEGATIVE) | zero | (overflow * OVERFLOW) | (carry * CARRY)
 }
 
 /// Overflow and carry of a sum.

@@ -41,19 +41,10 @@ fn words(random: &mut Random) -> Vec<u32> {
     words
 }
 
-/// State that tells runs apart.
-fn state(machine: &mut Machine) -> (Vec<(u32, u32, u32, u64, u64, [u32; 32])>, Vec<u8>, Vec<u8>) {
-    let cores = machine.cores().iter().map(|core| {
-        let registers = core.registers.all();
-        (
-            core.pc,
-            core.npc,
-            core.psr(),
-            core.cycles,
-            core.instructions,
-            registers,
-        )
-    });
+/// State that tells runs apart: of each core, memory, and what was printed.
+fn state(machine: &mut Machine) -> (Vec<Vec<u8>>, Vec<u8>, Vec<u8>) {
+    let cores = machine.cores().iter();
+    let cores = cores.map(|core| postcard::to_stdvec(core).expect("plain data"));
     let cores = cores.collect();
     let printed = machine.printed(0);
     (cores, machine.bus.ram().to_vec(), printed)

@@ -84,7 +84,7 @@ fn qemu_counts_as_much() {
         cpus: 4,
         shift: Some(5),
     };
-    let mut qemu = Qemu::start(&image("casa"), &options).unwrap_or_else(|error| panic!("{error}"));
+    let mut qemu = Qemu::ten(&image("casa"), &options);
     let executed = qemu.by_ref().count();
     assert!(executed > 100_000, "{executed} instructions");
     assert_eq!(String::from_utf8_lossy(&qemu.printed()), expected(4, 2000));

@@ -9,7 +9,6 @@
 //! out before it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::time::Instant;
 
 use metes_leon3::{
@@ -17,7 +16,7 @@ use metes_leon3::{
 };
 
 use crate::images::sized;
-use crate::qemu::{Detail, Options, Qemu, State, program};
+use crate::qemu::{Detail, Options, Qemu, State};
 use crate::quirk::{Quirk, Why, tiny};
 use crate::stream::stream;
 use crate::timer::QemuTimer;
@@ -67,8 +66,13 @@ fn compare(name: &str, bytes: &[u8], detail: Detail, shift: u32, most: u64) -> A
     std::io::Write::write_all(&mut file, bytes).expect("it is written");
     let image = Image::read(bytes).expect("an image");
     let (mut machine, timer) = machine(&image, shift);
+    let options = Options {
+        detail,
+        cpus: 1,
+        shift: Some(shift),
+    };
     let mut beside = Beside::new(
-        start(file.path(), detail, shift),
+        Qemu::ten(file.path(), &options),
         image.entry(),
         detail,
         timer,
@@ -115,18 +119,6 @@ fn compare(name: &str, bytes: &[u8], detail: Detail, shift: u32, most: u64) -> A
         begin.elapsed().as_secs_f64()
     );
     agreed
-}
-
-fn start(image: &Path, detail: Detail, shift: u32) -> Qemu {
-    let (_, newer) = program().unwrap_or_else(|error| panic!("{error}"));
-    assert!(newer, "QEMU 10 for SPARC is missing; run scripts/setup");
-    let shift = Some(shift);
-    let options = Options {
-        detail,
-        cpus: 1,
-        shift,
-    };
-    Qemu::start(image, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The simulator at the entry, in the state in which QEMU's boot code comes there.
