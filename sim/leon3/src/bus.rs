@@ -562,6 +562,12 @@ impl Bus {
         self.expired
     }
 
+    /// The interrupt lines that devices may raise while no core runs, as [`crate::devices::Device::may_raise`] tells.
+    pub(crate) fn may_raise(&self) -> u32 {
+        let devices = self.attached.iter();
+        devices.fold(0, |lines, attached| lines | attached.device.may_raise())
+    }
+
     /// The cycle at which the first device acts.
     pub(crate) fn next(&self) -> u64 {
         self.next

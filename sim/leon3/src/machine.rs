@@ -440,7 +440,7 @@ impl Machine {
                 self.turn += 1;
             }
             let busy = self.busy();
-            if !busy && self.bus.next() == NEVER {
+            if !busy && !self.may_wake() {
                 return Stop::End(End::Idle);
             }
             // A single core looks by itself: it may fall asleep at the beginning of a long slice.
@@ -496,6 +496,25 @@ impl Machine {
         level == 15 || level > core.interrupt_level
     }
 
+    /// Whether a device can wake a core or end the run, now that no core runs. A timer that nobody hears goes on for
+    /// ever.
+    fn may_wake(&self) -> bool {
+        if self.bus.next() == NEVER {
+            return false;
+        }
+        let lines = self.bus.may_raise();
+        let wakes = |core: &Core, line: u32| {
+            let level = self.bus.interrupts.level_with(core.number, line);
+            level == 15 || level > core.interrupt_level
+        };
+        let mut sleeping = self
+            .cores
+            .iter()
+            .filter(|core| core.condition == Condition::Asleep);
+        lines & 1 == 1
+            || sleeping.any(|core| (1..32).any(|line| lines >> line & 1 == 1 && wakes(core, line)))
+    }
+
     /// Runs the core whose turn it is to the end of the slice.
     fn take_turn<O: Observer>(&mut self, left: &mut u64, observer: &mut O) -> Option<Stop> {
         let number = self.turn;
@@ -508,7 +527,7 @@ impl Machine {
             match self.cores[number].condition {
                 Condition::Waiting => self.cores[number].cycles = self.slice,
                 Condition::Asleep if !self.wakes(&self.cores[number]) => {
-                    if self.cores.len() == 1 && self.bus.next() == NEVER {
+                    if self.cores.len() == 1 && !self.may_wake() {
                         return Some(Stop::End(End::Idle));
                     }
                     if self.cores.len() == 1 && !self.sleeps_on(left) {
@@ -581,5 +600,37 @@ fn end(core: usize, trap: Trap) -> End {
         End::Halt { core }
     } else {
         End::Error { core, trap }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns on a timer of a microsecond a tick with `control` and masks all but `mask`, then sleeps and ends.
+    fn sleeper(control: u32, mask: u32) -> Machine {
+        let words = [
+            0x0320_0000,           // sethi %hi(0x80000000), %g1
+            0x8410_2000 | mask,    // mov mask, %g2
+            0xc420_6240,           // st %g2, [%g1 + 0x240]
+            0x8410_2064,           // mov 100, %g2
+            0xc420_6324,           // st %g2, [%g1 + 0x324]
+            0x8410_2000 | control, // mov control, %g2
+            0xc420_6328,           // st %g2, [%g1 + 0x328]
+            0xa780_0000,           // wr %asr19
+            0x91d0_2000,           // ta 0
+        ];
+        let image = Image::of_words(0x4000_0000, &words);
+        Machine::with_image(&Configuration::default(), &image).expect("a machine")
+    }
+
+    #[test]
+    fn a_sleep_that_no_timer_ends_is_the_end() {
+        // With an interrupt that is heard, the second timer wakes.
+        let halt = Stop::End(End::Halt { core: 0 });
+        assert_eq!(sleeper(0xf, 1 << 7).run(100, &mut ()), halt);
+        // One that is masked, or does not interrupt, runs on for ever, and nobody wakes.
+        assert_eq!(sleeper(0xf, 1 << 5).run(100, &mut ()), Stop::End(End::Idle));
+        assert_eq!(sleeper(0x7, 1 << 7).run(100, &mut ()), Stop::End(End::Idle));
     }
 }

@@ -304,6 +304,14 @@ impl Device for Gptimer {
         running.map(due).min().unwrap_or(NEVER)
     }
 
+    fn may_raise(&self) -> u32 {
+        let speaks = |timer: &Timer| timer.control & (ENABLE | INTERRUPT) == ENABLE | INTERRUPT;
+        let line = |index: usize| self.interrupt + if self.separate { index as u8 } else { 0 };
+        let speaking = (0..self.timers.len()).filter(|&index| speaks(&self.timers[index]));
+        let lines = speaking.fold(0, |lines, index| lines | 1 << (line(index) & 31));
+        lines & !1 | u32::from(self.watchdog)
+    }
+
     fn expired(&self) -> bool {
         self.expired
     }

@@ -98,6 +98,13 @@ impl Irqmp {
         (lines | extended) & 0xfffe
     }
 
+    /// The level that `core` would see were `line` pulsed now.
+    pub(crate) fn level_with(&self, core: usize, line: u32) -> u8 {
+        let mut then = self.clone();
+        then.raise(1 << line);
+        then.level(core)
+    }
+
     /// `core` takes the interrupt of `level`.
     pub fn acknowledge(&mut self, core: usize, level: u8) {
         let bit = 1 << level;

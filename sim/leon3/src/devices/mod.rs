@@ -115,6 +115,12 @@ pub trait Device: Any + Send {
         0
     }
 
+    /// The interrupt lines that it may pulse or hold if nobody accesses it any more, a bit each; bit 0 if it may end the
+    /// run or start a core. Where every core sleeps and nothing of this wakes one, the run is over.
+    fn may_raise(&self) -> u32 {
+        if self.next() == NEVER { 0 } else { u32::MAX }
+    }
+
     /// Acts: called at cycle [`Device::next`], or a little later where a core was in the midst of an instruction.
     fn advance(&mut self, _access: &mut Access) {}
 

@@ -9,14 +9,15 @@
 //! out before it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::time::Instant;
 
-use metes_leon3::{Bus, Configuration, Core, End, Image, Machine, Model, Observer, Stop, Trap};
+use metes_leon3::{
+    Bus, Configuration, Core, End, Image, Machine, Model, Observer, Stop, Touch, Trap,
+};
 
 use crate::images::sized;
-use crate::qemu::{Detail, Options, Qemu, State, program};
-use crate::quirk::{Quirk, Why};
+use crate::qemu::{Detail, Options, Qemu, State};
+use crate::quirk::{Quirk, Why, tiny};
 use crate::stream::stream;
 use crate::timer::QemuTimer;
 
@@ -65,8 +66,13 @@ fn compare(name: &str, bytes: &[u8], detail: Detail, shift: u32, most: u64) -> A
     std::io::Write::write_all(&mut file, bytes).expect("it is written");
     let image = Image::read(bytes).expect("an image");
     let (mut machine, timer) = machine(&image, shift);
+    let options = Options {
+        detail,
+        cpus: 1,
+        shift: Some(shift),
+    };
     let mut beside = Beside::new(
-        start(file.path(), detail, shift),
+        Qemu::ten(file.path(), &options),
         image.entry(),
         detail,
         timer,
@@ -115,18 +121,6 @@ fn compare(name: &str, bytes: &[u8], detail: Detail, shift: u32, most: u64) -> A
     agreed
 }
 
-fn start(image: &Path, detail: Detail, shift: u32) -> Qemu {
-    let (_, newer) = program().unwrap_or_else(|error| panic!("{error}"));
-    assert!(newer, "QEMU 10 for SPARC is missing; run scripts/setup");
-    let shift = Some(shift);
-    let options = Options {
-        detail,
-        cpus: 1,
-        shift,
-    };
-    Qemu::start(image, &options).unwrap_or_else(|error| panic!("{error}"))
-}
-
 /// The simulator at the entry, in the state in which QEMU's boot code comes there.
 fn machine(image: &Image, shift: u32) -> (Machine, QemuTimer) {
     let configuration = Configuration {
@@ -154,6 +148,8 @@ enum Want {
     Nothing,
     /// Give the last instruction QEMU's result.
     Quirk(Quirk),
+    /// Give it QEMU's floating-point state, in which a result is not tiny.
+    Tiny(u32),
     /// Timers have run out.
     Due,
     /// The next instruction puts the core to sleep.
@@ -214,8 +210,12 @@ impl Beside {
         let now = machine.cores()[0].cycles;
         match want {
             Want::Quirk(quirk) => {
-                quirk.apply(machine.core_mut(0));
+                quirk.apply(machine);
                 *self.agreed.quirks.entry(quirk.why).or_default() += 1;
+            }
+            Want::Tiny(fsr) => {
+                machine.core_mut(0).float.fsr = fsr;
+                *self.agreed.quirks.entry(Why::Tiny).or_default() += 1;
             }
             Want::Due => self.timer.act_at(now, false, &mut machine.bus),
             Want::Sleep => {
@@ -266,10 +266,16 @@ impl Beside {
         if self.detail == Detail::Floats {
             here.floats = core.float.registers;
         }
-        match self.expected {
-            _ if self.agreed.instructions >= self.most => Want::Enough,
-            Some(there) if here == there => Want::Nothing,
-            there => Want::Differs(
+        if self.agreed.instructions >= self.most {
+            return Want::Enough;
+        }
+        if self.expected == Some(here) {
+            return Want::Nothing;
+        }
+        let tiny = self.expected.and_then(|there| self.tiny(&here, &there));
+        match (tiny, self.expected) {
+            (Some(fsr), _) => Want::Tiny(fsr),
+            (None, there) => Want::Differs(
                 format!(
                     "after {} equal instructions:\n{}",
                     self.agreed.instructions,
@@ -277,6 +283,11 @@ impl Beside {
                 ) + &self.lately(),
             ),
         }
+    }
+
+    fn tiny(&self, here: &State, there: &State) -> Option<u32> {
+        let word = self.lately.back()?.1;
+        tiny(word, here, there)
     }
 
     /// The last instructions, the latest at the end.
@@ -319,6 +330,10 @@ impl Observer for Beside {
         self.executing = true;
         self.expected = self.qemu.next();
         false
+    }
+
+    fn touched(&mut self, _core: &Core, touch: Touch) {
+        self.quirk = Quirk::of_access(&touch).or(self.quirk);
     }
 
     fn trapped(&mut self, _core: &Core, trap: Trap) {
@@ -416,11 +431,24 @@ macro_rules! images {
 images! {
     arithmetic_agrees: "arithmetic" &[], Places; Some(("arithmetic", 4));
     traps_agree: "traps" &[], Floats; None;
+    interrupts_agree: "interrupts" &[], Integers; None;
+    floats_agree: "floats" &[], Floats; Some(("floats", 4));
     casa_agrees: "casa" &[], Integers; None;
     heap_agrees: "heap" &[("calls", 400)], Integers; Some(("heap", 4));
     kernel_agrees: "kernel-short" &[], Floats; Some(("kernel", 4));
     records_agree: "records-short" &[], Floats; Some(("records", 4));
     deep_agrees: "deep-short" &[], Integers; Some(("deep", 4));
+}
+
+/// Interrupts come at the same instructions with other lengths of an instruction, too.
+#[test]
+fn interrupts_agree_whatever_an_instruction_takes() {
+    for shift in [3, 7] {
+        for name in ["interrupts", "deep-short"] {
+            let agreed = image(name, &[], Detail::Places, shift, u64::MAX);
+            assert!(agreed.interrupts > 1, "{agreed:?}");
+        }
+    }
 }
 
 #[test]

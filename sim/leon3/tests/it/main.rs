@@ -3,6 +3,7 @@
 //! Invariant: nothing here is skipped. What lacks its compiler, QEMU or gdb fails and names `scripts/setup`.
 
 mod any;
+mod arithmetic;
 mod calls;
 mod cores;
 mod devices;

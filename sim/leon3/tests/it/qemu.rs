@@ -76,7 +76,7 @@ impl Default for Options {
     }
 }
 
-/// The program, and whether it is the newer that `scripts/setup` lays beside the build.
+/// The program, and whether it is version 10 or newer: that which `scripts/setup` lays beside the build is.
 ///
 /// # Errors
 /// When there is none.
@@ -94,7 +94,16 @@ pub(crate) fn program() -> Result<(PathBuf, bool), String> {
     let older = std::env::split_paths(&path).map(|folder| folder.join("qemu-system-sparc"));
     let older = { older }.find(|program| program.is_file());
     let older = older.ok_or("qemu-system-sparc is missing; run scripts/setup")?;
-    Ok((older, false))
+    let newer = major(&older).is_some_and(|major| major >= 10);
+    Ok((older, newer))
+}
+
+/// The first number of a QEMU's version.
+fn major(program: &Path) -> Option<u32> {
+    let said = Command::new(program).arg("--version").output().ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let number = said.split("version ").nth(1)?.split('.').next()?;
+    number.parse().ok()
 }
 
 /// A run of QEMU; its states, one by one.
@@ -107,6 +116,21 @@ pub(crate) struct Qemu {
 }
 
 impl Qemu {
+    /// Starts QEMU 10 on an image.
+    ///
+    /// # Panics
+    /// When there is none, or it does not start; what to do is said.
+    pub(crate) fn ten(image: &Path, options: &Options) -> Qemu {
+        let started = program().and_then(|(_, newer)| {
+            if newer {
+                Qemu::start(image, options)
+            } else {
+                Err("QEMU 10 for SPARC is missing; run scripts/setup".to_owned())
+            }
+        });
+        started.unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// Starts QEMU on an image.
     ///
     /// # Errors

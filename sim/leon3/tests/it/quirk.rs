@@ -1,11 +1,15 @@
 //! What QEMU 10 computes otherwise than the simulator, and why the simulator does not.
 //!
 //! A difference is foreseen from the instruction and its operands before it is executed, and the simulator is then given
-//! QEMU's value: so the comparison goes on, and nothing is excused that was not foreseen.
+//! QEMU's value: so the comparison goes on, and nothing is excused that was not foreseen. Of [`tiny`] alone, whose cause
+//! is lost with the instruction, it is seen afterwards.
 //!
 //! Invariant: a quirk names one result of one instruction; everything else of that instruction is compared.
 
-use metes_leon3::Core;
+use metes_leon3::devices::{Access, Device};
+use metes_leon3::{Core, Machine, Touch};
+
+use crate::qemu::State;
 
 /// Why values differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +26,11 @@ pub(crate) enum Why {
     /// `fsmuld` of a signalling NaN in rs1 and a quiet one in rs2: the signalling one comes first (appendix N, table
     /// "Untrapped FPop results for NaNs"). QEMU widens both before, which makes both quiet.
     WidenedNans,
+    /// The clear register of IRQMP takes pending interrupts, and no forced ones (GRLIB, `irqmp.vhd`: `ipend` alone). QEMU
+    /// takes the forced ones of every processor, too.
+    ClearOfForced,
+    /// A result is tiny before it is rounded (appendix N, "underflow"); QEMU asks after it.
+    Tiny,
 }
 
 /// A result to be changed when the instruction at hand is done.
@@ -37,6 +46,8 @@ enum Result {
     State(u32),
     Float(usize, u32),
     Double(usize, u64),
+    /// Of the first processor, a bit for each level.
+    Unforced(u32),
 }
 
 impl Quirk {
@@ -53,8 +64,25 @@ impl Quirk {
         }
     }
 
-    /// Gives `core` the result that QEMU has.
-    pub(crate) fn apply(self, core: &mut Core) {
+    /// What the access of an instruction has done otherwise.
+    pub(crate) fn of_access(touch: &Touch) -> Option<Quirk> {
+        const CLEAR: u32 = 0x8000_020c;
+        (touch.write && touch.address == CLEAR).then_some(Quirk {
+            why: Why::ClearOfForced,
+            result: Result::Unforced(touch.value as u32),
+        })
+    }
+
+    /// Gives the first processor the result that QEMU has.
+    pub(crate) fn apply(self, machine: &mut Machine) {
+        if let Result::Unforced(levels) = self.result {
+            const FORCE: u32 = 0x80;
+            let mut access = Access::new(0, 0);
+            let interrupts = &mut machine.bus.interrupts;
+            interrupts.write(FORCE, levels << 16, &mut access);
+            return;
+        }
+        let core = machine.core_mut(0);
         match self.result {
             Result::Integer(register, value) => core.registers.set(register, value),
             Result::State(value) => core.float.fsr |= value,
@@ -63,8 +91,32 @@ impl Quirk {
                 core.float.registers[register & 30] = (value >> 32) as u32;
                 core.float.registers[register | 1] = value as u32;
             }
+            Result::Unforced(_) => {}
         }
     }
+}
+
+/// QEMU's state register, where `word` has had a result that is tiny here and not there. Its exact value is lost, so this
+/// is seen behind the instruction: the result is the smallest normal number, and underflow alone differs.
+pub(crate) fn tiny(word: u32, here: &State, there: &State) -> Option<u32> {
+    const UNDERFLOW: u32 = 1 << 2;
+    const INEXACT: u32 = 1;
+    let mut otherwise = *here;
+    otherwise.fsr = there.fsr;
+    let apart = here.fsr & !there.fsr;
+    let only_underflow = otherwise == *there
+        && there.fsr & !here.fsr == 0
+        && here.fsr & 31 == UNDERFLOW | INEXACT
+        && (apart == UNDERFLOW || apart == UNDERFLOW | UNDERFLOW << 5);
+    let result = (word >> 25 & 31) as usize;
+    let double_result = matches!(word >> 5 & 0x1ff, 0x42 | 0x46 | 0x4a | 0x4e | 0x69);
+    let smallest = if double_result {
+        double(&here.floats, result) << 1 >> 1 == 1 << 52
+    } else {
+        here.floats[result] << 1 >> 1 == 1 << 23
+    };
+    let operates = word >> 30 == 2 && word >> 19 & 0x3f == 0x34;
+    (operates && only_underflow && smallest).then_some(there.fsr)
 }
 
 /// `rd %asr17`, not into `%g0`.

@@ -1,26 +1,64 @@
-//! A machine whose cores sleep, under a timer that wakes none: a run ends when it was to, and the same one in parts
-//! does the same.
+//! A machine whose cores sleep, under a device of which nobody knows whether it will wake one: a run ends when it was
+//! to, and the same one in parts does the same.
 
+use metes_leon3::devices::{Access, Device, Identity};
 use metes_leon3::{Configuration, Image, Machine, Stop};
 
-/// A timer of 10 microseconds that restarts, and an interrupt that nobody takes; then sleep, for ever.
-const PROGRAM: [u32; 8] = [
-    0x0320_0000, // sethi %hi(0x80000000), %g1
-    0x8410_2009, // mov 9, %g2
-    0xc420_6314, // st %g2, [%g1 + 0x314]
-    0x8410_200f, // mov 15, %g2
-    0xc420_6318, // st %g2, [%g1 + 0x318]
+/// Sleep, for ever.
+const PROGRAM: [u32; 3] = [
     0xa780_0000, // wr %g0, %asr19
     0x10bf_ffff, // back to it
     0x0100_0000, // nop
 ];
+
+/// Acts every 400 cycles, and to no effect.
+struct Ticker(u64);
+
+impl Device for Ticker {
+    fn name(&self) -> &'static str {
+        "ticker"
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        None
+    }
+
+    fn read(&mut self, _offset: u32, _access: &mut Access) -> u32 {
+        0
+    }
+
+    fn write(&mut self, _offset: u32, _value: u32, _access: &mut Access) {}
+
+    fn next(&self) -> u64 {
+        self.0
+    }
+
+    fn advance(&mut self, access: &mut Access) {
+        self.0 = access.now + 400;
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.0.to_le_bytes().to_vec()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        let state = state.try_into().map_err(|_| "it has 8 bytes".to_owned())?;
+        self.0 = u64::from_le_bytes(state);
+        Ok(())
+    }
+}
 
 fn machine(cores: usize) -> Machine {
     let configuration = Configuration {
         cores,
         ..Configuration::default()
     };
-    Machine::with_image(&configuration, &Image::of_words(0x4000_0000, &PROGRAM)).expect("it fits")
+    let image = Image::of_words(0x4000_0000, &PROGRAM);
+    let mut machine = Machine::with_image(&configuration, &image).expect("it fits");
+    machine
+        .bus
+        .attach(0x8000_0800, 0x100, Box::new(Ticker(400)));
+    machine
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! runs out. What differs from a GPTIMER, as `hw/timer/grlib_gptimer.c` has it and as was measured (QEMU 10.0.2):
 //!
 //! - A timer that restarts counts from when its end was noticed, which is before an instruction, not from when it was.
-//! - The prescaler does not count: a write to it sets a frequency, and each timer divides time by itself.
+//! - The prescaler does not count: a write to it sets a frequency, and each timer divides time by itself. One that runs
+//!   then loses the part of a tick.
 //! - A timer is not stopped by taking its enable bit, and the bit that loads it stays to be read.
 //! - An instruction whose trap is raised in the midst of it takes no time: windows, addresses, tags.
 //!
@@ -152,6 +153,24 @@ impl Timers {
         timer.due = (timer.control & ENABLE != 0).then_some(now + span);
     }
 
+    /// Sets the frequency. Timers go on from their counts as they are read, without the part of a tick.
+    fn rescale(&mut self, scaler: u32, now: u64) {
+        let left = [0, 1].map(|number| self.left(number, now));
+        self.scaler = scaler;
+        for (number, left) in left.into_iter().enumerate() {
+            let span = self.span(left);
+            let due = &mut self.timers[number].due;
+            *due = due.map(|_| now + span);
+        }
+    }
+
+    /// Whole ticks until the timer runs out.
+    fn left(&self, number: usize, now: u64) -> u64 {
+        let due = self.timers[number].due;
+        let left = due.map_or(0, |due| due.saturating_sub(now));
+        left / self.span(1).max(1)
+    }
+
     fn run_out(&mut self, number: usize, now: u64) -> bool {
         let timer = &mut self.timers[number];
         timer.due = None;
@@ -200,11 +219,7 @@ impl Device for QemuTimer {
             (0x0 | 0x4, _) => all.scaler,
             // Two timers from interrupt 6 on, one each; not to be frozen.
             (0x8, _) => 2 | u32::from(INTERRUPT) << 3 | 1 << 8 | 1 << 9,
-            (0x10..0x30, 0x0) => {
-                let left = all.timers[number - 1].due;
-                let left = left.map_or(0, |due| due.saturating_sub(all.time_of_access()));
-                (left / all.span(1).max(1)) as u32
-            }
+            (0x10..0x30, 0x0) => all.left(number - 1, all.time_of_access()) as u32,
             (0x10..0x30, 0x4) => all.timers[number - 1].reload,
             (0x10..0x30, 0x8) => all.timers[number - 1].control,
             _ => 0,
@@ -216,7 +231,7 @@ impl Device for QemuTimer {
         let now = all.time_of_access();
         let number = (offset >> 4) as usize;
         match (offset, offset & 15) {
-            (0x0 | 0x4, _) => all.scaler = value & 0xffff,
+            (0x0 | 0x4, _) => all.rescale(value & 0xffff, now),
             (0x10..0x30, 0x0) => {
                 all.timers[number - 1].counter = value;
                 if all.timers[number - 1].control & ENABLE != 0 {
