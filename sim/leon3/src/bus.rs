@@ -123,9 +123,7 @@ impl Bus {
     /// stood at `base` before is gone.
     pub fn attach(&mut self, base: u32, size: u32, device: Box<dyn Device>) {
         self.attached.retain(|attached| attached.base != base);
-        if let Some(identity) = device.identity() {
-            self.tables.add(base, size, identity);
-        }
+        self.tables.set(base, size, device.identity());
         self.attached.push(Attached {
             base,
             size,

@@ -287,9 +287,7 @@ impl Machine {
             );
         }
         let identity = bus.interrupts.identity();
-        if let Some(identity) = identity {
-            bus.tables().add(CONTROLLER, 0x100, identity);
-        }
+        bus.tables().set(CONTROLLER, 0x100, identity);
         let clock = if it.timer_frequency == it.frequency {
             Clock::SAME
         } else {

@@ -21,9 +21,12 @@ const MEMORY_CONTROLLER: u16 = 0x00f;
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     masters: Vec<[u32; 8]>,
-    slaves: Vec<[u32; 8]>,
-    peripherals: Vec<[u32; 2]>,
+    slaves: Vec<Record<8>>,
+    peripherals: Vec<Record<2>>,
 }
+
+/// The first address of a device, and what the table says of it.
+type Record<const WORDS: usize> = (u32, [u32; WORDS]);
 
 impl Tables {
     pub(crate) fn new(base: u32, ram: usize) -> Tables {
@@ -42,7 +45,7 @@ impl Tables {
         bridge[4] = area(PERIPHERALS, u64::from(PERIPHERALS_SIZE), 20, 0, 2);
         Tables {
             masters: Vec::new(),
-            slaves: vec![memory, bridge],
+            slaves: vec![(base, memory), (PERIPHERALS, bridge)],
             peripherals: Vec::new(),
         }
     }
@@ -59,34 +62,59 @@ impl Tables {
         self.masters.push(master);
     }
 
-    pub(crate) fn add(&mut self, base: u32, size: u32, identity: Identity) {
+    /// Sets the record of what stands at `base`: another one's place, if one stood there, or else the last.
+    pub(crate) fn set(&mut self, base: u32, size: u32, identity: Option<Identity>) {
         if base.wrapping_sub(PERIPHERALS) < PERIPHERALS_SIZE {
             let area = area(base & 0xf_ff00, u64::from(size.max(256)), 8, 0, 1);
-            self.peripherals.push([word(identity), area]);
+            let record = identity.map(|identity| [word(identity), area]);
+            set(&mut self.peripherals, base, record);
         } else {
-            let mut slave = [0; 8];
-            slave[0] = word(identity);
-            slave[4] = area(base, u64::from(size.max(1 << 20)), 20, 0, 2);
-            self.slaves.push(slave);
+            let area = area(base, u64::from(size.max(1 << 20)), 20, 0, 2);
+            let record = identity.map(|identity| [word(identity), 0, 0, 0, area, 0, 0, 0]);
+            set(&mut self.slaves, base, record);
         }
     }
 
     /// The word at `address`, if that lies in a table.
     pub(crate) fn read(&self, address: u32) -> Option<u32> {
-        let of = |records: &[[u32; 8]], offset: u32| {
-            let record = records.get((offset / 32) as usize);
-            record.map_or(0, |record| record[(offset / 4 % 8) as usize])
+        let word = |record: Option<&[u32]>, offset: u32| {
+            let place = offset as usize / 4;
+            Some(record.map_or(0, |record| record[place % record.len()]))
         };
         match address {
-            SLAVES.. => Some(of(&self.slaves, address - SLAVES)),
-            TABLE.. => Some(of(&self.masters, address - TABLE)),
+            SLAVES.. => {
+                let offset = address - SLAVES;
+                let record = self.slaves.get((offset / 32) as usize);
+                word(record.map(|record| &record.1[..]), offset)
+            }
+            TABLE.. => {
+                let offset = address - TABLE;
+                let record = self.masters.get((offset / 32) as usize);
+                word(record.map(|record| &record[..]), offset)
+            }
             PERIPHERAL_TABLE..=0x800f_ffff => {
                 let offset = address - PERIPHERAL_TABLE;
                 let record = self.peripherals.get((offset / 8) as usize);
-                Some(record.map_or(0, |record| record[(offset / 4 % 2) as usize]))
+                word(record.map(|record| &record.1[..]), offset)
             }
             _ => None,
         }
+    }
+}
+
+fn set<const WORDS: usize>(
+    records: &mut Vec<Record<WORDS>>,
+    base: u32,
+    record: Option<[u32; WORDS]>,
+) {
+    let place = records.iter().position(|record| record.0 == base);
+    match (place, record) {
+        (Some(place), Some(record)) => records[place].1 = record,
+        (Some(place), None) => {
+            records.remove(place);
+        }
+        (None, Some(record)) => records.push((base, record)),
+        (None, None) => {}
     }
 }
 
@@ -224,5 +252,23 @@ mod tests {
         assert_eq!(behind, expected);
         let last = areas(&mut machine).pop();
         assert_eq!(last, Some((1, 0x00c, vec![(0xa000_0000, 1 << 20)])));
+    }
+    #[test]
+    fn what_stands_in_anothers_place_has_its_record() {
+        let mut machine = Machine::new(&Configuration::default()).unwrap();
+        let before = peripherals(&mut machine);
+        let place = before.iter().position(|found| found.2 == 0x8000_0100);
+        let place = place.expect("a serial line");
+        let uart = crate::devices::Uart::new(9, 4);
+        machine.bus.attach(0x8000_0100, 0x200, Box::new(uart));
+        let mut after = before.clone();
+        after[place] = (1, 0x00c, 0x8000_0100, 0x200, 9);
+        assert_eq!(peripherals(&mut machine), after);
+        // What has no record takes that of what stood there.
+        machine
+            .bus
+            .attach(0x8000_0100, 0x100, Box::new(Numbers::new(1)));
+        after.remove(place);
+        assert_eq!(peripherals(&mut machine), after);
     }
 }
