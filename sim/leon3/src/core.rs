@@ -21,7 +21,7 @@ const OVERFLOW: u32 = 2;
 const CARRY: u32 = 1;
 
 /// For each condition of `bicc` and `ticc`, a bit for each value of the condition codes with which it holds.
-const CONDITIONS: [u16; 16] = {
+pub(crate) const CONDITIONS: [u16; 16] = {
     let mut table = [0; 16];
     let mut icc = 0;
     while icc < 16 {
@@ -219,6 +219,10 @@ impl Core {
         let in_rows = !O::LOOKS && !CACHES;
         while self.cycles < bus.deadline {
             if in_rows && self.npc == self.pc.wrapping_add(4) {
+                #[cfg(feature = "translate")]
+                if crate::translate::run(self, bus, common) {
+                    continue;
+                }
                 self.run_row(bus, common, observer);
                 if self.cycles >= bus.deadline {
                     break;

@@ -39,6 +39,8 @@ mod plug_and_play;
 pub mod registers;
 pub mod snapshot;
 pub mod timing;
+#[cfg(feature = "translate")]
+mod translate;
 pub mod trap;
 
 pub use bus::Bus;
