@@ -19,8 +19,9 @@ use crate::decode::Operation;
 use emit::Compiler;
 use region::Region;
 
-/// Executions of a block by the interpreter before it is translated.
-const HOT: u16 = 200;
+/// Executions of a block by the interpreter before it is translated: to compile an instruction takes as long as to
+/// interpret it some ten thousand times.
+const HOT: u16 = 10_000;
 /// What it takes to be translated along with another one.
 const WARM: u16 = HOT / 8;
 /// Translations that are given up when code is written, before translating ends for good: what is
@@ -76,7 +77,12 @@ impl Translations {
 
     /// Word `index` of RAM is another one now.
     pub(crate) fn forget(&mut self, index: usize) {
-        let reaches = |known: &Known| known.words.iter().any(|&(first, behind)| (first..behind).contains(&index));
+        let reaches = |known: &Known| {
+            known
+                .words
+                .iter()
+                .any(|&(first, behind)| (first..behind).contains(&index))
+        };
         let slots = &mut self.slots;
         let heat = &mut self.heat;
         let before = self.known.len();
@@ -125,7 +131,11 @@ pub(crate) fn run(core: &mut Core, bus: &mut Bus, common: &Common) -> bool {
         };
         let last = core.instructions;
         let (memory, length) = bus.memory();
-        assert_eq!(length, 4 * memory_words(bus), "RAM has another size than it had");
+        assert_eq!(
+            length,
+            4 * memory_words(bus),
+            "RAM has another size than it had"
+        );
         let most = deadline.saturating_sub(core.cycles).min(i64::MAX as u64) as i64;
         let core_at: *mut Core = core;
         // SAFETY: `function` was compiled by `Compiler::compile` with this type and lives until the compiler is dropped,
@@ -136,7 +146,10 @@ pub(crate) fn run(core: &mut Core, bus: &mut Bus, common: &Common) -> bool {
         // uses meanwhile. It calls nothing but `change_window`, with `core_at`.
         let left = unsafe { function(core_at, &memory, most) };
         core.cycles += (most - left) as u64;
-        if core.instructions == last || core.npc != core.pc.wrapping_add(4) || core.cycles >= deadline {
+        if core.instructions == last
+            || core.npc != core.pc.wrapping_add(4)
+            || core.cycles >= deadline
+        {
             break;
         }
     }
@@ -159,7 +172,11 @@ fn translate(address: u32, bus: &mut Bus, common: &Common) -> bool {
     let region = Region::find(
         address,
         common,
-        |at| (word_of(at) < heat.len()).then(|| bus.fetch(at).ok()).flatten(),
+        |at| {
+            (word_of(at) < heat.len())
+                .then(|| bus.fetch(at).ok())
+                .flatten()
+        },
         |at| heat.get(word_of(at)).is_some_and(|&heat| heat >= WARM),
     );
     bus.translations.heat = heat;
@@ -175,7 +192,10 @@ fn translate(address: u32, bus: &mut Bus, common: &Common) -> bool {
         (first, first + block.words() as usize)
     });
     let begin = word_of(address);
-    bus.translations.known.push(Known { begin, words: words.collect() });
+    bus.translations.known.push(Known {
+        begin,
+        words: words.collect(),
+    });
     bus.translations.slots[begin] = Some(function);
     true
 }
@@ -183,7 +203,11 @@ fn translate(address: u32, bus: &mut Bus, common: &Common) -> bool {
 /// Enters the window below or above, if it is not masked: 1, otherwise 0.
 extern "C" fn change_window(core: &mut Core, below: u32) -> u32 {
     let registers = &mut core.registers;
-    let window = if below != 0 { registers.below() } else { registers.above() };
+    let window = if below != 0 {
+        registers.below()
+    } else {
+        registers.above()
+    };
     if core.wim >> window & 1 == 1 {
         return 0;
     }

@@ -54,7 +54,9 @@ impl Compiler {
         }
         let signature = |parameters: &[ir::Type], result| {
             let mut signature = module.make_signature();
-            signature.params.extend(parameters.iter().copied().map(AbiParam::new));
+            signature
+                .params
+                .extend(parameters.iter().copied().map(AbiParam::new));
             signature.returns.push(AbiParam::new(result));
             signature
         };
@@ -74,15 +76,24 @@ impl Compiler {
         self.context.func.signature = self.function.clone();
         let mut builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
         let change = builder.import_signature(self.change.clone());
-        let labels = region.blocks.iter().map(|_| builder.create_block()).collect();
-        let mut emitter = Emitter::enter(builder, region, common, labels, change, self.base, self.ram);
+        let labels = region
+            .blocks
+            .iter()
+            .map(|_| builder.create_block())
+            .collect();
+        let mut emitter =
+            Emitter::enter(builder, region, common, labels, change, self.base, self.ram);
         for index in 0..region.blocks.len() {
             emitter.block(index);
         }
         emitter.builder.seal_all_blocks();
         emitter.builder.finalize();
         let id = self.module.declare_anonymous_function(&self.function);
-        let id = id.and_then(|id| self.module.define_function(id, &mut self.context).map(|()| id));
+        let id = id.and_then(|id| {
+            self.module
+                .define_function(id, &mut self.context)
+                .map(|()| id)
+        });
         self.module.clear_context(&mut self.context);
         let id = id.ok()?;
         self.module.finalize_definitions().ok()?;
@@ -148,7 +159,11 @@ impl<'a> Emitter<'a> {
         let [core, memory, left_now] = *builder.block_params(entry) else {
             unreachable!("three parameters");
         };
-        let mut pointer = |offset| builder.ins().load(I64, plain().with_readonly(), memory, offset);
+        let mut pointer = |offset| {
+            builder
+                .ins()
+                .load(I64, plain().with_readonly(), memory, offset)
+        };
         let (at_ram, at_decoded, at_code) = (pointer(RAM), pointer(DECODED), pointer(CODE));
         let registers: Vec<Variable> = (0..=Y).map(|_| builder.declare_var(I32)).collect();
         let codes = (builder.declare_var(I32), builder.declare_var(I32));
@@ -184,7 +199,9 @@ impl<'a> Emitter<'a> {
         };
         emitter.load_registers(region.named);
         let y = emitter.field(offset_of!(Core, y));
-        emitter.builder.def_var(emitter.registers[usize::from(Y)], y);
+        emitter
+            .builder
+            .def_var(emitter.registers[usize::from(Y)], y);
         let icc = emitter.field(offset_of!(Core, icc));
         emitter.builder.def_var(codes.0, icc);
         emitter.builder.def_var(codes.1, icc);
@@ -194,11 +211,15 @@ impl<'a> Emitter<'a> {
     }
 
     fn field(&mut self, offset: usize) -> Value {
-        self.builder.ins().load(I32, plain(), self.core, offset as i32)
+        self.builder
+            .ins()
+            .load(I32, plain(), self.core, offset as i32)
     }
 
     fn set_field(&mut self, offset: usize, value: Value) {
-        self.builder.ins().store(plain(), value, self.core, offset as i32);
+        self.builder
+            .ins()
+            .store(plain(), value, self.core, offset as i32);
     }
 
     fn load_registers(&mut self, set: Set) {
@@ -228,7 +249,8 @@ impl<'a> Emitter<'a> {
 
     fn set(&mut self, number: u8, value: Value) {
         if number != 0 && number != SINK {
-            self.builder.def_var(self.registers[usize::from(number)], value);
+            self.builder
+                .def_var(self.registers[usize::from(number)], value);
         }
     }
 
@@ -238,7 +260,9 @@ impl<'a> Emitter<'a> {
             (register, 0) => self.get(register),
             (register, immediate) => {
                 let register = self.get(register);
-                self.builder.ins().iadd_imm(register, i64::from(immediate as i32))
+                self.builder
+                    .ins()
+                    .iadd_imm(register, i64::from(immediate as i32))
             }
         }
     }
@@ -285,7 +309,10 @@ impl<'a> Emitter<'a> {
         self.set_field(offset_of!(Core, npc), npc);
         let count = offset_of!(Core, instructions) as i32;
         let executed = self.builder.use_var(self.executed);
-        let executed = self.builder.ins().iadd_imm(executed, here.instructions as i64);
+        let executed = self
+            .builder
+            .ins()
+            .iadd_imm(executed, here.instructions as i64);
         let before = self.builder.ins().load(I64, plain(), self.core, count);
         let sum = self.builder.ins().iadd(before, executed);
         self.builder.ins().store(plain(), sum, self.core, count);
@@ -307,7 +334,10 @@ impl<'a> Emitter<'a> {
         };
         let left = self.builder.use_var(self.left);
         let enough = IntCC::SignedGreaterThanOrEqual;
-        let enough = self.builder.ins().icmp_imm(enough, left, block.cycles as i64);
+        let enough = self
+            .builder
+            .ins()
+            .icmp_imm(enough, left, block.cycles as i64);
         self.unless_leave(enough);
         for &operation in &block.body {
             self.straight(operation);
@@ -378,7 +408,11 @@ impl<'a> Emitter<'a> {
             8 => Some(target),
             _ => None,
         };
-        let taken = if always.is_none() { Some(self.holds(operation.rd)) } else { None };
+        let taken = if always.is_none() {
+            Some(self.holds(operation.rd))
+        } else {
+            None
+        };
         self.count(operation);
         let Some(taken) = taken else {
             let next = always.unwrap_or(behind);
@@ -426,10 +460,16 @@ impl<'a> Emitter<'a> {
             self.builder.def_var(self.codes.0, packed);
         }
         let left = self.builder.use_var(self.left);
-        let left = self.builder.ins().iadd_imm(left, -(self.here.cycles as i64));
+        let left = self
+            .builder
+            .ins()
+            .iadd_imm(left, -(self.here.cycles as i64));
         self.builder.def_var(self.left, left);
         let executed = self.builder.use_var(self.executed);
-        let executed = self.builder.ins().iadd_imm(executed, self.here.instructions as i64);
+        let executed = self
+            .builder
+            .ins()
+            .iadd_imm(executed, self.here.instructions as i64);
         self.builder.def_var(self.executed, executed);
         self.builder.ins().jump(self.labels[index], &[]);
     }
@@ -440,7 +480,10 @@ impl<'a> Emitter<'a> {
     }
 
     fn operands(&mut self) -> (Value, Value) {
-        (self.builder.use_var(self.codes.0), self.builder.use_var(self.codes.1))
+        (
+            self.builder.use_var(self.codes.0),
+            self.builder.use_var(self.codes.1),
+        )
     }
 
     /// Overflow of the sum or difference that condition codes come from, in the highest bit.
@@ -527,7 +570,9 @@ impl<'a> Emitter<'a> {
             (Codes::Result, 2) => Some((SignedLessThanOrEqual, a, self.constant(0))),
             (Codes::Result, 3 | 6) => Some((SignedLessThan, a, self.constant(0))),
             (Codes::Sum | Codes::Difference, 1) => Some((Equal, self.result(), self.constant(0))),
-            (Codes::Sum | Codes::Difference, 6) => Some((SignedLessThan, self.result(), self.constant(0))),
+            (Codes::Sum | Codes::Difference, 6) => {
+                Some((SignedLessThan, self.result(), self.constant(0)))
+            }
             _ => None,
         };
         if let Some((code, a, b)) = compare {
@@ -661,7 +706,9 @@ impl<'a> Emitter<'a> {
         // Neither 0 nor -1, by which the smallest number has no quotient.
         let good = if signed {
             let above = self.builder.ins().iadd_imm(b, 1);
-            self.builder.ins().icmp_imm(IntCC::UnsignedGreaterThan, above, 1)
+            self.builder
+                .ins()
+                .icmp_imm(IntCC::UnsignedGreaterThan, above, 1)
         } else {
             self.builder.ins().icmp_imm(IntCC::NotEqual, b, 0)
         };
@@ -715,7 +762,10 @@ impl<'a> Emitter<'a> {
         let below = self.constant(u32::from(operation.kind == Kind::Save));
         let function = change_window as *const () as i64;
         let function = self.builder.ins().iconst(I64, function);
-        let call = self.builder.ins().call_indirect(self.change, function, &[self.core, below]);
+        let call = self
+            .builder
+            .ins()
+            .call_indirect(self.change, function, &[self.core, below]);
         let done = self.builder.inst_results(call)[0];
         self.unless_leave(done);
         self.load_registers(self.region.named & WINDOW);
@@ -730,10 +780,16 @@ impl<'a> Emitter<'a> {
         // What is not aligned has its low bits at the top then, above every size: the base is aligned.
         let turned = match size {
             1 => offset,
-            _ => self.builder.ins().rotr_imm(offset, i64::from(size.trailing_zeros())),
+            _ => self
+                .builder
+                .ins()
+                .rotr_imm(offset, i64::from(size.trailing_zeros())),
         };
         let behind = (self.ram / size as usize) as i64;
-        let inside = self.builder.ins().icmp_imm(IntCC::UnsignedLessThan, turned, behind);
+        let inside = self
+            .builder
+            .ins()
+            .icmp_imm(IntCC::UnsignedLessThan, turned, behind);
         self.unless_leave(inside);
         self.builder.ins().uextend(I64, offset)
     }
@@ -764,7 +820,10 @@ impl<'a> Emitter<'a> {
             _ => {
                 let high = self.builder.ins().load(I32, flags, at, 0);
                 let low = self.builder.ins().load(I32, flags, at, 4);
-                let (high, low) = (self.builder.ins().bswap(high), self.builder.ins().bswap(low));
+                let (high, low) = (
+                    self.builder.ins().bswap(high),
+                    self.builder.ins().bswap(low),
+                );
                 self.set(operation.rd, high);
                 self.set(operation.rd + 1, low);
                 return;
@@ -805,7 +864,10 @@ impl<'a> Emitter<'a> {
     fn leave_if_code(&mut self, offset: Value, size: u32) {
         let (code, on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(code);
-        let page = self.builder.ins().ushr_imm(offset, i64::from(crate::bus::PAGE.trailing_zeros()));
+        let page = self
+            .builder
+            .ins()
+            .ushr_imm(offset, i64::from(crate::bus::PAGE.trailing_zeros()));
         let page = self.builder.ins().iadd(self.at_decoded, page);
         let decoded = self.builder.ins().load(I8, plain(), page, 0);
         self.builder.ins().brif(decoded, code, &[], on, &[]);
@@ -821,7 +883,10 @@ impl<'a> Emitter<'a> {
             let other = self.builder.ins().load(I8, plain(), entry, each + kind);
             decoded = self.builder.ins().bor(decoded, other);
         }
-        let free = self.builder.ins().icmp_imm(IntCC::Equal, decoded, Kind::Undecoded as i64);
+        let free = self
+            .builder
+            .ins()
+            .icmp_imm(IntCC::Equal, decoded, Kind::Undecoded as i64);
         self.unless_leave(free);
         self.builder.ins().jump(on, &[]);
         self.builder.switch_to_block(on);

@@ -10,7 +10,7 @@ use crate::core::Common;
 use crate::decode::{Kind, Operation, SINK};
 
 /// Most blocks of a region, and most instructions of it.
-const MOST_BLOCKS: usize = 16;
+const MOST_BLOCKS: usize = 6;
 const MOST_INSTRUCTIONS: usize = 160;
 
 /// Sets of registers: 1 to 31 by number, and what else an instruction may change.
@@ -39,11 +39,20 @@ pub(super) enum Ending {
     /// With the instruction before this address.
     At(u32),
     /// A branch.
-    Branch { operation: Operation, slot: Operation },
+    Branch {
+        operation: Operation,
+        slot: Operation,
+    },
     /// A call.
-    Call { operation: Operation, slot: Operation },
+    Call {
+        operation: Operation,
+        slot: Operation,
+    },
     /// A jump to an address in registers.
-    Jump { operation: Operation, slot: Operation },
+    Jump {
+        operation: Operation,
+        slot: Operation,
+    },
 }
 
 /// Instructions one behind the other.
@@ -106,15 +115,18 @@ impl Block {
     }
 
     fn codes_behind(&self, before: Codes) -> Codes {
-        self.operations().fold(before, |codes, operation| sets_codes(operation).unwrap_or(codes))
+        self.operations().fold(before, |codes, operation| {
+            sets_codes(operation).unwrap_or(codes)
+        })
     }
 
     fn changed_behind(&self, before: Set) -> Set {
-        self.operations().fold(before, |changed, operation| match operation.kind {
-            // A change of window has everything of windows stored.
-            Kind::Save | Kind::Restore => changed & !WINDOW | changes(operation),
-            _ => changed | changes(operation),
-        })
+        self.operations()
+            .fold(before, |changed, operation| match operation.kind {
+                // A change of window has everything of windows stored.
+                Kind::Save | Kind::Restore => changed & !WINDOW | changes(operation),
+                _ => changed | changes(operation),
+            })
     }
 }
 
@@ -180,7 +192,10 @@ impl Region {
                 let Some(before) = codes[from] else {
                     continue;
                 };
-                let (behind, changed) = (block.codes_behind(before), block.changed_behind(block.changed));
+                let (behind, changed) = (
+                    block.codes_behind(before),
+                    block.changed_behind(block.changed),
+                );
                 let successors: Vec<u32> = block.successors().collect();
                 for address in successors {
                     let Some(to) = self.block_at(address) else {
@@ -236,7 +251,9 @@ fn find_block(
     if block.words() == 0 {
         return None;
     }
-    let cycles = block.operations().map(|operation| common.timing.of(operation.kind));
+    let cycles = block
+        .operations()
+        .map(|operation| common.timing.of(operation.kind));
     // At most one slot is annulled, and one that is costs this instead of its own cycles.
     block.cycles = cycles.sum::<u64>() + u64::from(common.timing.annulled);
     Some(block)
@@ -266,9 +283,11 @@ fn find_ending(
 fn translates(operation: Operation, common: &Common) -> bool {
     use Kind::*;
     match operation.kind {
-        Sethi | Add | And | Or | Xor | Sub | Andn | Orn | Xnor | Addx | Subx | AddCc | AndCc | OrCc | XorCc | SubCc
-        | AndnCc | OrnCc | XnorCc | AddxCc | SubxCc | MulsCc | Sll | Srl | Sra | Rdy | Wry | Save | Restore | Ld
-        | Ldub | Lduh | Ldsb | Ldsh | St | Stb | Sth => true,
+        Sethi | Add | And | Or | Xor | Sub | Andn | Orn | Xnor | Addx | Subx | AddCc | AndCc
+        | OrCc | XorCc | SubCc | AndnCc | OrnCc | XnorCc | AddxCc | SubxCc | MulsCc | Sll | Srl
+        | Sra | Rdy | Wry | Save | Restore | Ld | Ldub | Lduh | Ldsb | Ldsh | St | Stb | Sth => {
+            true
+        }
         Umul | Smul | UmulCc | SmulCc | Udiv | Sdiv => common.multiplier,
         Ldd | Std => operation.rd & 1 == 0,
         _ => false,
@@ -288,13 +307,21 @@ fn sets_codes(operation: Operation) -> Option<Codes> {
 }
 
 fn one(register: u8) -> Set {
-    if register == 0 || register == SINK { 0 } else { 1 << register }
+    if register == 0 || register == SINK {
+        0
+    } else {
+        1 << register
+    }
 }
 
 /// What an instruction changes.
 pub(super) fn changes(operation: Operation) -> Set {
     use Kind::*;
-    let codes = if sets_codes(operation).is_some() { 1 << CODES } else { 0 };
+    let codes = if sets_codes(operation).is_some() {
+        1 << CODES
+    } else {
+        0
+    };
     match operation.kind {
         Branch | St | Stb | Sth | Std => 0,
         Ldd => one(operation.rd) | one(operation.rd + 1),
