@@ -16,14 +16,13 @@ use std::mem::offset_of;
 use crate::bus::Bus;
 use crate::core::{Common, Core};
 use crate::decode::Operation;
+use crate::machine::Machine;
 use emit::Compiler;
 use region::Region;
 
 /// Executions of a block by the interpreter before it is translated: to compile an instruction takes as long as to
 /// interpret it some ten thousand times.
 const HOT: u16 = 10_000;
-/// What it takes to be translated along with another one.
-const WARM: u16 = HOT / 8;
 /// Translations that are given up when code is written, before translating ends for good: what is
 /// given up keeps its memory until the machine ends.
 const MOST_FORGOTTEN: usize = 2048;
@@ -59,6 +58,8 @@ pub(crate) struct Translations {
     heat: Vec<u16>,
     known: Vec<Known>,
     forgotten: usize,
+    /// Executions before a block is translated; never, if none.
+    hot: Option<u16>,
     /// None where there is none for this host, or no more is to be translated.
     compiler: Option<Compiler>,
 }
@@ -71,6 +72,7 @@ impl Translations {
             heat: bytemuck::allocation::zeroed_vec(words),
             known: Vec::new(),
             forgotten: 0,
+            hot: Some(HOT),
             compiler: Compiler::new(base, 4 * words),
         }
     }
@@ -97,10 +99,30 @@ impl Translations {
         self.forgotten += before - self.known.len();
     }
 
-    /// How many regions can be entered.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.known.len()
+    /// Counts that the interpreter comes by at word `index`; whether it is time to translate.
+    #[inline(always)]
+    fn warm(&mut self, index: usize) -> bool {
+        let heat = &mut self.heat[index];
+        match self.hot {
+            Some(hot) if *heat < hot => {
+                *heat += 1;
+                *heat == hot
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Machine {
+    /// Has code translated after `executions` of it, at least 1, or never again. What happens is the same; only how soon
+    /// depends on it.
+    pub fn translate_after(&mut self, executions: Option<u16>) {
+        self.bus.translations.hot = executions.map(|executions| executions.max(1));
+    }
+
+    /// How many translations there are of what is in memory.
+    pub fn translations(&self) -> usize {
+        self.bus.translations.known.len()
     }
 }
 
@@ -114,20 +136,15 @@ pub(crate) fn run(core: &mut Core, bus: &mut Bus, common: &Common) -> bool {
     loop {
         let offset = core.pc.wrapping_sub(base);
         let index = (offset >> 2) as usize;
-        let function = match bus.translations.slots.get(index) {
-            Some(Some(function)) if offset & 3 == 0 => *function,
-            Some(_) => {
-                let heat = &mut bus.translations.heat[index];
-                if *heat > HOT {
-                    break;
+        let function = match bus.translations.slots.get(index).copied() {
+            Some(Some(function)) if offset & 3 == 0 => function,
+            Some(_) if offset & 3 == 0 && bus.translations.warm(index) => {
+                if translate(core.pc, bus, common) {
+                    continue;
                 }
-                *heat += 1;
-                if *heat < HOT || offset & 3 != 0 || !translate(core.pc, bus, common) {
-                    break;
-                }
-                continue;
+                break;
             }
-            None => break,
+            _ => break,
         };
         let last = core.instructions;
         let (memory, length) = bus.memory();
@@ -168,6 +185,7 @@ fn translate(address: u32, bus: &mut Bus, common: &Common) -> bool {
     }
     let base = bus.base();
     let word_of = |address: u32| (address.wrapping_sub(base) >> 2) as usize;
+    let hot = bus.translations.hot.unwrap_or(HOT);
     let heat = std::mem::take(&mut bus.translations.heat);
     let region = Region::find(
         address,
@@ -177,7 +195,7 @@ fn translate(address: u32, bus: &mut Bus, common: &Common) -> bool {
                 .then(|| bus.fetch(at).ok())
                 .flatten()
         },
-        |at| heat.get(word_of(at)).is_some_and(|&heat| heat >= WARM),
+        |at| heat.get(word_of(at)).is_some_and(|&heat| heat > hot / 8),
     );
     bus.translations.heat = heat;
     let Some(region) = region else { return false };

@@ -455,7 +455,9 @@ impl<'a> Emitter<'a> {
             return;
         };
         let target = &self.region.blocks[index];
+        debug_assert!(self.here.changed & !target.changed == 0);
         if target.codes != self.here.codes {
+            debug_assert!(target.codes == Codes::Packed);
             let packed = self.packed();
             self.builder.def_var(self.codes.0, packed);
         }
@@ -569,7 +571,7 @@ impl<'a> Emitter<'a> {
             (Codes::Result, 1 | 4) => Some((Equal, a, self.constant(0))),
             (Codes::Result, 2) => Some((SignedLessThanOrEqual, a, self.constant(0))),
             (Codes::Result, 3 | 6) => Some((SignedLessThan, a, self.constant(0))),
-            (Codes::Sum | Codes::Difference, 1) => Some((Equal, self.result(), self.constant(0))),
+            (Codes::Sum, 1) => Some((Equal, self.result(), self.constant(0))),
             (Codes::Sum | Codes::Difference, 6) => {
                 Some((SignedLessThan, self.result(), self.constant(0)))
             }

@@ -75,18 +75,19 @@ impl Block {
         self.begin.wrapping_add(4 * self.body.len() as u32)
     }
 
-    /// Where it may go on.
-    pub(super) fn successors(&self) -> impl Iterator<Item = u32> {
+    /// Where it may go on, and whether the instruction in the delay slot is executed on the way there.
+    pub(super) fn successors(&self) -> impl Iterator<Item = (u32, bool)> {
         let at = self.end();
         let behind = at.wrapping_add(8);
         let (first, second) = match self.ending {
-            Ending::At(next) => (Some(next), None),
+            Ending::At(next) => (Some((next, true)), None),
             Ending::Branch { operation, .. } => {
                 let target = at.wrapping_add(operation.immediate);
+                let kept = operation.rs1 == 0;
                 match operation.rd {
-                    0 => (Some(behind), None),
-                    8 => (Some(target), None),
-                    _ => (Some(target), Some(behind)),
+                    0 => (Some((behind, kept)), None),
+                    8 => (Some((target, kept)), None),
+                    _ => (Some((target, true)), Some((behind, kept))),
                 }
             }
             Ending::Call { .. } | Ending::Jump { .. } => (None, None),
@@ -114,19 +115,26 @@ impl Block {
         self.body.len() as u32 + jump
     }
 
-    fn codes_behind(&self, before: Codes) -> Codes {
-        self.operations().fold(before, |codes, operation| {
+    /// Instructions executed if that in the delay slot is, or is not.
+    fn executed(&self, slot: bool) -> impl Iterator<Item = Operation> {
+        let all = self.operations().count();
+        self.operations().take(if slot { all } else { all - 1 })
+    }
+
+    fn codes_behind(&self, slot: bool) -> Codes {
+        let operations = self.executed(slot);
+        operations.fold(self.codes, |codes, operation| {
             sets_codes(operation).unwrap_or(codes)
         })
     }
 
-    fn changed_behind(&self, before: Set) -> Set {
-        self.operations()
-            .fold(before, |changed, operation| match operation.kind {
-                // A change of window has everything of windows stored.
-                Kind::Save | Kind::Restore => changed & !WINDOW | changes(operation),
-                _ => changed | changes(operation),
-            })
+    fn changed_behind(&self, slot: bool) -> Set {
+        let operations = self.executed(slot);
+        operations.fold(self.changed, |changed, operation| match operation.kind {
+            // A change of window has everything of windows stored.
+            Kind::Save | Kind::Restore => changed & !WINDOW | changes(operation),
+            _ => changed | changes(operation),
+        })
     }
 }
 
@@ -158,7 +166,7 @@ impl Region {
                 continue;
             };
             instructions += block.operations().count();
-            for successor in block.successors() {
+            for (successor, _) in block.successors() {
                 if !open.contains(&successor) && hot(successor) {
                     open.push(successor);
                 }
@@ -182,38 +190,34 @@ impl Region {
     fn look_ahead(&mut self) {
         let operations = self.blocks.iter().flat_map(Block::operations);
         self.named = operations.fold(0, |named, operation| named | names(operation));
-        let mut codes: Vec<Option<Codes>> = vec![None; self.blocks.len()];
-        codes[0] = Some(Codes::Packed);
+        let mut known = vec![false; self.blocks.len()];
+        known[0] = true;
         let mut again = true;
         while again {
             again = false;
             for from in 0..self.blocks.len() {
-                let block = &self.blocks[from];
-                let Some(before) = codes[from] else {
+                if !known[from] {
                     continue;
-                };
-                let (behind, changed) = (
-                    block.codes_behind(before),
-                    block.changed_behind(block.changed),
-                );
-                let successors: Vec<u32> = block.successors().collect();
-                for address in successors {
+                }
+                let edges: Vec<(u32, bool)> = self.blocks[from].successors().collect();
+                for (address, slot) in edges {
                     let Some(to) = self.block_at(address) else {
                         continue;
                     };
-                    let met = match codes[to] {
-                        None => behind,
-                        Some(other) if other == behind => behind,
-                        Some(_) => Codes::Packed,
+                    let block = &self.blocks[from];
+                    let (codes, changed) = (block.codes_behind(slot), block.changed_behind(slot));
+                    let block = &mut self.blocks[to];
+                    let met = if !known[to] || block.codes == codes {
+                        codes
+                    } else {
+                        Codes::Packed
                     };
-                    again |= codes[to] != Some(met) || changed & !self.blocks[to].changed != 0;
-                    codes[to] = Some(met);
-                    self.blocks[to].changed |= changed;
+                    again |= !known[to] || block.codes != met || changed & !block.changed != 0;
+                    known[to] = true;
+                    block.codes = met;
+                    block.changed |= changed;
                 }
             }
-        }
-        for (block, codes) in self.blocks.iter_mut().zip(codes) {
-            block.codes = codes.unwrap_or(Codes::Packed);
         }
     }
 }
