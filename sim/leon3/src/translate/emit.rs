@@ -88,14 +88,15 @@ impl Compiler {
         }
         emitter.builder.seal_all_blocks();
         emitter.builder.finalize();
-        let id = self.module.declare_anonymous_function(&self.function);
-        let id = id.and_then(|id| {
-            self.module
-                .define_function(id, &mut self.context)
-                .map(|()| id)
-        });
+        let id = self
+            .module
+            .declare_anonymous_function(&self.function)
+            .ok()?;
+        let defined = self.module.define_function(id, &mut self.context).is_ok();
         self.module.clear_context(&mut self.context);
-        let id = id.ok()?;
+        if !defined {
+            return None;
+        }
         self.module.finalize_definitions().ok()?;
         let code = self.module.get_finalized_function(id);
         // SAFETY: the code was compiled with the signature `self.function`, which is that of `Function` in the host's
@@ -364,7 +365,8 @@ impl<'a> Emitter<'a> {
                 self.here.changed |= changes(operation);
                 self.count(operation);
                 self.slot(slot, target);
-                self.go(target);
+                self.here.pc = target;
+                self.leave();
             }
             Ending::Jump { operation, slot } => {
                 let target = self.address(operation);
@@ -455,9 +457,10 @@ impl<'a> Emitter<'a> {
             return;
         };
         let target = &self.region.blocks[index];
-        debug_assert!(self.here.changed & !target.changed == 0);
+        // What was found out beforehand holds for this way, too.
+        assert!(self.here.changed & !target.changed == 0);
         if target.codes != self.here.codes {
-            debug_assert!(target.codes == Codes::Packed);
+            assert!(target.codes == Codes::Packed);
             let packed = self.packed();
             self.builder.def_var(self.codes.0, packed);
         }
