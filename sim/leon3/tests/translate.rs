@@ -150,7 +150,7 @@ fn word(dice: &mut Dice, at: u32, length: u32) -> u32 {
         62 => format_3(3, 0, 3, 5, immediate(4 * dice.below(length))),
         // The counters of time.
         63 => format_3(3, 0, rd, 6, immediate(dice.of(&[0x300, 0x310, 0x204]))),
-        64 => format_3(2, 0x28, rd, dice.of(&[22, 23, 17]) << 0, 0),
+        64 => format_3(2, 0x28, rd, dice.of(&[22, 23, 17]), 0),
         65..71 => format_3(2, dice.of(&[0x3c, 0x3d]), rd, rs1, second),
         71 => format_3(2, dice.of(&[0x29, 0x2a, 0x2b]), rd, 0, 0),
         72 => format_3(2, 0x32, 0, rs1, second),
