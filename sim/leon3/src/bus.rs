@@ -21,7 +21,7 @@ pub(crate) const PERIPHERALS: u32 = 0x8000_0000;
 pub(crate) const PERIPHERALS_SIZE: u32 = 0x10_0000;
 
 /// Bytes of a page, which decoding marks.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 /// Most instructions of a row.
 const LONGEST_ROW: usize = 64;
 /// Most notes kept.
@@ -90,6 +90,8 @@ pub struct Bus {
     changed: bool,
     /// A device wants the run to end.
     expired: bool,
+    #[cfg(feature = "translate")]
+    pub(crate) translations: crate::translate::Translations,
 }
 
 impl Bus {
@@ -115,7 +117,21 @@ impl Bus {
             notes: Vec::new(),
             changed: false,
             expired: false,
+            #[cfg(feature = "translate")]
+            translations: crate::translate::Translations::new(base, ram / 4),
         }
+    }
+
+    /// RAM and what is decoded of it, for translated code, and the length of RAM.
+    #[cfg(feature = "translate")]
+    #[inline(always)]
+    pub(crate) fn memory(&mut self) -> (crate::translate::Memory, usize) {
+        let memory = crate::translate::Memory {
+            ram: self.ram.as_mut_ptr(),
+            decoded: self.decoded.as_ptr(),
+            code: self.code.as_ptr(),
+        };
+        (memory, self.ram.len())
     }
 
     /// Attaches a device that answers to `size` bytes from `base`. Devices among the peripherals
@@ -292,6 +308,8 @@ impl Bus {
             rd: was as u8,
             ..self.code[index]
         };
+        #[cfg(feature = "translate")]
+        self.translations.forget(index);
         for row in &mut self.rows[index.saturating_sub(LONGEST_ROW)..=index] {
             row.known = false;
         }

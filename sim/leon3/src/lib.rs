@@ -45,6 +45,8 @@ pub mod registers;
 pub mod snapshot;
 pub mod timing;
 pub mod tools;
+#[cfg(feature = "translate")]
+mod translate;
 pub mod trap;
 
 pub use bus::Bus;

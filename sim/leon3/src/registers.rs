@@ -26,6 +26,10 @@ pub struct Registers {
 }
 
 impl Registers {
+    /// Where the registers of the current window lie, in order.
+    #[cfg(feature = "translate")]
+    pub(crate) const VIEW: usize = std::mem::offset_of!(Registers, view);
+
     /// Zeroed registers in `windows` windows (2 to 32), of which 0 is current.
     pub fn new(windows: usize) -> Registers {
         assert!((2..=MOST_WINDOWS).contains(&windows), "{windows} windows");
