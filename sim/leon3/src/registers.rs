@@ -3,7 +3,8 @@
 //! The 32 registers of the current window lie side by side, so that an instruction finds them by their number alone;
 //! a change of window copies what it leaves into the file and what it enters out of it.
 //!
-//! Invariant: register 0 is zero; what the file holds of the current window is out of date.
+//! Invariant: register 0 is zero; what the file holds of the current window is out of date; while no core runs, the
+//! sink is zero, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +71,11 @@ impl Registers {
         if number != 0 {
             self.set(number, value);
         }
+    }
+
+    /// Forgets what went to `%g0`.
+    pub(crate) fn empty_sink(&mut self) {
+        self.view[usize::from(SINK)] = 0;
     }
 
     /// The window that SAVE and a trap enter.

@@ -5,8 +5,11 @@
 //! deadline - leaves the region *at* that instruction, with the core as if all before it had been interpreted, and the
 //! interpreter goes on. So nothing in a region can concern another part of the machine, and nothing looks in between.
 //!
+//! Cycles of an instruction have to be known beforehand: with caches they are not, and everything is interpreted, as
+//! it is where an observer looks.
+//!
 //! Invariant: a region that can be entered was made from what is in RAM now; a core behind a region is in the state
-//! in which the interpreter would be after as many instructions.
+//! in which the interpreter would be after as many instructions, but for the sink.
 
 mod emit;
 mod region;
@@ -23,6 +26,8 @@ use region::Region;
 /// Executions of a block by the interpreter before it is translated: to compile an instruction takes as long as to
 /// interpret it some ten thousand times.
 const HOT: u16 = 10_000;
+/// The heat of a word at which nothing can be translated.
+const REFUSED: u16 = u16::MAX;
 /// Translations that are given up when code is written, before translating ends for good: what is
 /// given up keeps its memory until the machine ends.
 const MOST_FORGOTTEN: usize = 2048;
@@ -54,14 +59,22 @@ struct Known {
 pub(crate) struct Translations {
     /// The region that begins at each word of RAM.
     slots: Vec<Option<Function>>,
-    /// How often the interpreter came by there.
+    /// How often the interpreter came by there, or [`REFUSED`].
     heat: Vec<u16>,
     known: Vec<Known>,
     forgotten: usize,
     /// Executions before a block is translated; never, if none.
     hot: Option<u16>,
-    /// None where there is none for this host, or no more is to be translated.
-    compiler: Option<Compiler>,
+    compiler: Lazy,
+    base: u32,
+}
+
+/// Most machines end before anything is hot.
+enum Lazy {
+    Unasked,
+    /// There is none for this host.
+    None,
+    Made(Box<Compiler>),
 }
 
 impl Translations {
@@ -73,7 +86,23 @@ impl Translations {
             known: Vec::new(),
             forgotten: 0,
             hot: Some(HOT),
-            compiler: Compiler::new(base, 4 * words),
+            compiler: Lazy::Unasked,
+            base,
+        }
+    }
+
+    /// None where there is none for this host, or no more is to be translated.
+    fn compiler(&mut self) -> Option<&mut Compiler> {
+        if self.forgotten >= MOST_FORGOTTEN {
+            return None;
+        }
+        if let Lazy::Unasked = self.compiler {
+            let compiler = Compiler::new(self.base, 4 * self.slots.len());
+            self.compiler = compiler.map_or(Lazy::None, |made| Lazy::Made(Box::new(made)));
+        }
+        match &mut self.compiler {
+            Lazy::Made(compiler) => Some(compiler),
+            _ => None,
         }
     }
 
@@ -97,6 +126,12 @@ impl Translations {
             stays
         });
         self.forgotten += before - self.known.len();
+        // What is refused is refused for its first instruction, or for a jump there and the one behind it.
+        for heat in &mut heat[index.saturating_sub(1)..=index] {
+            if *heat == REFUSED {
+                *heat = 0;
+            }
+        }
     }
 
     /// Counts that the interpreter comes by at word `index`; whether it is time to translate.
@@ -104,9 +139,9 @@ impl Translations {
     fn warm(&mut self, index: usize) -> bool {
         let heat = &mut self.heat[index];
         match self.hot {
-            Some(hot) if *heat < hot => {
+            Some(hot) if *heat != REFUSED => {
                 *heat += 1;
-                *heat == hot
+                *heat >= hot
             }
             _ => false,
         }
@@ -114,13 +149,14 @@ impl Translations {
 }
 
 impl Machine {
-    /// Has code translated after `executions` of it, at least 1, or never again. What happens is the same; only how soon
-    /// depends on it.
+    /// Has code be translated after `executions` of it (at least 1; 10 000 unless told), or, by none, never: what is
+    /// translated by then is still used. What a run does is the same to the bit, cycles included; how long it takes depends
+    /// on it. Under the model with caches, and where an observer looks, nothing is translated.
     pub fn translate_after(&mut self, executions: Option<u16>) {
         self.bus.translations.hot = executions.map(|executions| executions.max(1));
     }
 
-    /// How many translations there are of what is in memory.
+    /// How many regions of what is in memory are translated.
     pub fn translations(&self) -> usize {
         self.bus.translations.known.len()
     }
@@ -142,6 +178,7 @@ pub(crate) fn run(core: &mut Core, bus: &mut Bus, common: &Common) -> bool {
                 if translate(core.pc, bus, common) {
                     continue;
                 }
+                bus.translations.heat[index] = REFUSED;
                 break;
             }
             _ => break,
@@ -155,12 +192,13 @@ pub(crate) fn run(core: &mut Core, bus: &mut Bus, common: &Common) -> bool {
         );
         let most = deadline.saturating_sub(core.cycles).min(i64::MAX as u64) as i64;
         let core_at: *mut Core = core;
-        // SAFETY: `function` was compiled by `Compiler::compile` with this type and lives until the compiler is dropped,
-        // with `bus.translations`. It reads and writes only: fields of `Core` at offsets that `offset_of!` gave, through
-        // `core_at`, which is unique and not used otherwise meanwhile; bytes of RAM below the length that it was
-        // compiled with, which is that of RAM, just asserted; flags of pages and decoded words of such bytes, of which
-        // `Bus::new` allocates one per page and one per word. `memory` points into vectors of `bus`, which nobody else
-        // uses meanwhile. It calls nothing but `change_window`, with `core_at`.
+        // SAFETY: `function` is a slot of `bus.translations`, so `Compiler::compile` made it, with this type, and it lives
+        // until that compiler is dropped, which nothing but the end of `bus.translations` does. It reads and writes
+        // only: fields of `Core` at offsets that `offset_of!` gave, through `core_at`, which is unique and not used
+        // otherwise meanwhile; bytes of RAM below the length that it was compiled with, four times that of `slots`,
+        // which is that of RAM, just asserted; flags of pages and decoded words of such bytes, of which
+        // `Bus::new` allocates one per page and one per word, and which never change their length. `memory` points
+        // into vectors of `bus`, which nobody else uses meanwhile. It calls nothing but `change_window`, with `core_at`.
         let left = unsafe { function(core_at, &memory, most) };
         core.cycles += (most - left) as u64;
         if core.instructions == last
@@ -180,7 +218,7 @@ fn memory_words(bus: &Bus) -> usize {
 /// Translates the region that begins at `address`; false if that cannot be.
 #[cold]
 fn translate(address: u32, bus: &mut Bus, common: &Common) -> bool {
-    if bus.translations.forgotten >= MOST_FORGOTTEN || bus.translations.compiler.is_none() {
+    if bus.translations.compiler().is_none() {
         return false;
     }
     let base = bus.base();
@@ -199,10 +237,8 @@ fn translate(address: u32, bus: &mut Bus, common: &Common) -> bool {
     );
     bus.translations.heat = heat;
     let Some(region) = region else { return false };
-    let Some(compiler) = &mut bus.translations.compiler else {
-        return false;
-    };
-    let Some(function) = compiler.compile(&region, common) else {
+    let compiler = bus.translations.compiler();
+    let Some(function) = compiler.and_then(|compiler| compiler.compile(&region, common)) else {
         return false;
     };
     let words = region.blocks.iter().map(|block| {

@@ -38,6 +38,18 @@ pub(crate) enum Leon3Action {
 pub(crate) struct Leon3Run {
     #[command(flatten)]
     pub(crate) machine: Leon3Machine,
+    /// How instructions are executed; the run is the same to the bit, cycles included
+    #[arg(long, value_enum, default_value = "translate")]
+    pub(crate) engine: Leon3Engine,
+}
+
+/// How instructions are executed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Leon3Engine {
+    /// One by one
+    Interpret,
+    /// Hot code as code of the host, except where an observer looks or caches are modelled
+    Translate,
 }
 
 /// Write each executed instruction: core, address and word, in hexadecimal, one a line

@@ -9,7 +9,9 @@ use metes_leon3::gdb::{self, Options, Parting};
 use metes_leon3::{Configuration, Core, End, Image, Machine, Model, NoImage, Observer, Stop};
 use serde_json::{Value, json};
 
-use crate::arguments::{Leon3, Leon3Action, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Trace};
+use crate::arguments::{
+    Leon3, Leon3Action, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Trace,
+};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output;
 use crate::quantity::grouped;
@@ -19,7 +21,7 @@ const PORTION: u64 = 5_000_000;
 
 pub(crate) fn run(arguments: &Leon3, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
-        Leon3Action::Run(arguments) => run_image(&arguments.machine, json),
+        Leon3Action::Run(arguments) => run_image(&arguments.machine, arguments.engine, json),
         Leon3Action::Trace(arguments) => trace(arguments),
         Leon3Action::Gdb(arguments) => debug(arguments, json),
         Leon3Action::Bound(arguments) => bound::run(arguments, json),
@@ -98,8 +100,11 @@ fn in_portions<O: Observer>(
     }
 }
 
-fn run_image(arguments: &Leon3Machine, json: bool) -> Result<u8, Failure> {
+fn run_image(arguments: &Leon3Machine, engine: Leon3Engine, json: bool) -> Result<u8, Failure> {
     let (image, mut machine) = build(arguments)?;
+    if engine == Leon3Engine::Interpret {
+        machine.translate_after(None);
+    }
     let mut printed = vec![Vec::new(); arguments.uarts];
     let most = arguments.max_instructions;
     let stop = in_portions(&mut machine, most, &mut (), |machine| {

@@ -204,6 +204,8 @@ impl<'a> Emitter<'a> {
             .builder
             .def_var(emitter.registers[usize::from(Y)], y);
         let icc = emitter.field(offset_of!(Core, icc));
+        // Whoever sets a core's fields may set more bits; the interpreter looks at these.
+        let icc = emitter.builder.ins().band_imm(icc, 15);
         emitter.builder.def_var(codes.0, icc);
         emitter.builder.def_var(codes.1, icc);
         let first = emitter.labels[0];
