@@ -503,10 +503,10 @@ fn what_is_set_from_outside_is_used() {
     let mut words = trap_table();
     words.extend([
         format_3(2, 8, 8, 8, immediate(1)), // addx
-        branch(6, 2),                       // bneg
+        branch(6, 5),                       // bneg
         format_3(2, 8, 9, 9, immediate(0)),
         branch(ALWAYS, -3),
-        NOP,
+        format_3(2, 0, 10, 10, immediate(1)),
         NOP,
         branch(ALWAYS, -6),
         NOP,
