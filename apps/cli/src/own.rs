@@ -34,6 +34,8 @@ pub(crate) enum Form {
     Workbook,
     /// A manual page.
     Manual,
+    /// A machine in a file.
+    Snapshot,
     /// Anything without a mark: only an equal file is replaced.
     Plain,
 }
@@ -46,6 +48,7 @@ impl Form {
             Form::Svg => "plot",
             Form::TraceText | Form::Table | Form::Workbook => "export",
             Form::Manual => "manual page",
+            Form::Snapshot => "snapshot",
             Form::Plain => "file",
         }
     }
@@ -63,6 +66,7 @@ impl Form {
                 "# number named status front",
             ],
             Form::Manual => &[".\\\" Metes "],
+            Form::Snapshot => &["METESL3\n"],
             Form::Trace | Form::Workbook | Form::Plain => &[],
         }
     }

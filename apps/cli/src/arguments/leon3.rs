@@ -25,6 +25,9 @@ pub(crate) struct Leon3 {
 pub(crate) enum Leon3Action {
     Run(Leon3Run),
     Trace(Leon3Trace),
+    Profile(Leon3Profile),
+    Cover(Leon3Cover),
+    Stack(Leon3Stack),
     Gdb(Leon3Gdb),
     Bound(Leon3Bound),
 }
@@ -33,14 +36,42 @@ pub(crate) enum Leon3Action {
 ///
 /// What the first serial line prints goes to stdout; how the run ended, to stderr. Exit status 1 if
 /// it ended in error mode: a trap while traps were off, the watchdog, or sleep that nothing ends.
+///
+/// A watched place is KIND:PLACE[+BYTES][=VALUE]: r, w or a (either) and an address or symbol for what is
+/// read or written there, x for an instruction that is executed, c and a register (c:%o0, c:psr) for what
+/// changes it.
 #[derive(Args)]
-#[command(after_help = "Example: metes leon3 run --max-instructions 1000000 firmware.elf --json")]
+#[command(after_help = "Examples:
+  metes leon3 run --max-instructions 1000000 firmware.elf --json
+  metes leon3 run --watch w:counter --stop x:main --snapshot main.l3 firmware.elf
+  metes leon3 run --resume main.l3 firmware.elf")]
 pub(crate) struct Leon3Run {
     #[command(flatten)]
     pub(crate) machine: Leon3Machine,
     /// How instructions are executed; the run is the same to the bit, cycles included
     #[arg(long, value_enum, default_value = "translate")]
     pub(crate) engine: Leon3Engine,
+    /// Say on stderr what is done at this place; may be given more than once
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) watch: Vec<String>,
+    /// Likewise, and end the run there, before the next instruction
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) stop: Vec<String>,
+    /// Bytes that arrive at the first serial line, one after the other, from the beginning on
+    #[arg(long, value_name = "FILE")]
+    pub(crate) uart_input: Option<PathBuf>,
+    /// Bits a second with which they arrive, ten to a byte
+    #[arg(long, value_name = "RATE", default_value_t = 115_200, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) uart_rate: u32,
+    /// Save the whole machine there as the run leaves it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) snapshot: Option<PathBuf>,
+    /// Go on with a machine that was saved; the image is where symbols come from
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "cores", "model", "memory", "windows", "quantum", "frequency", "timer_frequency", "timer_interrupt",
+        "uarts", "uart_depth", "extended_interrupt", "watchdog", "no_float", "mac",
+    ])]
+    pub(crate) resume: Option<PathBuf>,
 }
 
 /// How instructions are executed.
@@ -63,6 +94,56 @@ pub(crate) struct Leon3Trace {
     /// Write traps and interrupts, too, in lines that begin with #
     #[arg(long)]
     pub(crate) traps: bool,
+}
+
+/// Count instructions and cycles by function, and find the longest call of each
+///
+/// Functions are the symbols of the image. What the first serial line prints goes to stderr.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes leon3 profile firmware.elf
+  metes leon3 profile --folded firmware.elf > firmware.folded, for a flame graph")]
+pub(crate) struct Leon3Profile {
+    #[command(flatten)]
+    pub(crate) machine: Leon3Machine,
+    /// Write stacks instead, `main;parse;read 1234`, a line each: what flame graphs are made of
+    #[arg(long)]
+    pub(crate) folded: bool,
+    /// What the numbers of stacks count
+    #[arg(long, value_enum, default_value = "cycles", requires = "folded")]
+    pub(crate) weight: Leon3Weight,
+}
+
+/// What stacks are weighed by.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Leon3Weight {
+    /// Cycles
+    Cycles,
+    /// Instructions
+    Instructions,
+}
+
+/// Write which lines, functions and branches were executed, as a tracefile of lcov
+///
+/// Lines need an image that was compiled with -g. What the first serial line prints goes to stderr, as
+/// does the summary.
+#[derive(Args)]
+#[command(
+    after_help = "Example: metes leon3 cover firmware.elf > firmware.info; genhtml firmware.info"
+)]
+pub(crate) struct Leon3Cover {
+    #[command(flatten)]
+    pub(crate) machine: Leon3Machine,
+}
+
+/// Tell how deep each stack was used, by which calls, and how deep each function went
+///
+/// What the first serial line prints goes to stderr.
+#[derive(Args)]
+#[command(after_help = "Example: metes leon3 stack firmware.elf")]
+pub(crate) struct Leon3Stack {
+    #[command(flatten)]
+    pub(crate) machine: Leon3Machine,
 }
 
 /// Wait for gdb and let it run the image: breakpoints, watchpoints, single steps, a thread each core

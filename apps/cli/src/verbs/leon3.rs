@@ -1,17 +1,19 @@
 //! `metes leon3`.
 
 mod bound;
+mod looks;
+mod run;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use metes_leon3::gdb::{self, Options, Parting};
-use metes_leon3::{Configuration, Core, End, Image, Machine, Model, NoImage, Observer, Stop};
-use serde_json::{Value, json};
+use metes_leon3::tools::disassemble;
+use metes_leon3::{Configuration, End, Image, Machine, Model, NoImage, Observer, Stop};
+use serde_json::json;
 
-use crate::arguments::{
-    Leon3, Leon3Action, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Trace,
-};
+use crate::arguments::{Leon3, Leon3Action, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Trace};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output;
 use crate::quantity::grouped;
@@ -21,8 +23,11 @@ const PORTION: u64 = 5_000_000;
 
 pub(crate) fn run(arguments: &Leon3, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
-        Leon3Action::Run(arguments) => run_image(&arguments.machine, arguments.engine, json),
+        Leon3Action::Run(arguments) => run::run(arguments, json),
         Leon3Action::Trace(arguments) => trace(arguments),
+        Leon3Action::Profile(arguments) => looks::profile(arguments, json),
+        Leon3Action::Cover(arguments) => looks::cover(arguments, json),
+        Leon3Action::Stack(arguments) => looks::stack(arguments, json),
         Leon3Action::Gdb(arguments) => debug(arguments, json),
         Leon3Action::Bound(arguments) => bound::run(arguments, json),
     }
@@ -76,59 +81,38 @@ fn configuration(arguments: &Leon3Machine) -> Result<Configuration, Failure> {
     })
 }
 
-/// Runs `machine` in portions; after each, `between` may look at it, and end the run.
+/// Runs `machine` in portions of so many instructions; after each, `between` may look at it and at `observer`, and end
+/// the run.
 fn in_portions<O: Observer>(
     machine: &mut Machine,
     most: Option<u64>,
+    portion: u64,
     observer: &mut O,
-    mut between: impl FnMut(&mut Machine) -> Result<(), Failure>,
+    mut between: impl FnMut(&mut Machine, &mut O) -> Result<ControlFlow<()>, Failure>,
 ) -> Result<Stop, Failure> {
     let mut left = most.unwrap_or(u64::MAX);
     loop {
-        let before = machine.instructions();
-        let portion = left.min(PORTION);
+        // What was allowed is used up, by instructions or, where every core sleeps, by events.
+        let portion = left.min(portion);
         let stop = machine.run(portion, observer);
-        // Where every core sleeps, events count, so that a limit ends that, too.
-        left -= match machine.instructions() - before {
-            0 => portion,
-            executed => executed,
-        };
-        between(machine)?;
-        if stop != Stop::Limit || left == 0 {
+        left -= portion;
+        let go_on = between(machine, observer)?.is_continue();
+        if stop != Stop::Limit || left == 0 || !go_on {
             return Ok(stop);
         }
     }
 }
 
-fn run_image(arguments: &Leon3Machine, engine: Leon3Engine, json: bool) -> Result<u8, Failure> {
-    let (image, mut machine) = build(arguments)?;
-    if engine == Leon3Engine::Interpret {
-        machine.translate_after(None);
-    }
-    let mut printed = vec![Vec::new(); arguments.uarts];
-    let most = arguments.max_instructions;
-    let stop = in_portions(&mut machine, most, &mut (), |machine| {
-        for (number, all) in printed.iter_mut().enumerate() {
-            let new = machine.printed(number);
-            if number == 0 && !json {
-                print(&new)?;
-            } else {
-                all.extend(new);
-            }
-        }
-        Ok(())
-    })?;
-    if json {
-        output::json(&document(&image, &machine, &stop, &printed))?;
-    } else {
-        for note in machine.bus.notes() {
-            output::note(note);
-        }
-        output::note(&closing(&image, &machine, &stop));
-    }
-    Ok(match stop {
-        Stop::End(End::Halt { .. }) | Stop::Limit | Stop::Observer { .. } => 0,
-        Stop::End(_) => DOES_NOT_HOLD,
+/// As [`in_portions`], for a tool whose findings go to stdout: what the image prints goes to stderr.
+fn look<O: Observer>(
+    machine: &mut Machine,
+    most: Option<u64>,
+    observer: &mut O,
+) -> Result<Stop, Failure> {
+    in_portions(machine, most, PORTION, observer, |machine, _| {
+        // A closed stderr leaves nobody to tell.
+        let _ = io::stderr().write_all(&machine.printed(0));
+        Ok(ControlFlow::Continue(()))
     })
 }
 
@@ -149,15 +133,6 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// How the run ended, in a word.
-fn word(stop: &Stop) -> &'static str {
-    match stop {
-        Stop::End(End::Halt { .. }) => "halt",
-        Stop::End(_) => "error",
-        Stop::Limit | Stop::Observer { .. } => "limit",
-    }
-}
-
 /// Why it ended, in words, and on which core.
 pub(crate) fn reason(
     image: &Image,
@@ -166,7 +141,11 @@ pub(crate) fn reason(
 ) -> Option<(String, Option<usize>)> {
     match stop {
         Stop::End(End::Error { core, trap }) => {
-            let at = place(image, machine.cores()[*core].pc);
+            let pc = machine.cores()[*core].pc;
+            let mut at = place(image, pc);
+            if let Some(word) = machine.bus.word(pc) {
+                at += &format!(" ({})", disassemble(word, pc));
+            }
             let why = trap.reason();
             let number = trap.0;
             Some((
@@ -196,101 +175,13 @@ pub(crate) fn place(image: &Image, address: u32) -> String {
     }
 }
 
-fn closing(image: &Image, machine: &Machine, stop: &Stop) -> String {
-    let counts = format!(
-        "{} instructions, {} cycles ({})",
-        grouped(machine.instructions()),
-        grouped(machine.cycles()),
-        machine.timing()
-    );
-    match (stop, reason(image, machine, stop)) {
-        (_, Some((reason, core))) => {
-            let registers = core.map(|core| registers(&machine.cores()[core]));
-            format!("{reason}; {counts}{}", registers.unwrap_or_default())
-        }
-        (Stop::End(_), None) => format!("halted; {counts}"),
-        _ => format!("the limit of instructions is reached; {counts}"),
-    }
-}
-
-/// Registers of a core as a table.
-fn registers(core: &Core) -> String {
-    let all = core.registers.all();
-    let mut text = format!(
-        "\npc {:08x} npc {:08x} psr {:08x} wim {:08x} tbr {:08x} y {:08x}",
-        core.pc,
-        core.npc,
-        core.psr(),
-        core.wim,
-        core.tbr,
-        core.y
-    );
-    for (name, values) in ["g", "o", "l", "i"].iter().zip(all.chunks(8)) {
-        let values: Vec<String> = values.iter().map(|value| format!("{value:08x}")).collect();
-        text += &format!("\n{name}0-7 {}", values.join(" "));
-    }
-    text
-}
-
-fn document(image: &Image, machine: &Machine, stop: &Stop, printed: &[Vec<u8>]) -> Value {
-    let uart: Vec<_> = printed
-        .iter()
-        .map(|text| String::from_utf8_lossy(text))
-        .collect();
-    let cores: Vec<Value> = machine.cores().iter().map(core_document).collect();
-    let mut document = json!({
-        "uart": uart,
-        "instructions": machine.instructions(),
-        "cycles": machine.cycles(),
-        "end": word(stop),
-        "model": machine.timing(),
-        "cores": cores,
-        "notes": machine.bus.notes(),
-    });
-    if let Some((reason, core)) = reason(image, machine, stop) {
-        document["reason"] = reason.into();
-        if let Some(core) = core {
-            document["registers"] = register_document(&machine.cores()[core]);
-        }
-    }
-    document
-}
-
-fn core_document(core: &Core) -> Value {
-    json!({
-        "instructions": core.instructions,
-        "cycles": core.cycles,
-        "traps": core.taken,
-    })
-}
-
-/// Registers by their names, in hexadecimal.
-fn register_document(core: &Core) -> Value {
-    let mut document = serde_json::Map::new();
-    let mut add = |name: String, value: u32| document.insert(name, format!("{value:08x}").into());
-    for (name, value) in [
-        ("pc", core.pc),
-        ("npc", core.npc),
-        ("psr", core.psr()),
-        ("wim", core.wim),
-        ("tbr", core.tbr),
-        ("y", core.y),
-    ] {
-        add(name.to_owned(), value);
-    }
-    for (number, value) in core.registers.all().into_iter().enumerate() {
-        let group = ["g", "o", "l", "i"][number / 8];
-        add(format!("{group}{}", number % 8), value);
-    }
-    document.into()
-}
-
 fn trace(arguments: &Leon3Trace) -> Result<u8, Failure> {
     let (image, mut machine) = build(&arguments.machine)?;
     let mut trace =
         metes_leon3::tools::Trace::new(BufWriter::new(io::stdout().lock()), arguments.traps);
     let most = arguments.machine.max_instructions;
-    let stop = in_portions(&mut machine, most, &mut trace, |_| Ok(()))?;
+    let go_on = |_: &mut Machine, _: &mut _| Ok(ControlFlow::Continue(()));
+    let stop = in_portions(&mut machine, most, PORTION, &mut trace, go_on)?;
     match trace.finish() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             return Err(Failure::io("write to", Path::new("standard output"), error));

@@ -30,6 +30,42 @@ pub struct Count {
     pub branch: bool,
 }
 
+impl Count {
+    /// Times it was taken, and was not.
+    fn ways(&self) -> [u64; 2] {
+        [self.taken, self.executed - self.taken]
+    }
+}
+
+/// How many there are, and how many of them were executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// All.
+    pub all: u64,
+    /// Those that were executed.
+    pub executed: u64,
+}
+
+impl Part {
+    fn of(counts: impl Iterator<Item = u64>) -> Part {
+        counts.fold(Part::default(), |part, count| Part {
+            all: part.all + 1,
+            executed: part.executed + u64::from(count > 0),
+        })
+    }
+}
+
+/// What a run covered of an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Functions, by symbols.
+    pub functions: Part,
+    /// Lines of source code; none without `-g`.
+    pub lines: Part,
+    /// Ways of the conditional branches in these lines, two each.
+    pub branches: Part,
+}
+
 /// Counts instructions by address.
 #[derive(Clone, Debug)]
 pub struct Coverage {
@@ -79,6 +115,31 @@ impl Coverage {
 
     /// A tracefile of lcov (`genhtml` makes pages of it). `name` stands for the image where code has no lines.
     pub fn lcov(&self, lines: &Lines, name: &str) -> String {
+        let mut text = String::from("TN:\n");
+        for (name, file) in &self.files(lines, name) {
+            let _ = writeln!(text, "SF:{name}");
+            file.write(&mut text);
+        }
+        text
+    }
+
+    /// How much there is, and how much of it was executed: what the sums of [`Coverage::lcov`] are.
+    pub fn totals(&self, lines: &Lines) -> Totals {
+        let mut totals = Totals::default();
+        for file in self.files(lines, "").values() {
+            for (sum, part) in [
+                (&mut totals.functions, file.functions()),
+                (&mut totals.lines, file.lines()),
+                (&mut totals.branches, file.branches()),
+            ] {
+                sum.all += part.all;
+                sum.executed += part.executed;
+            }
+        }
+        totals
+    }
+
+    fn files<'a>(&'a self, lines: &'a Lines, name: &'a str) -> BTreeMap<&'a str, File<'a>> {
         let mut files: BTreeMap<&str, File> = BTreeMap::new();
         for symbol in &self.functions {
             self.take_function(symbol, lines, name, &mut files);
@@ -100,12 +161,7 @@ impl Coverage {
                 *executed = (*executed).max(count.executed);
             }
         }
-        let mut text = String::from("TN:\n");
-        for (name, file) in &files {
-            let _ = writeln!(text, "SF:{name}");
-            file.write(&mut text);
-        }
-        text
+        files
     }
 
     fn take_function<'a>(
@@ -172,6 +228,19 @@ struct File<'a> {
 }
 
 impl File<'_> {
+    fn functions(&self) -> Part {
+        Part::of(self.functions.iter().map(|function| function.2))
+    }
+
+    fn lines(&self) -> Part {
+        Part::of(self.lines.values().copied())
+    }
+
+    /// Two for each conditional branch: taken, and not.
+    fn branches(&self) -> Part {
+        Part::of(self.branches.values().flatten().flat_map(Count::ways))
+    }
+
     fn write(&self, text: &mut String) {
         for (line, name, _) in &self.functions {
             let _ = writeln!(text, "FN:{line},{name}");
@@ -179,31 +248,20 @@ impl File<'_> {
         for (_, name, count) in &self.functions {
             let _ = writeln!(text, "FNDA:{count},{name}");
         }
-        let hit = self.functions.iter().filter(|function| function.2 > 0);
-        let _ = writeln!(text, "FNF:{}\nFNH:{}", self.functions.len(), hit.count());
+        let Part { all, executed } = self.functions();
+        let _ = writeln!(text, "FNF:{all}\nFNH:{executed}");
         self.write_branches(text);
         for (line, count) in &self.lines {
             let _ = writeln!(text, "DA:{line},{count}");
         }
-        let hit = self.lines.values().filter(|&&count| count > 0);
-        let _ = writeln!(
-            text,
-            "LF:{}\nLH:{}\nend_of_record",
-            self.lines.len(),
-            hit.count()
-        );
+        let Part { all, executed } = self.lines();
+        let _ = writeln!(text, "LF:{all}\nLH:{executed}\nend_of_record");
     }
 
     fn write_branches(&self, text: &mut String) {
-        let (mut found, mut hit) = (0, 0);
         for (line, branches) in &self.branches {
             for (block, count) in branches.iter().enumerate() {
-                for (branch, times) in [count.taken, count.executed - count.taken]
-                    .into_iter()
-                    .enumerate()
-                {
-                    found += 1;
-                    hit += u64::from(times > 0);
+                for (branch, times) in count.ways().into_iter().enumerate() {
                     let _ = match count.executed {
                         0 => writeln!(text, "BRDA:{line},{block},{branch},-"),
                         _ => writeln!(text, "BRDA:{line},{block},{branch},{times}"),
@@ -211,6 +269,7 @@ impl File<'_> {
                 }
             }
         }
-        let _ = writeln!(text, "BRF:{found}\nBRH:{hit}");
+        let Part { all, executed } = self.branches();
+        let _ = writeln!(text, "BRF:{all}\nBRH:{executed}");
     }
 }

@@ -1,9 +1,9 @@
 //! Watchpoints: registers and memory, to be logged or to pause the machine.
 //!
 //! A point is written `KIND:PLACE[+BYTES][=VALUE]`: `r` (read), `w` (written) or `a` (either) for memory, at a number or
-//! a symbol, whose size is then the range; `c` (changed) for a register of the current window or `psr`, `wim`, `tbr`, `y`,
-//! `pc`, `fsr`, `%f0` to `%f31`. With a value only accesses of that value count, or changes to it. Registers are looked at
-//! before each instruction, so a change of window counts as one.
+//! a symbol, whose size is then the range; `x` (executed) for the instruction there, or any of so many bytes; `c` (changed)
+//! for a register of the current window or `psr`, `wim`, `tbr`, `y`, `fsr`, `%f0` to `%f31`. With a value only accesses of
+//! that value count, or changes to it. Registers are looked at before each instruction, so a change of window counts as one.
 //!
 //! Invariant: hits are in the order in which they happened, each once; a point that pauses does so once a hit, before the
 //! next instruction.
@@ -91,6 +91,13 @@ pub enum Place {
         /// Whether writing counts.
         write: bool,
     },
+    /// Instructions of these bytes.
+    Code {
+        /// The first.
+        address: u32,
+        /// How many.
+        size: u32,
+    },
 }
 
 /// A watchpoint.
@@ -107,7 +114,8 @@ pub struct Point {
 /// A text that is no watchpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no watchpoint: {why}; write r:, w: or a: and an address or symbol, or c: and a register, then +BYTES and =VALUE if wanted"
+    "{text:?} is no watchpoint: {why}; write r:, w:, a: or x: and an address or symbol, or c: and a register, then +BYTES \
+     and =VALUE if wanted"
 )]
 pub struct NoPoint {
     text: String,
@@ -134,7 +142,7 @@ impl Point {
         };
         let place = match kind {
             "c" => Place::Register(Register::named(place).ok_or(no("there is no such register"))?),
-            "r" | "w" | "a" => {
+            "r" | "w" | "a" | "x" => {
                 let (name, size) = match place.split_once('+') {
                     Some((name, size)) => {
                         (name, Some(number(size).ok_or(no("its size is no number"))?))
@@ -143,6 +151,7 @@ impl Point {
                 };
                 let (address, own) = match (number(name), image.symbol(name)) {
                     (Some(address), _) => (address, 4),
+                    (None, Some(symbol)) if kind == "x" => (u64::from(symbol.address), 4),
                     (None, Some(symbol)) => (u64::from(symbol.address), symbol.size.max(1)),
                     (None, None) => return Err(no("there is no such symbol")),
                 };
@@ -152,14 +161,19 @@ impl Point {
                 if !inside {
                     return Err(no("its range is empty or leaves the address space"));
                 }
-                Place::Memory {
-                    address: address as u32,
-                    size: size as u32,
-                    read: kind != "w",
-                    write: kind != "r",
+                let (address, size) = (address as u32, size as u32);
+                match kind {
+                    "x" if value.is_some() => return Err(no("what is executed has no value")),
+                    "x" => Place::Code { address, size },
+                    _ => Place::Memory {
+                        address,
+                        size,
+                        read: kind != "w",
+                        write: kind != "r",
+                    },
                 }
             }
-            _ => return Err(no("its kind is none of r, w, a, c")),
+            _ => return Err(no("its kind is none of r, w, a, x, c")),
         };
         Ok(Point {
             place,
@@ -176,6 +190,17 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
+/// What an instruction did that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It accessed memory or a device.
+    Accessed(Touch),
+    /// It changed a register.
+    Changed,
+    /// It is about to be executed.
+    Executes,
+}
+
 /// Something watched that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
@@ -189,8 +214,8 @@ pub struct Hit {
     pub word: Option<u32>,
     /// The core's cycle.
     pub cycle: u64,
-    /// Where the access went; none for a register.
-    pub touch: Option<Touch>,
+    /// What it did.
+    pub event: Event,
     /// What was there before, if that is known.
     pub old: Option<u64>,
     /// What is there now, or was read.
@@ -215,17 +240,21 @@ impl Hit {
         let old = self
             .old
             .map_or(String::new(), |old| format!("{old:#x} -> "));
-        let what = match self.touch {
-            Some(touch) if touch.write => {
-                format!("writes {} bytes at {:#010x}", touch.size, touch.address)
-            }
-            Some(touch) => format!("reads {} bytes at {:#010x}", touch.size, touch.address),
-            None => "changes the register".to_owned(),
-        };
         let (point, core, cycle, new) = (self.point, self.core, self.cycle, self.new);
-        format!(
-            "watchpoint {point}: core {core} at {place}{word}, cycle {cycle}, {what}: {old}{new:#x}"
-        )
+        let what = match self.event {
+            Event::Accessed(Touch {
+                write,
+                size,
+                address,
+                ..
+            }) => {
+                let does = if write { "writes" } else { "reads" };
+                format!("{does} {size} bytes at {address:#010x}: {old}{new:#x}")
+            }
+            Event::Changed => format!("changes the register: {old}{new:#x}"),
+            Event::Executes => "is about to execute".to_owned(),
+        };
+        format!("watchpoint {point}: core {core} at {place}{word}, cycle {cycle}, {what}")
     }
 }
 
@@ -303,10 +332,31 @@ impl Watch {
                 pc: last.pc,
                 word: last.word,
                 cycle: core.cycles,
-                touch: None,
+                event: Event::Changed,
                 old: Some(old.into()),
                 new: new.into(),
             });
+        }
+    }
+
+    fn look_at_code(&mut self, core: &Core) {
+        for (index, point) in self.points.iter().enumerate() {
+            let Place::Code { address, size } = point.place else {
+                continue;
+            };
+            if core.pc.wrapping_sub(address) < size {
+                self.pause |= point.pauses;
+                self.hits.push(Hit {
+                    point: index,
+                    core: core.number,
+                    pc: core.pc,
+                    word: self.cores[core.number].word,
+                    cycle: core.cycles,
+                    event: Event::Executes,
+                    old: None,
+                    new: core.pc.into(),
+                });
+            }
         }
     }
 }
@@ -324,6 +374,7 @@ impl Observer for Watch {
             let last = &mut self.cores[core.number];
             last.pc = core.pc;
             last.word = bus.word(core.pc);
+            self.look_at_code(core);
         }
         std::mem::take(&mut self.pause)
     }
@@ -358,7 +409,7 @@ impl Observer for Watch {
                     pc: touch.pc,
                     word: self.cores.get(core.number).and_then(|last| last.word),
                     cycle: core.cycles,
-                    touch: Some(touch),
+                    event: Event::Accessed(touch),
                     old: old.filter(|_| touch.write),
                     new: touch.value,
                 });

@@ -10,7 +10,7 @@ use metes_leon3::{Bus, Configuration, Core, Image, Machine, Model, Observer, Sto
 use super::image;
 
 /// The program `program.c`, compiled with line tables.
-fn program() -> Option<(PathBuf, Vec<u8>)> {
+fn program() -> (PathBuf, Vec<u8>) {
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("program-{}.elf", std::process::id()));
     let flags = "-m32 -mcpu=leon3 -O1 -foptimize-sibling-calls -g -ffreestanding -nostdlib -static -fno-pic -no-pie -Wl,-Ttext=0x40000000 \
@@ -24,12 +24,12 @@ fn program() -> Option<(PathBuf, Vec<u8>)> {
         .arg("-o")
         .arg(&out)
         .status();
-    if compiled.is_err() {
-        eprintln!("not tried: there is no sparc64-linux-gnu-gcc");
-        return None;
-    }
+    assert!(
+        compiled.is_ok_and(|status| status.success()),
+        "sparc64-linux-gnu-gcc does not compile the program; run scripts/setup"
+    );
     let bytes = std::fs::read(&out).unwrap();
-    Some((out, bytes))
+    (out, bytes)
 }
 
 fn run<O: metes_leon3::Observer>(
@@ -68,7 +68,7 @@ fn own_instructions_and_coverage_are_those_of_the_trace() {
         ("deep-short", 1),
         ("heap", 1),
     ] {
-        let Some(image) = image(name) else { return };
+        let image = image(name);
         let configuration = Configuration {
             cores,
             model: Model::Caches,
@@ -129,9 +129,7 @@ fn own_instructions_and_coverage_are_those_of_the_trace() {
 
 #[test]
 fn calls_of_a_known_program_are_found() {
-    let Some((path, bytes)) = program() else {
-        return;
-    };
+    let (path, bytes) = program();
     let image = Image::read(&bytes).unwrap();
     let mut all = (Profile::new(&image), Coverage::new(&image));
     let machine = run(&Configuration::default(), &image, &mut all);
@@ -201,6 +199,19 @@ fn lines_are_those_of_binutils(
     ] {
         assert!(lcov.contains(must), "{must} is not in\n{lcov}");
     }
+    let sums = |key: &str| -> u64 {
+        let values = lcov.lines().filter_map(|line| line.strip_prefix(key));
+        values.map(|value| value.parse::<u64>().unwrap()).sum()
+    };
+    let totals = coverage.totals(&lines);
+    let told =
+        [totals.functions, totals.lines, totals.branches].map(|part| (part.all, part.executed));
+    assert_eq!(
+        told,
+        [("FNF:", "FNH:"), ("LF:", "LH:"), ("BRF:", "BRH:")]
+            .map(|(all, hit)| (sums(all), sums(hit)))
+    );
+    assert!(totals.lines.executed < totals.lines.all, "{totals:?}");
     let source = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/tests/it/looks/program.c"
@@ -249,6 +260,7 @@ fn watchpoints_tell_what_was_there_and_pause() {
         "c:%g3",
         "w:0x40000410=5",
         "w:0x40000420",
+        "x:0x40000010",
     ];
     let points = texts.map(|text| Point::parse(text, &image).unwrap());
     let mut watch = Watch::new(points.to_vec());
@@ -271,6 +283,7 @@ fn watchpoints_tell_what_was_there_and_pause() {
             (3, 0x08, Some(0), 5),
             (0, 0x0c, Some(0), 5),
             (3, 0x0c, Some(0), 5),
+            (5, 0x10, None, 0x4000_0010),
             (1, 0x10, None, 0x0500_0005),
             (2, 0x10, Some(0), 0x0500_0005),
         ]
@@ -289,6 +302,8 @@ fn watchpoints_tell_what_was_there_and_pause() {
         "w:0x40000000+0",
         "w:0xffffffff+2",
         "w:1=x",
+        "x:1=5",
+        "x:nobody",
     ] {
         assert!(Point::parse(text, &image).is_err(), "{text}");
     }
@@ -297,9 +312,7 @@ fn watchpoints_tell_what_was_there_and_pause() {
 /// The lowest stack pointer, beside a recount of what it was at each instruction.
 #[test]
 fn depth_is_that_of_the_lowest_stack_pointer() {
-    let Some((path, bytes)) = program() else {
-        return;
-    };
+    let (path, bytes) = program();
     let _ = std::fs::remove_file(path);
     let image = Image::read(&bytes).unwrap();
     let mut all = (Depth::new(&image), Lowest(u32::MAX));
