@@ -41,10 +41,10 @@ pub(super) fn run(arguments: &Leon3Run, json: bool) -> Result<u8, Failure> {
         hit: 0,
     };
     let stop = if points.is_empty() {
-        run.to_end(&mut machine, PORTION, &mut (), |()| Vec::new())?
+        run.go_to_end(&mut machine, PORTION, &mut (), |()| Vec::new())?
     } else {
         let mut watch = Watch::new(points);
-        run.to_end(&mut machine, WATCHED_PORTION, &mut watch, Watch::hits)?
+        run.go_to_end(&mut machine, WATCHED_PORTION, &mut watch, Watch::hits)?
     };
     if let Some(path) = &arguments.snapshot {
         whole::replace(path, |part| machine.snapshot(File::create(part)?))
@@ -113,7 +113,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_end<O: Observer>(
+    fn go_to_end<O: Observer>(
         &mut self,
         machine: &mut Machine,
         portion: u64,
