@@ -244,7 +244,7 @@ fn snapshots_that_are_none_are_refused() {
     other[11] ^= 0x40;
     put(&place, "other", &other);
     for (name, says) in [
-        ("cut", "cannot be read"),
+        ("cut", "ends too early"),
         ("bad", "damaged"),
         ("other", "format"),
         ("image.elf", "no snapshot"),
@@ -365,6 +365,7 @@ fn gdb_runs_an_image() {
     let target = format!("target remote {address}");
     let commands = [
         "set architecture sparc",
+        "set endian big",
         &target,
         "break *0x40000010",
         "continue",

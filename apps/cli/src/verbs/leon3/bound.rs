@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metes_leon3::Image;
-use metes_step::sparc::{Bound, Options, WindowTraps, Work, longest_on_leon3};
+use metes_step::sparc::{Bound, Options, Unbounded, WindowTraps, Work, longest_on_leon3};
 use serde_json::{Value, json};
 
 use super::read;
@@ -16,8 +16,10 @@ pub(super) fn run(arguments: &Leon3Bound, json: bool) -> Result<u8, Failure> {
     let image = read(&arguments.image)?;
     let function = place(&image, &arguments.function)?;
     let options = options(arguments, &image)?;
-    let bound = longest_on_leon3(&image, function, &options)
-        .map_err(|error| Failure::input(format!("{}: {error}", arguments.function)))?;
+    let bound = longest_on_leon3(&image, function, &options).map_err(|error| {
+        let option = remedy(&error);
+        Failure::input(format!("{}: {error}{option}", arguments.function))
+    })?;
     if json {
         output::json(&document(&arguments.function, &bound))?;
     } else {
@@ -59,6 +61,19 @@ fn options(arguments: &Leon3Bound, image: &Image) -> Result<Options, Failure> {
         options.window_traps = WindowTraps::Table(place(image, text)?);
     }
     Ok(options)
+}
+
+/// The option by which what lacks a bound is given one.
+fn remedy(error: &Unbounded) -> String {
+    match error {
+        Unbounded::Loop(place) => format!(": --loop {:#010x}=COUNT", place.address),
+        Unbounded::Indirect(place) => format!(": --target {:#010x}=PLACE", place.address),
+        Unbounded::Recursion(place) => format!(": --ending {:#010x}", place.address),
+        Unbounded::Instruction(..) | Unbounded::Windows(_) | Unbounded::Undecoded(_) => {
+            ": --ending PLACE".to_owned()
+        }
+        _ => String::new(),
+    }
 }
 
 fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), Failure> {
