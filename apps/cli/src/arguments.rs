@@ -20,8 +20,8 @@ pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 use firmware::Firmware;
 pub(crate) use leon3::{
-    Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Profile,
-    Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
+    Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model,
+    Leon3Profile, Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
 };
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,

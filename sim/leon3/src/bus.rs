@@ -4,8 +4,9 @@
 //! stored into a page of which something is decoded is decoded anew, so fetches see stores at once (as on QEMU; a
 //! LEON3 needs `flush`).
 //!
-//! Invariant: an operation that is decoded is what [`decode`] makes of the word in RAM. A core runs while its cycle
-//! is below `deadline`; whatever may concern another part of the machine lowers that.
+//! Invariant: an operation that is decoded is what [`decode`] makes of the word in RAM, and so is what is translated of
+//! it: only this file writes RAM, and what it writes it forgets. A core runs while its cycle is below `deadline`;
+//! whatever may concern another part of the machine lowers that.
 
 use std::any::Any;
 
@@ -21,7 +22,7 @@ pub(crate) const PERIPHERALS: u32 = 0x8000_0000;
 pub(crate) const PERIPHERALS_SIZE: u32 = 0x10_0000;
 
 /// Bytes of a page, which decoding marks.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 /// Most instructions of a row.
 const LONGEST_ROW: usize = 64;
 /// Most notes kept.
@@ -59,7 +60,7 @@ impl Attached {
 /// Memory and devices, as cores see them.
 pub struct Bus {
     base: u32,
-    pub(crate) ram: Vec<u8>,
+    ram: Vec<u8>,
     code: Vec<Operation>,
     /// Rows of instructions that begin at each word of RAM, as far as they are known.
     rows: Vec<Row>,
@@ -90,6 +91,8 @@ pub struct Bus {
     changed: bool,
     /// A device wants the run to end.
     expired: bool,
+    #[cfg(feature = "translate")]
+    pub(crate) translations: crate::translate::Translations,
 }
 
 impl Bus {
@@ -115,7 +118,21 @@ impl Bus {
             notes: Vec::new(),
             changed: false,
             expired: false,
+            #[cfg(feature = "translate")]
+            translations: crate::translate::Translations::new(base, ram / 4),
         }
+    }
+
+    /// RAM and what is decoded of it, for translated code, and the length of RAM.
+    #[cfg(feature = "translate")]
+    #[inline(always)]
+    pub(crate) fn memory(&mut self) -> (crate::translate::Memory, usize) {
+        let memory = crate::translate::Memory {
+            ram: self.ram.as_mut_ptr(),
+            decoded: self.decoded.as_ptr(),
+            code: self.code.as_ptr(),
+        };
+        (memory, self.ram.len())
     }
 
     /// Attaches a device that answers to `size` bytes from `base`. Devices among the peripherals
@@ -204,14 +221,10 @@ impl Bus {
         };
         if address >= self.base {
             let at = (address - self.base) as usize;
-            let end = at
-                .checked_add(bytes.len())
-                .filter(|&end| end <= self.ram.len());
-            let end = end.ok_or(none)?;
-            self.ram[at..end].copy_from_slice(bytes);
-            for offset in (at & !3..end).step_by(4) {
-                self.forget(offset);
+            if self.ram.len().checked_sub(bytes.len()) < Some(at) {
+                return Err(none);
             }
+            self.write_ram(at, bytes);
             return Ok(());
         }
         let at = address as usize;
@@ -222,6 +235,24 @@ impl Bus {
         }
         self.rom[at..end].copy_from_slice(bytes);
         Ok(())
+    }
+
+    /// Sets page `number` of RAM; whether there is one.
+    pub(crate) fn set_page(&mut self, number: usize, bytes: &[u8; PAGE]) -> bool {
+        let there = number < self.ram.len() / PAGE;
+        if there {
+            self.write_ram(number * PAGE, bytes);
+        }
+        there
+    }
+
+    /// Writes `bytes` into RAM from offset `at` on, where there are as many.
+    fn write_ram(&mut self, at: usize, bytes: &[u8]) {
+        let end = at + bytes.len();
+        self.ram[at..end].copy_from_slice(bytes);
+        for offset in (at & !3..end).step_by(4) {
+            self.forget(offset);
+        }
     }
 
     /// Reads `into.len()` bytes at `address` from RAM or ROM, without any effect.
@@ -290,6 +321,8 @@ impl Bus {
             rd: was as u8,
             ..self.code[index]
         };
+        #[cfg(feature = "translate")]
+        self.translations.forget(index);
         for row in &mut self.rows[index.saturating_sub(LONGEST_ROW)..=index] {
             row.known = false;
         }

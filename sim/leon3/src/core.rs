@@ -240,6 +240,10 @@ impl Core {
         let in_rows = !O::LOOKS && !CACHES;
         while self.cycles < bus.deadline {
             if in_rows && self.npc == self.pc.wrapping_add(4) {
+                #[cfg(feature = "translate")]
+                if crate::translate::run(self, bus, common) {
+                    continue;
+                }
                 self.run_row(bus, common, observer);
                 if self.cycles >= bus.deadline {
                     break;

@@ -27,6 +27,9 @@
 //! | [`calls`] | heap calls of an image |
 //! | [`snapshot`] | a machine in a file |
 //! | [`tools`] | traces, profiles, coverage, watchpoints |
+//!
+//! With the feature `translate`, hot code is executed as code of the host: what a run does is the same, and it is sooner
+//! done.
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 pub mod bus;
@@ -45,6 +48,8 @@ pub mod registers;
 pub mod snapshot;
 pub mod timing;
 pub mod tools;
+#[cfg(feature = "translate")]
+mod translate;
 pub mod trap;
 
 pub use bus::Bus;

@@ -429,6 +429,15 @@ impl Machine {
     /// a pause of the observer the same instruction is shown to it again.
     pub fn run<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stop {
         self.bus.settle();
+        let stop = self.run_slices(most, observer);
+        // The interpreter puts there what translated code does not compute at all.
+        for core in &mut self.cores {
+            core.registers.empty_sink();
+        }
+        stop
+    }
+
+    fn run_slices<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stop {
         let mut left = most;
         loop {
             while self.turn < self.cores.len() {

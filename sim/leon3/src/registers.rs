@@ -3,7 +3,8 @@
 //! The 32 registers of the current window lie side by side, so that an instruction finds them by their number alone;
 //! a change of window copies what it leaves into the file and what it enters out of it.
 //!
-//! Invariant: register 0 is zero; what the file holds of the current window is out of date.
+//! Invariant: register 0 is zero; what the file holds of the current window is out of date; while no core runs, the
+//! sink is zero, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,10 @@ pub struct Registers {
 }
 
 impl Registers {
+    /// Where the registers of the current window lie, in order.
+    #[cfg(feature = "translate")]
+    pub(crate) const VIEW: usize = std::mem::offset_of!(Registers, view);
+
     /// Zeroed registers in `windows` windows (2 to 32), of which 0 is current.
     pub fn new(windows: usize) -> Registers {
         assert!((2..=MOST_WINDOWS).contains(&windows), "{windows} windows");
@@ -66,6 +71,11 @@ impl Registers {
         if number != 0 {
             self.set(number, value);
         }
+    }
+
+    /// Forgets what went to `%g0`.
+    pub(crate) fn empty_sink(&mut self) {
+        self.view[usize::from(SINK)] = 0;
     }
 
     /// The window that SAVE and a trap enter.

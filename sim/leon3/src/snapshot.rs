@@ -12,7 +12,7 @@
 //! | 4 | checksum of all before |
 //!
 //! Numbers are big-endian, checksums CRC-32. The state is read only when its checksum is right. What follows from the
-//! configuration (timing, tables of the bus) and from RAM (decoded code) is not in the file.
+//! configuration (timing, tables of the bus) and from RAM (decoded and translated code) is not in the file.
 //!
 //! Invariant: a machine that is resumed does what the one it was taken of would have done, instruction for
 //! instruction and cycle for cycle; of a file that is not whole there is no machine.
@@ -21,7 +21,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bus::Bus;
+use crate::bus::{Bus, PAGE};
 use crate::core::Core;
 use crate::devices::Device;
 use crate::machine::{Configuration, Impossible, Machine};
@@ -29,7 +29,6 @@ use crate::machine::{Configuration, Impossible, Machine};
 const MAGIC: &[u8; 8] = b"METESL3\n";
 /// Changes with whatever the state is made of: a test holds it beside the bytes of a fresh machine.
 const VERSION: u32 = 1;
-const PAGE: usize = 4096;
 /// Longest state: the largest ROM, and room.
 const LONGEST: u32 = 64 << 20;
 
@@ -117,7 +116,7 @@ impl Machine {
         out.put(&state)?;
         out.put_sum()?;
         let zero = [0; PAGE];
-        let pages = self.bus.ram.chunks(PAGE).zip(0u32..);
+        let pages = self.bus.ram().chunks(PAGE).zip(0u32..);
         let pages: Vec<_> = pages.filter(|(page, _)| **page != zero).collect();
         out.put_number(length(pages.len())?)?;
         for (page, number) in pages {
@@ -217,11 +216,8 @@ impl Machine {
         for _ in 0..count {
             let number = from.take_number()? as usize;
             let bytes = from.take_array::<PAGE>()?;
-            let begin = number.saturating_mul(PAGE);
-            let page = self.bus.ram.get_mut(begin..begin.saturating_add(PAGE));
-            match page {
-                Some(page) if number >= least => page.copy_from_slice(&bytes),
-                _ => return Err(NoSnapshot::Damaged("a page of it lies outside RAM")),
+            if number < least || !self.bus.set_page(number, &bytes) {
+                return Err(NoSnapshot::Damaged("a page of it lies outside RAM"));
             }
             least = number + 1;
         }

@@ -26,8 +26,11 @@ pub const LICENCES: [&str; 13] = [
 ];
 
 /// Crates in the tree in two versions, and who holds the older one.
-pub const TWICE: [(&str, &str); 5] = [
+pub const TWICE: [(&str, &str); 8] = [
+    ("allocator-api2", "regalloc2 and bumpalo, of cranelift"),
+    ("bitflags", "region, of cranelift-jit"),
     ("getrandom", "ahash"),
+    ("hashbrown", "cranelift-codegen and regalloc2"),
     ("libloading", "ash"),
     ("num-bigint", "num-rational"),
     ("signal-hook", "crossterm"),

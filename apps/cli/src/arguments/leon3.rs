@@ -48,6 +48,9 @@ pub(crate) enum Leon3Action {
 pub(crate) struct Leon3Run {
     #[command(flatten)]
     pub(crate) machine: Leon3Machine,
+    /// How instructions are executed; the run is the same to the bit, cycles included
+    #[arg(long, value_enum, default_value = "translate")]
+    pub(crate) engine: Leon3Engine,
     /// Say on stderr what is done at this place; may be given more than once
     #[arg(long, value_name = "PLACE")]
     pub(crate) watch: Vec<String>,
@@ -69,6 +72,15 @@ pub(crate) struct Leon3Run {
         "uarts", "uart_depth", "extended_interrupt", "watchdog", "no_float", "mac",
     ])]
     pub(crate) resume: Option<PathBuf>,
+}
+
+/// How instructions are executed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Leon3Engine {
+    /// One by one
+    Interpret,
+    /// Hot code as code of the host, except where an observer looks or caches are modelled
+    Translate,
 }
 
 /// Write each executed instruction: core, address and word, in hexadecimal, one a line

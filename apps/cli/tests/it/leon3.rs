@@ -60,6 +60,25 @@ fn an_image_runs_to_its_end() {
     assert_eq!(document["cycles"], 18 + 3 * 2 + 5);
 }
 
+/// A loop of 100 000 turns that stores in each, which is long enough to be translated.
+#[test]
+fn both_engines_do_the_same() {
+    let place = place(&[
+        0x0300_0061, // sethi %hi(0x18400), %g1
+        0x8210_62a0, // or %g1, 0x2a0, %g1
+        0x0510_0010, // sethi %hi(0x40004000), %g2
+        0x82a0_6001, // subcc %g1, 1, %g1
+        0x12bf_ffff, // bne -1
+        0xc220_8000, // st %g1, [%g2]
+        0x91d0_2000, // ta 0
+    ]);
+    let run = |engine| place.json(&["leon3", "run", "--engine", engine, "image.elf"]);
+    let (translated, interpreted) = (run("translate"), run("interpret"));
+    assert_eq!(translated, interpreted);
+    assert_eq!(translated.0, 0, "{}", translated.1);
+    assert_eq!(translated.1["instructions"], 300_004);
+}
+
 #[test]
 fn a_limit_and_error_mode_are_told() {
     let place = place(&ends_badly());

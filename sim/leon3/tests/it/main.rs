@@ -16,3 +16,5 @@ mod quirk;
 mod sleep;
 mod stream;
 mod timer;
+#[cfg(feature = "translate")]
+mod translate;

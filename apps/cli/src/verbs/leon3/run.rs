@@ -12,7 +12,7 @@ use metes_trace::whole;
 use serde_json::{Value, json};
 
 use super::{PORTION, about, build, in_portions, place, print, read, reason};
-use crate::arguments::Leon3Run;
+use crate::arguments::{Leon3Engine, Leon3Run};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::own::Form;
 use crate::quantity::grouped;
@@ -25,6 +25,9 @@ const MOST_HITS: usize = 10_000;
 
 pub(super) fn run(arguments: &Leon3Run, json: bool) -> Result<u8, Failure> {
     let (image, mut machine) = begin(arguments)?;
+    if arguments.engine == Leon3Engine::Interpret {
+        machine.translate_after(None);
+    }
     let points = points(arguments, &image)?;
     if let Some(path) = &arguments.snapshot {
         output::writable(path, Form::Snapshot)?;
