@@ -13,6 +13,7 @@ use metes_leon3::gdb::{self, NotServed, Options, Parting};
 use metes_leon3::{Configuration, End, Image, Machine, Stop};
 use metes_random::Random;
 
+use crate::sleep::Ticker;
 /// How long gdb may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 const BASE: u32 = 0x4000_0000;
@@ -637,30 +638,21 @@ fn the_stub_steps_by_itself() {
     assert_eq!(alone(&mut machine), alone(&mut self::machine(&path, 1)));
 }
 
-/// A program that runs for ever, or sleeps for ever under a timer whose interrupt it does not take, is stopped.
+/// A program that runs for ever, or sleeps for ever beside a device that may wake it, is stopped.
 #[test]
 fn an_interrupt_comes_through() {
     // `wr %g0, %asr19`, and back.
     let sleep = [0xa780_0000, 0x10bf_ffff, NOP];
-    // The timer: 1 MHz, 10 ticks, restarts; no interrupt is unmasked.
-    let timer = [
-        0x0320_0000, // sethi %hi(0x80000000), %g1
-        0x8410_2009, // mov 9, %g2
-        0xc420_6314, // st %g2, [%g1 + 0x314]
-        0x8410_200f, // mov 15, %g2
-        0xc420_6318, // st %g2, [%g1 + 0x318]
-    ];
-    for (cores, program) in [
-        (1, LOOP.to_vec()),
-        (1, [&timer[..], &sleep].concat()),
-        (2, [&timer[..], &sleep].concat()),
-    ] {
+    for (cores, program) in [(1, LOOP.to_vec()), (1, sleep.to_vec()), (2, sleep.to_vec())] {
         let configuration = Configuration {
             cores,
             ..Configuration::default()
         };
         let mut machine =
             Machine::with_image(&configuration, &Image::of_words(BASE, &program)).expect("it fits");
+        machine
+            .bus
+            .attach(0x8000_0800, 0x100, Box::new(Ticker(400)));
         let (answers, outcome) = served(&mut machine, |address| {
             let mut peer = Peer::connect(address);
             let supported = peer.ask("qSupported:multiprocess+;swbreak+");

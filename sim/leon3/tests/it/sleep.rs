@@ -12,7 +12,7 @@ const PROGRAM: [u32; 3] = [
 ];
 
 /// Acts every 400 cycles, and to no effect.
-struct Ticker(u64);
+pub(crate) struct Ticker(pub(crate) u64);
 
 impl Device for Ticker {
     fn name(&self) -> &'static str {
