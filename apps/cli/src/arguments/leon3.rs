@@ -37,7 +37,7 @@ pub(crate) enum Leon3Action {
 /// What the first serial line prints goes to stdout; how the run ended, to stderr. Exit status 1 if
 /// it ended in error mode: a trap while traps were off, the watchdog, or sleep that nothing ends.
 ///
-/// A watched place is KIND:PLACE[+BYTES][=VALUE]: r, w or a (either) and an address or symbol for what is
+/// A watched place is KIND:PLACE, then +BYTES and =VALUE if wanted: r, w or a (either) and an address or symbol for what is
 /// read or written there, x for an instruction that is executed, c and a register (c:%o0, c:psr) for what
 /// changes it.
 #[derive(Args)]
