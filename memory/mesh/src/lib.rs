@@ -32,6 +32,8 @@
 extern crate std;
 
 mod fabric;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod local;
 mod mesh;
 mod space;
