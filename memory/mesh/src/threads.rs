@@ -89,6 +89,18 @@ impl Drop for Region {
     }
 }
 
+/// Tags of no block, which take memory when they are written.
+fn zeroed(count: u64) -> Option<Box<[AtomicU16]>> {
+    let count = usize::try_from(count).ok()?;
+    let layout = Layout::array::<AtomicU16>(count).ok()?;
+    // SAFETY: a space has no heap of 0 bytes, so there is a granule.
+    let start = unsafe { std::alloc::alloc_zeroed(layout) };
+    let start = NonNull::new(start)?.cast();
+    let slice = NonNull::slice_from_raw_parts(start, count);
+    // SAFETY: it was allocated just now with the layout of the slice, and zeros are atomics of 0.
+    Some(unsafe { Box::from_raw(slice.as_ptr()) })
+}
+
 /// A node's part.
 struct Part<I> {
     words: Words,
@@ -133,10 +145,11 @@ impl<I: Index<Tagged>> Threads<I> {
                 RegionError::TooSmall(lacks) => NotMade::TooSmall { lacks },
                 _ => NotMade::TooLarge,
             })?;
-            let granules = space.size().div_ceil(TaggedHeap::<I>::APART) as usize;
+            let granules = space.size().div_ceil(TaggedHeap::<I>::APART);
+            let tags = zeroed(granules).ok_or(NotMade::NoMemory)?;
             Ok(Part {
                 words: Words::default(),
-                tags: (0..granules).map(|_| AtomicU16::new(0)).collect(),
+                tags,
                 heap: UnsafeCell::new(heap),
                 region: own,
             })
