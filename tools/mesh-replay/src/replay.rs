@@ -16,6 +16,8 @@ use crate::trace::{Operation, Trace};
 
 /// Where the address space of the heaps begins, as in the paper (section II), unless a heap is larger than that.
 const BASE: u64 = 0x6000_0000;
+/// Most nodes that are threads: what any host starts.
+const MOST_THREADS: u32 = 1024;
 /// Every block is aligned to this.
 const ALIGN: u64 = 8;
 /// What a request comes to: nothing yet, refused, or its address, which is greater.
@@ -40,6 +42,12 @@ pub enum NotReplayed {
     /// There are no such heaps.
     #[error(transparent)]
     NotMade(#[from] NotMade),
+    /// More threads than are started.
+    #[error("{nodes} threads: give up to {MOST_THREADS} nodes, or replay them sequentially")]
+    Threads {
+        /// How many were asked for.
+        nodes: u32,
+    },
     /// A block did not hold what was written to it, or a heap is not whole: a bug.
     #[error(
         "block {request} does not hold what was written to it: two nodes were given the same bytes; report this"
@@ -97,6 +105,9 @@ pub fn replay<I: Index<Tagged> + Send>(
     way: Way,
     index: impl FnMut(Node) -> I,
 ) -> Result<Replayed, NotReplayed> {
+    if way == Way::Threads && nodes > MOST_THREADS {
+        return Err(NotReplayed::Threads { nodes });
+    }
     let stride = heap.checked_next_power_of_two().unwrap_or(1);
     let space = HeapSpace::new(BASE.next_multiple_of(stride), heap, nodes)?;
     let mut fabric = Threads::new(space, index)?;
@@ -437,5 +448,7 @@ mod tests {
             Some(NotReplayed::NotMade(_) | NotReplayed::Impossible(_))
         ));
         assert!(matches!(none(0, 1 << 20), Some(NotReplayed::Impossible(_))));
+        let many = replay(&trace, 1025, 1 << 16, Way::Threads, |_| Tlsf::<8>::new());
+        assert_eq!(many, Err(NotReplayed::Threads { nodes: 1025 }));
     }
 }

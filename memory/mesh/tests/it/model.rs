@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metes_mesh::{BadFree, Fabric, Mesh, Node, Refusal};
+use metes_mesh::{BadFree, Fabric, Holder, Mesh, Node, Options, Refusal, Word};
 use metes_random::Random;
 
 use crate::{accounted, nodes};
@@ -94,4 +94,107 @@ fn a_full_heap_is_drained_before_a_request_is_refused() {
     assert_eq!(again, all.len());
     assert_eq!(owner.counts().full, 1);
     accounted(&nodes.audit());
+}
+
+/// A node that holds a heap until others have waited for it so often.
+struct Holding<'f> {
+    nodes: &'f crate::Nodes,
+    left: std::cell::Cell<u32>,
+}
+
+impl Holding<'_> {
+    const HELD: Node = Node(1);
+}
+
+impl Fabric for Holding<'_> {
+    type Heap = <crate::Nodes as Fabric>::Heap;
+
+    fn space(&self) -> metes_mesh::HeapSpace {
+        self.nodes.space()
+    }
+
+    fn load(&self, node: Node, word: Word) -> u64 {
+        self.nodes.load(node, word)
+    }
+
+    fn store(&self, node: Node, word: Word, value: u64) {
+        self.nodes.store(node, word, value);
+    }
+
+    fn compare_exchange(&self, node: Node, word: Word, current: u64, new: u64) -> Result<(), u64> {
+        self.nodes.compare_exchange(node, word, current, new)
+    }
+
+    fn tag(&self, node: Node, granule: u64) -> u16 {
+        self.nodes.tag(node, granule)
+    }
+
+    fn set_tag(&self, node: Node, granule: u64, tag: u16) {
+        self.nodes.set_tag(node, granule, tag);
+    }
+
+    fn exchange_tag(&self, node: Node, granule: u64, current: u16, new: u16) -> Result<(), u16> {
+        self.nodes.exchange_tag(node, granule, current, new)
+    }
+
+    unsafe fn link(&self, node: Node, offset: u64) -> u64 {
+        // SAFETY: as the caller says.
+        unsafe { self.nodes.link(node, offset) }
+    }
+
+    unsafe fn set_link(&self, node: Node, offset: u64, link: u64) {
+        // SAFETY: as the caller says.
+        unsafe { self.nodes.set_link(node, offset, link) };
+    }
+
+    unsafe fn with_heap<T>(&self, node: Node, change: impl FnOnce(&mut Self::Heap) -> T) -> T {
+        // SAFETY: as the caller says.
+        unsafe { self.nodes.with_heap(node, change) }
+    }
+
+    fn relax(&self) {
+        self.left.set(self.left.get().saturating_sub(1));
+        if self.left.get() == 0 {
+            self.nodes.store(Holding::HELD, Word::Lock, 0);
+        }
+    }
+}
+
+/// What others hold is waited for before a request is refused, and what they hold for ever does not make a refusal sure.
+#[test]
+fn a_held_heap_is_waited_for() {
+    let options = Options {
+        tries: 10,
+        passes: 3,
+        ..Options::default()
+    };
+    // A pass that waits tries ten times, and waits between tries.
+    for (waits, expected) in [(5, None), (20, None), (1000, Some(Refusal::Busy))] {
+        let nodes = nodes(3, 4096);
+        for node in [0, 2] {
+            let mut mesh = Mesh::new(&nodes, Node(node));
+            let full = mesh.allocate(3200, 8).expect("there is room");
+            let place = nodes.space().place(full).expect("an address");
+            assert_eq!(place.node, Node(node));
+        }
+        let holder = Holder {
+            node: Holding::HELD,
+            epoch: 0,
+        };
+        nodes.store(Holding::HELD, Word::Lock, Holder::word(Some(holder)));
+        let holding = Holding {
+            nodes: &nodes,
+            left: std::cell::Cell::new(waits),
+        };
+        let mut mesh = Mesh::with_options(&holding, Node(0), options);
+        let served = mesh.allocate(3200, 8);
+        match expected {
+            None => {
+                let place = nodes.space().place(served.expect("it was waited for"));
+                assert_eq!(place.map(|place| place.node), Some(Holding::HELD));
+            }
+            refusal => assert_eq!(served.err(), refusal),
+        }
+        assert!(mesh.counts().skips > 0);
+    }
 }
