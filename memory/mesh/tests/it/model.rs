@@ -173,7 +173,7 @@ fn a_held_heap_is_waited_for() {
         let nodes = nodes(3, 4096);
         for node in [0, 2] {
             let mut mesh = Mesh::new(&nodes, Node(node));
-            let full = mesh.allocate(3200, 8).expect("there is room");
+            let full = mesh.allocate(2048, 8).expect("there is room");
             let place = nodes.space().place(full).expect("an address");
             assert_eq!(place.node, Node(node));
         }
@@ -187,7 +187,7 @@ fn a_held_heap_is_waited_for() {
             left: std::cell::Cell::new(waits),
         };
         let mut mesh = Mesh::with_options(&holding, Node(0), options);
-        let served = mesh.allocate(3200, 8);
+        let served = mesh.allocate(2048, 8);
         match expected {
             None => {
                 let place = nodes.space().place(served.expect("it was waited for"));
