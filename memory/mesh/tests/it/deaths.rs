@@ -4,7 +4,7 @@ use metes_mesh::{Fabric, LocalHeap, Mesh, Node, Options, TaggedHeap};
 use metes_random::Random;
 
 use crate::mortal::{Mortal, outlived};
-use crate::{Nodes, accounted, nodes};
+use crate::{Nodes, accounted, few, nodes};
 
 const NODES: u32 = 3;
 /// The node that dies.
@@ -104,7 +104,7 @@ fn one(seed: u64, steps: u64) -> bool {
 
 #[test]
 fn a_node_may_die_before_any_step() {
-    for seed in 0..if cfg!(debug_assertions) { 4 } else { 40 } {
+    for seed in 0..few(40) {
         let mut steps = 0;
         while !one(seed, steps) {
             steps += 1;

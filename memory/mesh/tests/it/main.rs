@@ -10,6 +10,17 @@ mod stress;
 use metes_heap::Tlsf;
 use metes_mesh::{Audit, HeapSpace, Threads};
 
+/// So many in a release, fewer where checks are slow.
+fn few(release: u64) -> u64 {
+    if cfg!(miri) {
+        release.div_ceil(1000)
+    } else if cfg!(debug_assertions) {
+        release.div_ceil(20)
+    } else {
+        release
+    }
+}
+
 type Nodes = Threads<Tlsf<8>>;
 
 fn nodes(count: u32, bytes: u64) -> Nodes {

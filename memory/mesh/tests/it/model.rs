@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use metes_mesh::{BadFree, Fabric, Holder, Mesh, Node, Options, Refusal, Word};
 use metes_random::Random;
 
-use crate::{accounted, nodes};
+use crate::{accounted, few, nodes};
 
 #[test]
 fn blocks_are_those_of_a_table() {
-    for seed in 0..if cfg!(debug_assertions) { 10 } else { 200 } {
+    for seed in 0..few(200) {
         let mut random = Random::new(seed);
         let count = random.between(1, 9) as u32;
         let mut nodes = nodes(count, random.between(2048, 1 << 16));

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use metes_mesh::{Mesh, Node, Refusal};
 use metes_random::Random;
 
-use crate::{accounted, nodes};
+use crate::{accounted, few, nodes};
 
 /// A block and what was written to its ends.
 struct Block {
@@ -16,12 +16,9 @@ struct Block {
 
 #[test]
 fn threads_pass_blocks_around() {
-    let operations: u64 = if cfg!(debug_assertions) {
-        20_000
-    } else {
-        300_000
-    };
-    for (count, bytes) in [(2, 1 << 13), (4, 1 << 15), (8, 1 << 12)] {
+    let operations = few(300_000);
+    let all = [(2, 1 << 13), (4, 1 << 15), (8, 1 << 12)];
+    for (count, bytes) in all.into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
         let mut nodes = nodes(count, bytes);
         let (senders, receivers): (Vec<_>, Vec<_>) =
             (0..count).map(|_| mpsc::channel::<Block>()).unzip();
@@ -87,7 +84,10 @@ fn threads_pass_blocks_around() {
                 .map(|thread| thread.join().expect("no thread fails"))
                 .sum()
         });
-        assert!(refused > 0, "heaps are small enough to be full");
+        assert!(
+            refused > 0 || cfg!(miri),
+            "heaps are small enough to be full"
+        );
         // Each heap is looked into once more, so that nothing stays parked.
         for node in 0..count {
             assert_eq!(
