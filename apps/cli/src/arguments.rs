@@ -6,6 +6,7 @@ mod curve;
 mod device;
 mod firmware;
 mod leon3;
+mod mesh;
 mod pages;
 mod worst;
 
@@ -23,6 +24,7 @@ pub(crate) use leon3::{
     Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model,
     Leon3Profile, Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
 };
+pub(crate) use mesh::{Mesh, MeshAction, MeshFabric, MeshRun};
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };
@@ -71,6 +73,7 @@ pub(crate) enum Verb {
     Device(Device),
     Pages(Pages),
     Leon3(Leon3),
+    Mesh(Mesh),
     Curve(Curve),
     Reproduce(Reproduce),
     Completions(Completions),

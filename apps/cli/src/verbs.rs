@@ -10,6 +10,7 @@ pub(crate) mod explore;
 pub(crate) mod leon3;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod mesh;
 pub(crate) mod pages;
 pub(crate) mod profile;
 pub(crate) mod record;

@@ -19,6 +19,7 @@ use metes_explore::{
     Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
 };
 use metes_leon3::{Configuration, Image, Machine, Model, Stop};
+use metes_mesh_replay::{Trace, Way};
 use metes_paging::{operations, replay::replay};
 use metes_trace::{
     TouchOperation, TouchProfile, TouchReader, export_csv, import_csv, import_pytorch, import_rmm,
@@ -37,7 +38,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 21] = [
+pub const PARSERS: [Parser; 22] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -62,6 +63,11 @@ pub const PARSERS: [Parser; 21] = [
         name: "page_operations",
         accepts: page_operations,
         seeds: page_operation_seeds,
+    },
+    Parser {
+        name: "mesh_trace",
+        accepts: mesh_trace,
+        seeds: mesh_trace_seeds,
     },
     Parser {
         name: "leon3",
@@ -282,6 +288,28 @@ fn page_operation_seeds() -> Vec<Vec<u8>> {
     seeds(&[
         "# a region\nm,2,4,rw\nw,3,7\nr,3\n\nm,5,1,r # not free\nu,2\nr,3\n",
         "m,0,4294967295,r\nm,4294967295,1,rw\nu,0\nw,255,18446744073709551615\n",
+    ])
+}
+
+/// A mesh trace, run on small heaps.
+fn mesh_trace(bytes: &[u8]) -> bool {
+    const NODES: u32 = 3;
+    let Ok(trace) = Trace::read(bytes, NODES) else {
+        return false;
+    };
+    let run = metes_mesh_replay::replay(&trace, NODES, 1 << 12, Way::Sequential, |_| {
+        metes_heap::Tlsf::<8>::new()
+    });
+    let run = run.expect("heaps fit");
+    assert_eq!(run.operations, trace.operations().len() as u64);
+    assert_eq!((run.spurious, run.lost_blocks), (0, 0));
+    true
+}
+
+fn mesh_trace_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "# blocks go around\na,0,1,100\na,1,2,3000\nf,2,1\n\na,2,1,4000 # refused\nf,0,1\nf,0,2\n",
+        "a,2,18446744073709551615,18446744073709551615\na,0,0,0\nf,1,0\n",
     ])
 }
 

@@ -12,13 +12,10 @@
 //! Invariant: a parsed operation has numbers that fit; whether a space allows it, only the space
 //! knows. No more of a file is held than its operations and a line.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 use metes_pages::Rights;
-use metes_quantity::printable;
-
-/// Longest line read, bytes.
-const LONGEST_LINE: usize = 1024;
+use metes_trace::lines::{self, WrongLine, integer, short};
 
 /// An operation on pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,26 +92,19 @@ pub enum Unread {
 ///
 /// # Errors
 /// The first line that is none, and what the input refuses.
-pub fn read(mut input: impl BufRead) -> Result<Vec<Operation>, Unread> {
+pub fn read(input: impl BufRead) -> Result<Vec<Operation>, Unread> {
     let mut operations = Vec::new();
-    let mut text = Vec::new();
-    for line in 1.. {
-        text.clear();
-        let mut limited = (&mut input).take(LONGEST_LINE as u64 + 1);
-        if limited.read_until(b'\n', &mut text)? == 0 {
-            break;
+    let read = lines::read(input, |line| {
+        operations.push(operation(line)?);
+        Ok(())
+    });
+    match read {
+        Ok(()) => Ok(operations),
+        Err(lines::Unread::Line(WrongLine { line, wrong })) => {
+            Err(NoOperation { line, wrong }.into())
         }
-        let none = |wrong| NoOperation { line, wrong };
-        if text.len() > LONGEST_LINE {
-            return Err(none(format!("it has more than {LONGEST_LINE} bytes")).into());
-        }
-        let text = std::str::from_utf8(&text).map_err(|_| none("it is no text".to_owned()))?;
-        let text = text.split('#').next().unwrap_or_default().trim();
-        if !text.is_empty() {
-            operations.push(operation(text).map_err(none)?);
-        }
+        Err(lines::Unread::System(error)) => Err(error.into()),
     }
-    Ok(operations)
 }
 
 fn operation(line: &str) -> Result<Operation, String> {
@@ -146,27 +136,6 @@ fn operation(line: &str) -> Result<Operation, String> {
             Err(format!("{:?} has {} fields", &*short(line), fields.len()))
         }
         _ => Err(format!("{:?} is no operation", &*short(line))),
-    }
-}
-
-/// A number as decimal digits.
-fn integer<T: std::str::FromStr>(text: &str, name: &str) -> Result<T, String> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse()
-        .ok()
-        .filter(|_| digits)
-        .ok_or_else(|| match digits {
-            true => format!("{name} {} is too large", short(text)),
-            false => format!("{name} {:?} is no number", &*short(text)),
-        })
-}
-
-/// So much of foreign text as an error shows.
-fn short(text: &str) -> std::borrow::Cow<'_, str> {
-    const MOST: usize = 40;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => printable(&text[..end]),
-        None => printable(text),
     }
 }
 

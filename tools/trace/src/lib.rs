@@ -22,6 +22,7 @@ mod csv;
 mod error;
 mod event;
 mod import;
+pub mod lines;
 mod numbers;
 #[cfg(feature = "files")]
 mod parquet;

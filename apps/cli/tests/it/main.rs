@@ -15,6 +15,7 @@ mod files;
 mod firmware;
 mod leon3;
 mod mapped;
+mod mesh;
 mod pages;
 mod signals;
 mod support;

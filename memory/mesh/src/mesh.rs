@@ -1,0 +1,562 @@
+//! The manager: how a node allocates and frees, and goes on where another one has died.
+//!
+//! **A request** (paper, section II, figure 3) tries the own heap; then the others, from the one that served last on, passing
+//! over each that another node holds; then, if one was passed over, all again, waiting a little for each lock. It is refused
+//! as [`Refusal::Full`] only after a pass in which every heap was looked into.
+//!
+//! **A free** marks the block's tag, which only one node can, and puts the block at the head of the chain of its heap: no
+//! lock, whoever frees it. Who next holds that heap's lock frees some of the chain, and all of it before it finds the heap
+//! full: so a heap whose owner does nothing is emptied by those that need it.
+//!
+//! **A death** leaves a lock held. Its word names holder and epoch, so that another node may take it over; [`Word::Work`]
+//! says what the dead one was at: what it was about to unchain is freed, and a heap that it was changing is left out. All
+//! else is found by tags: blocks of the dead, and blocks that it had marked and not yet parked.
+//!
+//! Invariant: a block is in use (tag: its owner), parked or about to be (tag: freed, by whom), or in its heap (no tag). Each
+//! step keeps that true for who takes the next one, so a node may die between any two.
+
+use core::fmt;
+
+use crate::fabric::{Fabric, Word};
+use crate::local::LocalHeap;
+use crate::space::{Node, Place};
+use crate::words::{Holder, Tag, Work};
+
+/// Bounds on what a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Parked blocks that a holder frees for others, at most, unless the heap is full without them.
+    pub drained: u32,
+    /// Times that a lock is tried in a pass that waits.
+    pub tries: u32,
+    /// Passes that wait, before a request is refused as [`Refusal::Busy`].
+    pub passes: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            drained: 8,
+            tries: 1 << 12,
+            passes: 64,
+        }
+    }
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// In one pass every heap was looked into, and none had room.
+    Full,
+    /// In no pass every heap could be looked into: others held one all the time. There may be room.
+    Busy,
+    /// This node was taken for dead: what it allocated is others'.
+    Expelled,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Full => "no heap has room",
+            Refusal::Busy => "heaps were held by others all the time; try again",
+            Refusal::Expelled => "this node was taken for dead; begin anew with a new epoch",
+        })
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// Why an address was not freed. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadFree {
+    /// No heap of the space has a byte there.
+    Outside,
+    /// No block begins there, or it was freed before.
+    NotInUse,
+    /// This node was taken for dead.
+    Expelled,
+}
+
+impl fmt::Display for BadFree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BadFree::Outside => "the address is outside of every heap",
+            BadFree::NotInUse => {
+                "no block in use begins there: it was freed before, or never given out"
+            }
+            BadFree::Expelled => "this node was taken for dead; begin anew with a new epoch",
+        })
+    }
+}
+
+impl core::error::Error for BadFree {}
+
+/// This node was taken for dead: its epoch is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expelled;
+
+impl fmt::Display for Expelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Refusal::Expelled.fmt(f)
+    }
+}
+
+impl core::error::Error for Expelled {}
+
+/// What a node has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests that its own heap served.
+    pub local: u64,
+    /// Requests that another heap served.
+    pub remote: u64,
+    /// Requests refused because every heap was full.
+    pub full: u64,
+    /// Requests refused because a heap could not be looked into.
+    pub busy: u64,
+    /// Heaps that were looked into.
+    pub visits: u64,
+    /// Heaps that were passed over, as another node held them.
+    pub skips: u64,
+    /// Most heaps that one request looked into or passed over.
+    pub longest: u64,
+    /// Blocks freed into their heaps at once.
+    pub freed: u64,
+    /// Blocks parked.
+    pub parked: u64,
+    /// Parked blocks freed into their heaps.
+    pub drained: u64,
+    /// Locks taken over of dead nodes.
+    pub taken_over: u64,
+}
+
+/// What a look into a heap brought.
+enum Visit {
+    Served(u64),
+    Full,
+    Skipped,
+}
+
+/// A node's view of the mesh.
+#[derive(Debug)]
+pub struct Mesh<'f, F> {
+    fabric: &'f F,
+    me: Holder,
+    /// The other heap that served last: where the search goes on (next fit over heaps).
+    hint: Node,
+    options: Options,
+    counts: Counts,
+}
+
+impl<'f, F: Fabric> Mesh<'f, F> {
+    /// The view of `node`, with default bounds.
+    pub fn new(fabric: &'f F, node: Node) -> Self {
+        Mesh::with_options(fabric, node, Options::default())
+    }
+
+    /// The view of `node`.
+    pub fn with_options(fabric: &'f F, node: Node, options: Options) -> Self {
+        let epoch = fabric.load(node, Word::Epoch);
+        Mesh {
+            fabric,
+            me: Holder { node, epoch },
+            hint: node,
+            options,
+            counts: Counts::default(),
+        }
+    }
+
+    /// This node.
+    pub fn node(&self) -> Node {
+        self.me.node
+    }
+
+    /// What it has done.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes a block of `size` bytes, aligned to `align`: of the own heap if it has room, or else of another's. With no other
+    /// node at work, looks into each heap once at most.
+    ///
+    /// # Errors
+    /// [`Refusal`] says how sure it is.
+    pub fn allocate(&mut self, size: u64, align: u64) -> Result<u64, Refusal> {
+        let before = self.counts.visits + self.counts.skips;
+        let found = self.find(size, align);
+        let looked = self.counts.visits + self.counts.skips - before;
+        self.counts.longest = self.counts.longest.max(looked);
+        match found {
+            Ok(place) if place.node == self.me.node => self.counts.local += 1,
+            Ok(_) => self.counts.remote += 1,
+            Err(Refusal::Full) => self.counts.full += 1,
+            Err(Refusal::Busy) => self.counts.busy += 1,
+            Err(Refusal::Expelled) => {}
+        }
+        found.map(|place| self.fabric.space().address(place))
+    }
+
+    fn find(&mut self, size: u64, align: u64) -> Result<Place, Refusal> {
+        for pass in 0..=self.options.passes {
+            let tries = if pass == 0 { 1 } else { self.options.tries };
+            if let Some(decided) = self.pass(size, align, tries)? {
+                return decided;
+            }
+        }
+        Err(Refusal::Busy)
+    }
+
+    /// Looks into every heap, the own one first; nothing is decided if one was passed over and none served.
+    fn pass(
+        &mut self,
+        size: u64,
+        align: u64,
+        tries: u32,
+    ) -> Result<Option<Result<Place, Refusal>>, Refusal> {
+        let me = self.me.node;
+        let mut passed_over = false;
+        let others = self.fabric.space().from(self.hint);
+        for node in core::iter::once(me).chain(others.filter(|&node| node != me)) {
+            match self
+                .visit(node, size, align, tries)
+                .map_err(|Expelled| Refusal::Expelled)?
+            {
+                Visit::Served(offset) => {
+                    if node != me {
+                        self.hint = node;
+                    }
+                    return Ok(Some(Ok(Place { node, offset })));
+                }
+                Visit::Full => {}
+                Visit::Skipped => passed_over = true,
+            }
+        }
+        Ok((!passed_over).then_some(Err(Refusal::Full)))
+    }
+
+    fn visit(&mut self, node: Node, size: u64, align: u64, tries: u32) -> Result<Visit, Expelled> {
+        // What is left out serves nobody.
+        if self.fabric.load(node, Word::LeftOut) != 0 {
+            return Ok(Visit::Full);
+        }
+        if !self.lock(node, tries)? {
+            self.counts.skips += 1;
+            return Ok(Visit::Skipped);
+        }
+        self.counts.visits += 1;
+        let visit = self.take(node, size, align);
+        self.unlock(node)?;
+        Ok(visit)
+    }
+
+    /// Takes a block of a heap whose lock is held.
+    fn take(&mut self, node: Node, size: u64, align: u64) -> Visit {
+        // A death that the lock has told of may have left the heap out.
+        if self.fabric.load(node, Word::LeftOut) != 0 {
+            return Visit::Full;
+        }
+        self.drain(node, self.options.drained);
+        let taken = self.take_block(node, size, align).or_else(|| {
+            (self.drain(node, u32::MAX) > 0)
+                .then(|| self.take_block(node, size, align))
+                .flatten()
+        });
+        taken.map_or(Visit::Full, Visit::Served)
+    }
+
+    fn take_block(&mut self, node: Node, size: u64, align: u64) -> Option<u64> {
+        self.fabric.store(node, Word::Work, Work::Change.word());
+        // SAFETY: the lock is held, and nothing is freed.
+        let taken = unsafe {
+            self.fabric
+                .with_heap(node, |heap| heap.allocate(size, align))
+        };
+        if let Some(offset) = taken {
+            let (granule, upper) = granule::<F>(offset);
+            let tag = Tag {
+                owner: self.me.node,
+                upper,
+                freed: false,
+            };
+            debug_assert_eq!(self.fabric.tag(node, granule), 0, "no block began there");
+            self.fabric.set_tag(node, granule, Tag::bits(Some(tag)));
+        }
+        self.fabric.store(node, Word::Work, Work::Nothing.word());
+        taken
+    }
+
+    /// Frees the block at `address`, of whichever heap: into it, if that is the own one and nobody holds it, or else parked.
+    ///
+    /// # Errors
+    /// [`BadFree`]; any address may be tried.
+    pub fn free(&mut self, address: u64) -> Result<(), BadFree> {
+        let place = self.fabric.space().place(address).ok_or(BadFree::Outside)?;
+        if self.fabric.load(self.me.node, Word::Epoch) != self.me.epoch {
+            return Err(BadFree::Expelled);
+        }
+        self.mark(place).ok_or(BadFree::NotInUse)?;
+        if place.node == self.me.node
+            && self
+                .lock(place.node, 1)
+                .map_err(|Expelled| BadFree::Expelled)?
+        {
+            let serves = self.fabric.load(place.node, Word::LeftOut) == 0;
+            if serves {
+                self.release(place);
+                self.counts.freed += 1;
+                self.drain(place.node, self.options.drained);
+            }
+            self.unlock(place.node)
+                .map_err(|Expelled| BadFree::Expelled)?;
+            if serves {
+                return Ok(());
+            }
+        }
+        self.park(place);
+        Ok(())
+    }
+
+    /// Marks the block at `place` as freed by this node, which one node can do once.
+    fn mark(&self, place: Place) -> Option<()> {
+        let half = F::Heap::APART / 2;
+        if place.offset % half != 0 {
+            return None;
+        }
+        let (granule, upper) = granule::<F>(place.offset);
+        let mut bits = self.fabric.tag(place.node, granule);
+        loop {
+            let tag = Tag::of(bits).filter(|tag| !tag.freed && tag.upper == upper)?;
+            let freed = Tag {
+                owner: self.me.node,
+                freed: true,
+                ..tag
+            };
+            let new = Tag::bits(Some(freed));
+            match self.fabric.exchange_tag(place.node, granule, bits, new) {
+                Ok(()) => return Some(()),
+                Err(found) => bits = found,
+            }
+        }
+    }
+
+    /// Puts a block that this node has marked at the head of its heap's chain.
+    fn park(&mut self, place: Place) {
+        let Place { node, offset } = place;
+        let mut head = self.fabric.load(node, Word::Parked);
+        loop {
+            // SAFETY: this node has freed the block, and nobody else sees it before it is parked.
+            unsafe { self.fabric.set_link(node, offset, head) };
+            match self
+                .fabric
+                .compare_exchange(node, Word::Parked, head, chained(offset))
+            {
+                Ok(()) => break,
+                Err(found) => head = found,
+            }
+        }
+        self.counts.parked += 1;
+    }
+
+    /// Frees up to `most` parked blocks of a heap whose lock is held; how many.
+    fn drain(&mut self, node: Node, most: u32) -> u32 {
+        for count in 0..most {
+            let Some(offset) = self.first_parked(node) else {
+                return count;
+            };
+            self.fabric
+                .store(node, Word::Work, Work::Unchain(offset).word());
+            // SAFETY: the lock is held, and the block is the chain's first.
+            let next = unsafe { self.fabric.link(node, offset) };
+            self.fabric.store(node, Word::Draining, next);
+            self.release(Place { node, offset });
+            self.counts.drained += 1;
+        }
+        most
+    }
+
+    /// The first block that was taken off the chain; takes off what is there, if there is none.
+    fn first_parked(&self, node: Node) -> Option<u64> {
+        let mut first = self.fabric.load(node, Word::Draining);
+        while first == 0 {
+            let head = self.fabric.load(node, Word::Parked);
+            if head == 0 {
+                return None;
+            }
+            // Before it is taken off, so that who goes on here knows of it; see `mend`.
+            self.fabric.store(node, Word::Draining, head);
+            match self.fabric.compare_exchange(node, Word::Parked, head, 0) {
+                Ok(()) => first = head,
+                Err(_) => self.fabric.store(node, Word::Draining, 0),
+            }
+        }
+        Some(offset_of(first))
+    }
+
+    /// Frees a marked block into its heap, whose lock is held.
+    fn release(&self, place: Place) {
+        let Place { node, offset } = place;
+        self.fabric.store(node, Word::Work, Work::Change.word());
+        self.fabric.set_tag(node, granule::<F>(offset).0, 0);
+        // SAFETY: the lock is held; the block was in use until it was marked, and is released once: it is off the chain.
+        unsafe { self.fabric.with_heap(node, |heap| heap.free(offset)) };
+        self.fabric.store(node, Word::Work, Work::Nothing.word());
+    }
+
+    /// Takes the lock of a heap; false if another node holds it after so many tries.
+    fn lock(&mut self, node: Node, tries: u32) -> Result<bool, Expelled> {
+        if self.fabric.load(self.me.node, Word::Epoch) != self.me.epoch {
+            return Err(Expelled);
+        }
+        let mine = Holder::word(Some(self.me));
+        for again in 0..tries {
+            if again > 0 {
+                self.fabric.relax();
+            }
+            let seen = self.fabric.load(node, Word::Lock);
+            let dead = Holder::of(seen)
+                .map(|holder| self.fabric.load(holder.node, Word::Epoch) != holder.epoch);
+            if dead == Some(false) {
+                continue;
+            }
+            if self
+                .fabric
+                .compare_exchange(node, Word::Lock, seen, mine)
+                .is_ok()
+            {
+                if dead == Some(true) {
+                    self.counts.taken_over += 1;
+                    self.mend(node);
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn unlock(&self, node: Node) -> Result<(), Expelled> {
+        let mine = Holder::word(Some(self.me));
+        let unlocked = self.fabric.compare_exchange(node, Word::Lock, mine, 0);
+        unlocked.map_err(|_| Expelled)
+    }
+
+    /// Brings a heap whose holder has died to a state between two steps.
+    fn mend(&mut self, node: Node) {
+        match Work::of(self.fabric.load(node, Word::Work)) {
+            Work::Change => {
+                self.fabric.store(node, Word::LeftOut, 1);
+                self.fabric.store(node, Word::Work, Work::Nothing.word());
+            }
+            Work::Unchain(offset) => {
+                if self.fabric.load(node, Word::Draining) == chained(offset) {
+                    // SAFETY: the lock is held, and the block is still the chain's first.
+                    let next = unsafe { self.fabric.link(node, offset) };
+                    self.fabric.store(node, Word::Draining, next);
+                }
+                self.release(Place { node, offset });
+            }
+            Work::Nothing => self.mend_chain(node),
+        }
+    }
+
+    /// Where what was about to be taken off the chain is still on it, it was not.
+    fn mend_chain(&self, node: Node) {
+        let draining = self.fabric.load(node, Word::Draining);
+        let mut at = self.fabric.load(node, Word::Parked);
+        while at != 0 && draining != 0 {
+            if at == draining {
+                self.fabric.store(node, Word::Draining, 0);
+                return;
+            }
+            // SAFETY: the lock is held, so nobody takes blocks off the chain.
+            at = unsafe { self.fabric.link(node, offset_of(at)) };
+        }
+    }
+
+    /// Takes `dead` for dead, for good: its heap serves no more, its locks may be taken over. Whoever says so must be sure
+    /// that it takes no further step.
+    pub fn declare_dead(&self, dead: Node) {
+        let epoch = self.fabric.load(dead, Word::Epoch);
+        if epoch & 1 == 0 {
+            // Another node may have been quicker.
+            let _ = self
+                .fabric
+                .compare_exchange(dead, Word::Epoch, epoch, epoch + 1);
+        }
+        self.fabric.store(dead, Word::LeftOut, 1);
+    }
+
+    /// Makes the blocks of a dead node this one's, tells `adopted` the address of each, and brings blocks that it was about to
+    /// park into their heaps. Linear in the granules of all heaps.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] where a heap was held by others all the time: to be called again, nothing is told twice.
+    pub fn adopt(&mut self, dead: Node, mut adopted: impl FnMut(u64)) -> Result<(), Refusal> {
+        let space = self.fabric.space();
+        for node in space.from(self.me.node) {
+            let granules = space.size() / F::Heap::APART;
+            let mut unparked = false;
+            for granule in 0..granules {
+                let bits = self.fabric.tag(node, granule);
+                let Some(tag) = Tag::of(bits).filter(|tag| tag.owner == dead) else {
+                    continue;
+                };
+                unparked |= tag.freed;
+                let mine = Tag::bits(Some(Tag {
+                    owner: self.me.node,
+                    ..tag
+                }));
+                if !tag.freed && self.fabric.exchange_tag(node, granule, bits, mine).is_ok() {
+                    let offset = offset_in::<F>(granule, tag);
+                    adopted(space.address(Place { node, offset }));
+                }
+            }
+            if unparked && self.fabric.load(node, Word::LeftOut) == 0 {
+                self.take_in(node, dead)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees what `dead` had marked and not parked: what is marked by it when the chain is empty, as it parks no more.
+    fn take_in(&mut self, node: Node, dead: Node) -> Result<(), Refusal> {
+        let tries = self.options.tries.saturating_mul(self.options.passes);
+        if !self
+            .lock(node, tries)
+            .map_err(|Expelled| Refusal::Expelled)?
+        {
+            return Err(Refusal::Busy);
+        }
+        if self.fabric.load(node, Word::LeftOut) == 0 {
+            self.drain(node, u32::MAX);
+            for granule in 0..self.fabric.space().size() / F::Heap::APART {
+                let tag = Tag::of(self.fabric.tag(node, granule));
+                if let Some(tag) = tag.filter(|tag| tag.freed && tag.owner == dead) {
+                    let offset = offset_in::<F>(granule, tag);
+                    self.release(Place { node, offset });
+                }
+            }
+        }
+        self.unlock(node).map_err(|Expelled| Refusal::Expelled)
+    }
+}
+
+/// The granule that a payload begins in, and whether in its upper half.
+fn granule<F: Fabric>(offset: u64) -> (u64, bool) {
+    let half = F::Heap::APART / 2;
+    debug_assert_eq!(offset % half, 0, "payloads are aligned to half a granule");
+    (offset / F::Heap::APART, offset / half % 2 == 1)
+}
+
+fn offset_in<F: Fabric>(granule: u64, tag: Tag) -> u64 {
+    let half = F::Heap::APART / 2;
+    granule * F::Heap::APART + if tag.upper { half } else { 0 }
+}
+
+/// A block in a chain; 0 is the end.
+fn chained(offset: u64) -> u64 {
+    offset | 1
+}
+
+fn offset_of(link: u64) -> u64 {
+    link & !1
+}
