@@ -319,7 +319,7 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     /// Marks the block at `place` as freed by this node, which one node can do once.
     fn mark(&self, place: Place) -> Option<()> {
         let half = F::Heap::APART / 2;
-        if place.offset % half != 0 {
+        if !place.offset.is_multiple_of(half) {
             return None;
         }
         let (granule, upper) = granule::<F>(place.offset);
