@@ -1,0 +1,1 @@
+//! The network from outside: random traffic over all sizes, faults, published latencies, processes.
