@@ -149,6 +149,11 @@ pub trait Network {
     fn deflections(&self) -> u64 {
         0
     }
+
+    /// The most hops of a packet that was deflected and has arrived; 0 if there is none.
+    fn longest_way(&self) -> u64 {
+        0
+    }
 }
 
 /// A network with its interfaces, faults and statistics.
@@ -329,6 +334,7 @@ impl Mesh {
             latency: self.latency.clone(),
             links: self.network.links().to_vec(),
             deflections: self.network.deflections(),
+            longest_way: self.network.longest_way(),
             cycles: self.now,
         }
     }

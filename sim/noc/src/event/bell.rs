@@ -96,7 +96,6 @@ impl Drop for Heard {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::event::Simulation;
 
     #[test]

@@ -223,7 +223,7 @@ mod tests {
                     for _ in 0..count {
                         clock.delay(begin).await;
                         let message = mailbox.receive().await;
-                        seen.borrow_mut().push(message);
+                        seen.borrow_mut().push((clock.now(), message));
                     }
                 });
             }
@@ -231,6 +231,11 @@ mod tests {
             let (sent, mut seen) = (sent.take(), seen.take());
             let wanted: u64 = receivers.iter().map(|(_, count)| count).sum();
             prop_assert_eq!(seen.len(), sent.len().min(wanted as usize));
+            // In the cycle in which it is given a message, one who waits may be resumed behind one who did not have to.
+            let sent_before = |message| sent.iter().position(|other| *other == message);
+            prop_assert!(seen.iter().is_sorted_by_key(|(cycle, _)| *cycle));
+            seen.sort_by_key(|&(cycle, message)| (cycle, sent_before(message)));
+            let mut seen: Vec<_> = seen.into_iter().map(|(_, message)| message).collect();
             seen.extend(std::iter::from_fn(|| mailbox.try_receive()));
             prop_assert_eq!(seen, sent);
         }

@@ -91,6 +91,7 @@ impl Resource {
         }
         let turn = state.turn();
         state.take(turn, self.clock.current(), self.clock.now());
+        drop(state);
         Some(self.held(turn, self.clock.now()))
     }
 

@@ -4,11 +4,14 @@
 //! and takes one from its interface if an output is left. Towards the destination there is an output along the row and one
 //! along the column; of two, that along the row is taken first.
 //!
-//! Every packet arrives: the oldest in the mesh gets what it wants at each router, and so arrives after at most as many hops as
-//! the mesh is across; then another is the oldest. Since a mesh holds `hop` packets a link, a packet takes at most `hop` times
-//! links times diameter hops. That is crude: for closed traffic there are far better bounds (Hajek, "Bounds on evacuation time
-//! for deflection routing", Distributed Computing 5, 1991; Brassil and Cruz, "Bounds on maximum delay in networks with
-//! deflection routing", IEEE TPDS 6(7), 1995).
+//! Every packet that has entered arrives: the oldest in the mesh gets what it wants at each router, and so arrives after at most
+//! as many hops as the mesh is across; then another is the oldest. Hence a packet takes at most (1 + packets that entered before
+//! and are under way) times diameter hops, of which a mesh holds `hop` a link. That is crude: for closed traffic there are far
+//! better bounds (Hajek, "Bounds on evacuation time for deflection routing", Distributed Computing 5, 1991; Brassil and Cruz,
+//! "Bounds on maximum delay in networks with deflection routing", IEEE TPDS 6(7), 1995).
+//!
+//! None of this bounds the wait of a packet in its interface: a router all of whose outputs pass others on takes none, and in
+//! the middle of a mesh under open load near saturation that lasts.
 //!
 //! *Invariant:* at each router at most as many packets arrive in a cycle as it has outputs that are not dead, and no packet
 //! stays.
@@ -33,6 +36,7 @@ pub struct Deflection {
     most_hops: u64,
     last: u64,
     deflections: u64,
+    longest_way: u64,
     used: Vec<LinkUse>,
 }
 
@@ -62,6 +66,7 @@ impl Deflection {
             most_hops: most_hops(topology, parameters.hop()),
             last: 0,
             deflections: 0,
+            longest_way: 0,
             used: vec![LinkUse::default(); topology.links()],
         }
     }
@@ -95,6 +100,10 @@ impl Deflection {
         for flight in here {
             if flight.packet.destination == node && !delivered {
                 delivered = true;
+                let packet = flight.packet;
+                if flight.hops > self.topology.hops(packet.source, packet.destination) as u64 {
+                    self.longest_way = self.longest_way.max(flight.hops);
+                }
                 let cycle = cycle + self.interface_out;
                 ends.file(cycle, (flight.packet, Fate::Delivered));
             } else if let Some(reason) = self.hopeless(node, flight, cycle) {
@@ -177,7 +186,7 @@ impl Deflection {
 }
 
 /// Hops that no packet exceeds in a mesh without faults: see above.
-pub(crate) fn most_hops(topology: Topology, hop: u64) -> u64 {
+fn most_hops(topology: Topology, hop: u64) -> u64 {
     topology.real_links().count() as u64 * hop * topology.diameter() as u64
 }
 
@@ -223,5 +232,9 @@ impl Network for Deflection {
 
     fn deflections(&self) -> u64 {
         self.deflections
+    }
+
+    fn longest_way(&self) -> u64 {
+        self.longest_way
     }
 }

@@ -132,6 +132,8 @@ pub struct Statistics {
     pub links: Vec<LinkUse>,
     /// How often a packet was sent elsewhere than towards its destination.
     pub deflections: u64,
+    /// The most hops of a packet that was deflected and has arrived; 0 if there is none.
+    pub longest_way: u64,
     /// Cycles that have passed.
     pub cycles: u64,
 }

@@ -73,7 +73,7 @@ fn a_service_of_many_clients_is_repeated_bit_by_bit() {
             let clock = simulation.clock();
             let (port, answers) = (clock.resource("port"), Rc::new(RefCell::new(Vec::new())));
             for node in 0..16 {
-                let (fabric, clock, port) = (fabric.clone(), clock.clone(), port.clone());
+                let (fabric, clock) = (fabric.clone(), clock.clone());
                 let answers = Rc::clone(&answers);
                 simulation.spawn(format!("client {node}"), async move {
                     let mut random = Random::new(node as u64);
@@ -86,7 +86,6 @@ fn a_service_of_many_clients_is_repeated_bit_by_bit() {
                         }
                     }
                 });
-                let _ = port;
             }
             let server = fabric.clone();
             simulation.serve("server", async move {
