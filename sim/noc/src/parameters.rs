@@ -273,8 +273,37 @@ impl Parameters {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::mesh::Faults;
+    use crate::mesh::{Faults, Mesh};
+
+    proptest! {
+        #[test]
+        fn any_figures_make_a_mesh_or_an_error(
+            sides in (0..5usize, 0..5usize),
+            figures in prop::collection::vec(prop_oneof![0..5u64, Just(1024), any::<u64>()], 6),
+            network in prop::sample::select(Kind::ALL.to_vec()),
+            ends in (0..20usize, 0..20usize),
+        ) {
+            let parameters = Parameters {
+                interface_in: figures[0],
+                interface_out: figures[1],
+                hop: Some(figures[2]),
+                occupancy: figures[3],
+                queue: figures[4],
+                credit: figures[5],
+                ..Parameters::new(sides.0, sides.1, network)
+            };
+            if let Ok(mut mesh) = Mesh::new(&parameters, &Faults::default())
+                && mesh.send(0, ends.0, ends.1).is_ok()
+            {
+                let mut all = Vec::new();
+                mesh.advance(100_000, &mut all);
+                prop_assert_eq!(all[0].cycle, parameters.latency(ends.0, ends.1));
+            }
+        }
+    }
 
     #[test]
     fn what_is_written_is_read() {
