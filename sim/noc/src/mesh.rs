@@ -24,6 +24,7 @@ mod interfaces;
 mod statistics;
 mod timelines;
 mod topology;
+mod wheel;
 
 use crate::event::Queue;
 use crate::parameters::{Kind, Parameters, ParametersError};

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::mesh::interfaces::Interfaces;
+use crate::mesh::wheel::Wheel;
 use crate::mesh::{Deaths, Direction, Ends, Fate, LinkUse, Network, Packet, Reason, Topology};
 use crate::parameters::Parameters;
 
@@ -60,43 +61,6 @@ struct Queued {
     output: usize,
     /// The cycle from which on it may have the switch.
     ready: u64,
-}
-
-/// What is due in later cycles, none of them farther than a lap.
-struct Wheel<T> {
-    slots: Vec<Vec<T>>,
-    count: usize,
-}
-
-impl<T> Wheel<T> {
-    fn new(farthest: u64) -> Wheel<T> {
-        Wheel {
-            slots: (0..=farthest).map(|_| Vec::new()).collect(),
-            count: 0,
-        }
-    }
-
-    fn slot(&mut self, cycle: u64) -> &mut Vec<T> {
-        let laps = self.slots.len() as u64;
-        &mut self.slots[(cycle % laps) as usize]
-    }
-
-    fn file(&mut self, cycle: u64, item: T) {
-        self.count += 1;
-        self.slot(cycle).push(item);
-    }
-
-    /// Takes what is due; give the emptied list back by [`restore`](Self::restore).
-    fn take(&mut self, cycle: u64) -> Vec<T> {
-        let due = std::mem::take(self.slot(cycle));
-        self.count -= due.len();
-        due
-    }
-
-    fn restore(&mut self, cycle: u64, mut list: Vec<T>) {
-        list.clear();
-        *self.slot(cycle) = list;
-    }
 }
 
 impl Buffered {
@@ -244,7 +208,7 @@ impl Network for Buffered {
 
     fn next(&self) -> Option<u64> {
         let moving =
-            self.held + self.interfaces.waiting() + self.arriving.count + self.returning.count;
+            self.held + self.interfaces.waiting() + self.arriving.count() + self.returning.count();
         match moving {
             0 => self.interfaces.first(),
             _ => Some(self.last + 1),

@@ -17,6 +17,7 @@
 //! stays.
 
 use crate::mesh::interfaces::Interfaces;
+use crate::mesh::wheel::Wheel;
 use crate::mesh::{Deaths, Direction, Ends, Fate, LinkUse, Network, Packet, Reason, Topology};
 use crate::parameters::Parameters;
 
@@ -27,9 +28,8 @@ pub struct Deflection {
     interface_out: u64,
     deaths: Deaths,
     interfaces: Interfaces,
-    /// Packets on links, by the cycle of arrival, of which none is farther than a lap.
-    flights: Vec<Vec<Flight>>,
-    flying: usize,
+    /// Packets on links, by the cycle of arrival.
+    flights: Wheel<Flight>,
     /// Packets that entered so far: the age of the next.
     entered: u64,
     /// Hops after which a packet can only be astray.
@@ -60,8 +60,7 @@ impl Deflection {
             interface_out: parameters.interface_out,
             deaths,
             interfaces: Interfaces::new(topology.nodes()),
-            flights: vec![Vec::new(); parameters.hop() as usize + 1],
-            flying: 0,
+            flights: Wheel::new(parameters.hop()),
             entered: 0,
             most_hops: most_hops(topology, parameters.hop()),
             last: 0,
@@ -73,9 +72,7 @@ impl Deflection {
 
     /// Takes the packets that arrive now, by node and age. What comes over a dead link does not.
     fn arrive(&mut self, cycle: u64, ends: &mut Ends) -> Vec<Flight> {
-        let laps = self.flights.len() as u64;
-        let mut arrived = std::mem::take(&mut self.flights[(cycle % laps) as usize]);
-        self.flying -= arrived.len();
+        let mut arrived = self.flights.take(cycle);
         if self.deaths.any() {
             arrived.retain(|flight| {
                 let dead = self.deaths.link(flight.link, cycle);
@@ -171,17 +168,14 @@ impl Deflection {
         self.deflections += u64::from(!productive.contains(&Some(direction)));
         let link = self.topology.link(node, direction);
         self.used[link].count(1);
-        let laps = self.flights.len() as u64;
-        self.flying += 1;
-        self.flights[((cycle + self.hop) % laps) as usize].push(Flight {
-            node: self
-                .topology
-                .neighbour(node, direction)
-                .expect("it is free"),
+        let other = self.topology.neighbour(node, direction);
+        let flight = Flight {
+            node: other.expect("the output leads somewhere"),
             link,
             hops: flight.hops + 1,
             ..flight
-        });
+        };
+        self.flights.file(cycle + self.hop, flight);
     }
 }
 
@@ -201,7 +195,7 @@ impl Network for Deflection {
     }
 
     fn next(&self) -> Option<u64> {
-        match self.flying + self.interfaces.waiting() {
+        match self.flights.count() + self.interfaces.waiting() {
             0 => self.interfaces.first(),
             _ => Some(self.last + 1),
         }
@@ -210,7 +204,7 @@ impl Network for Deflection {
     fn step(&mut self, cycle: u64, ends: &mut Ends) {
         self.last = cycle;
         self.interfaces.pass(cycle, &self.deaths, ends);
-        let mut arrived = self.arrive(cycle, ends);
+        let arrived = self.arrive(cycle, ends);
         let mut rest = arrived.as_slice();
         for node in 0..self.topology.nodes() {
             let count = rest.iter().take_while(|flight| flight.node == node).count();
@@ -220,10 +214,7 @@ impl Network for Deflection {
                 self.route(node, here, cycle, ends);
             }
         }
-        // The list is used again: a lap from now at the earliest something is filed for this cycle's slot.
-        arrived.clear();
-        let laps = self.flights.len() as u64;
-        self.flights[(cycle % laps) as usize] = arrived;
+        self.flights.restore(cycle, arrived);
     }
 
     fn links(&self) -> &[LinkUse] {
