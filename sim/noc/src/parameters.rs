@@ -280,6 +280,27 @@ mod tests {
 
     proptest! {
         #[test]
+        fn any_text_is_read_or_refused_in_a_line(
+            lines in prop::collection::vec(
+                prop_oneof![
+                    "(columns|rows|hop|queue|lost|nodes|links) = ([0-9]{1,20}|-1|\\[[0-9]\\]|\\[\\{ node = 1, from = 2 \\}\\])",
+                    Just("network = \"buffered\"".to_owned()),
+                    "\\PC{0,20}",
+                ],
+                0..6,
+            ),
+        ) {
+            let text = lines.join("\n");
+            let errors = [Parameters::parse(&text).err(), Faults::parse(&text).err()];
+            for error in errors.into_iter().flatten() {
+                prop_assert!(!error.to_string().contains('\n'), "{}", error);
+            }
+            if let Ok(parameters) = Parameters::parse(&text) {
+                prop_assert_eq!(parameters.check(), Ok(()));
+            }
+        }
+
+        #[test]
         fn any_figures_make_a_mesh_or_an_error(
             sides in (0..5usize, 0..5usize),
             figures in prop::collection::vec(prop_oneof![0..5u64, Just(1024), any::<u64>()], 6),

@@ -190,7 +190,7 @@ impl<T> Drop for Receive<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::future::poll_fn;
 
     use proptest::prelude::*;
 
@@ -241,33 +241,51 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_message_for_one_who_gave_up_goes_to_the_next() {
-        let mut simulation = Simulation::new();
+    /// Two that wait give up in the cycle in which they are sent messages, and before they are resumed for these.
+    fn give_up(simulation: &mut Simulation, mailbox: &Mailbox<u32>) {
         let clock = simulation.clock();
-        let mailbox: Mailbox<u32> = clock.mailbox("mail");
-        let (first, sender) = (mailbox.clone(), mailbox.clone());
-        let impatient = clock.clone();
-        simulation.spawn("impatient", async move {
-            let mut receive = Box::pin(first.receive());
-            let mut delay = Box::pin(impatient.delay(3));
-            // It never looks at what it got: the message comes in the same cycle in which it gives up.
-            std::future::poll_fn(|context| {
-                if delay.as_ref().end() > impatient.now() {
-                    assert!(receive.as_mut().poll(context).is_pending());
-                }
-                delay.as_mut().poll(context)
-            })
-            .await;
+        let (sender, sends) = (mailbox.clone(), clock.clone());
+        simulation.spawn("sender", async move {
+            sends.delay(3).await;
+            sender.send(7);
+            sender.send(8);
         });
+        for name in ["impatient", "as impatient"] {
+            let (mailbox, clock) = (mailbox.clone(), clock.clone());
+            simulation.spawn(name, async move {
+                let mut receive = Box::pin(mailbox.receive());
+                let mut delay = Box::pin(clock.delay(3));
+                poll_fn(|context| {
+                    if clock.now() < 3 {
+                        assert!(receive.as_mut().poll(context).is_pending());
+                    }
+                    delay.as_mut().poll(context)
+                })
+                .await;
+                assert_eq!(mailbox.len(), 2, "it was given one, and never looked");
+            });
+        }
+    }
+
+    #[test]
+    fn what_came_too_late_goes_to_the_next() {
+        let mut simulation = Simulation::new();
+        let mailbox = simulation.clock().mailbox("mail");
+        give_up(&mut simulation, &mailbox);
         simulation.spawn("patient", async move {
             assert_eq!(mailbox.receive().await, 7);
-        });
-        simulation.spawn("sender", async move {
-            clock.delay(2).await;
-            clock.delay(1).await;
-            sender.send(7);
+            assert_eq!(mailbox.receive().await, 8);
         });
         assert_eq!(simulation.run(), Ok(3));
+    }
+
+    #[test]
+    fn what_came_too_late_goes_back_where_it_was() {
+        let mut simulation = Simulation::new();
+        let mailbox = simulation.clock().mailbox("mail");
+        give_up(&mut simulation, &mailbox);
+        assert_eq!(simulation.run(), Ok(3));
+        let left: Vec<u32> = std::iter::from_fn(|| mailbox.try_receive()).collect();
+        assert_eq!(left, [7, 8]);
     }
 }
