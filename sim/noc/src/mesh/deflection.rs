@@ -10,8 +10,8 @@
 //! better bounds (Hajek, "Bounds on evacuation time for deflection routing", Distributed Computing 5, 1991; Brassil and Cruz,
 //! "Bounds on maximum delay in networks with deflection routing", IEEE TPDS 6(7), 1995).
 //!
-//! None of this bounds the wait of a packet in its interface: a router all of whose outputs pass others on takes none, and in
-//! the middle of a mesh under open load near saturation that lasts.
+//! None of this bounds the wait of a packet in its interface: a router all of whose outputs pass others on takes none, and near
+//! saturation, or beside a node that all send to, that lasts.
 //!
 //! *Invariant:* at each router at most as many packets arrive in a cycle as it has outputs that are not dead, and no packet
 //! stays.
