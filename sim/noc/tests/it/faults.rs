@@ -72,8 +72,12 @@ proptest! {
                     prop_assert!(!dead(packet.destination, end.cycle), "{:?}", end);
                     prop_assert!(packet.copy || !faults.lost.contains(&packet.number));
                 }
-                Fate::Dropped(Reason::Lost) => prop_assert!(faults.lost.contains(&packet.number)),
+                Fate::Dropped(Reason::Lost) => {
+                    prop_assert!(faults.lost.contains(&packet.number) && !packet.copy, "{:?}", end);
+                }
                 Fate::Dropped(Reason::DeadNode) => {
+                    let at_once = dead(packet.source, packet.sent);
+                    prop_assert!(!at_once || end.cycle == packet.sent, "{:?}", end);
                     prop_assert!(dead(packet.source, end.cycle) || dead(packet.destination, end.cycle), "{:?}", end);
                 }
                 Fate::Dropped(Reason::DeadLink) => {

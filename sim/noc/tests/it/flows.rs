@@ -74,6 +74,19 @@ proptest! {
     }
 
     #[test]
+    fn who_asks_late_is_told_the_same(plan in plans()) {
+        let mut mesh = Mesh::new(&plan.parameters, &Faults::default()).expect("a mesh");
+        for &(cycle, source, destination) in &plan.packets {
+            mesh.send(cycle, source, destination).expect("in the order of time");
+        }
+        let mut ends = Vec::new();
+        while let Some(next) = mesh.next() {
+            mesh.advance(next, &mut ends);
+        }
+        prop_assert_eq!(ends, run(&plan, &Faults::default()).0);
+    }
+
+    #[test]
     fn a_packet_alone_takes_what_its_way_takes(plan in plans()) {
         for &(_, source, destination) in plan.packets.iter().take(10) {
             let mut mesh = Mesh::new(&plan.parameters, &Faults::default()).expect("a mesh");
@@ -84,6 +97,33 @@ proptest! {
             let least = plan.parameters.latency(source, destination);
             prop_assert_eq!(ends[0].cycle - 1000, least);
         }
+    }
+}
+
+#[test]
+fn a_place_in_a_queue_is_free_again_after_a_hop_and_a_credit() {
+    for (queue, credit) in [(1, 2), (2, 2), (3, 5), (5, 1), (8, 2)] {
+        let parameters = Parameters {
+            queue,
+            credit,
+            ..Parameters::new(4, 1, Kind::Buffered)
+        };
+        let mut mesh = Mesh::new(&parameters, &Faults::default()).expect("a mesh");
+        let count = 600;
+        for _ in 0..count {
+            mesh.send(0, 0, 3).expect("its nodes");
+        }
+        let mut ends = Vec::new();
+        mesh.advance(1_000_000, &mut ends);
+        // As many packets as there are places, every time that a place comes back; one a cycle at most.
+        let round = (parameters.hop() + credit).max(queue);
+        let rounds = (count - 1) / queue;
+        let expected = parameters.latency(0, 3) + rounds * round + (count - 1) % queue;
+        assert_eq!(
+            ends.last().map(|end| end.cycle),
+            Some(expected),
+            "{queue} places, {credit}"
+        );
     }
 }
 
