@@ -24,7 +24,9 @@ fn place() -> Place {
 #[test]
 fn a_trace_is_run_on_both_fabrics() {
     let place = place();
-    let run = ["mesh", "run", "trace.txt", "--nodes", "2", "--heap", "4KiB"];
+    // A kind with few records of its own.
+    let run = "mesh run trace.txt --nodes 2 --heap 4KiB --kind best-fit";
+    let run: Vec<&str> = run.split(' ').collect();
     let (code, document) = place.json(&[&run[..], &["--fabric", "sequential"]].concat());
     assert_eq!(code, 0, "{document}");
     has_keys(
