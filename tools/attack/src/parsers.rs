@@ -20,6 +20,7 @@ use metes_explore::{
 };
 use metes_leon3::{Configuration, Image, Machine, Model, Stop};
 use metes_mesh_replay::{Trace, Way};
+use metes_noc::{Faults, Parameters};
 use metes_paging::{operations, replay::replay};
 use metes_trace::{
     TouchOperation, TouchProfile, TouchReader, export_csv, import_csv, import_pytorch, import_rmm,
@@ -38,7 +39,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 22] = [
+pub const PARSERS: [Parser; 23] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -63,6 +64,11 @@ pub const PARSERS: [Parser; 22] = [
         name: "page_operations",
         accepts: page_operations,
         seeds: page_operation_seeds,
+    },
+    Parser {
+        name: "network",
+        accepts: network,
+        seeds: network_seeds,
     },
     Parser {
         name: "mesh_trace",
@@ -288,6 +294,27 @@ fn page_operation_seeds() -> Vec<Vec<u8>> {
     seeds(&[
         "# a region\nm,2,4,rw\nw,3,7\nr,3\n\nm,5,1,r # not free\nu,2\nr,3\n",
         "m,0,4294967295,r\nm,4294967295,1,rw\nu,0\nw,255,18446744073709551615\n",
+    ])
+}
+
+/// Parameters and faults of a network, one text for both; a small one is made.
+fn network(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let (parameters, faults) = text.split_once("\n---\n").unwrap_or((&text, ""));
+    let (Ok(parameters), Ok(faults)) = (Parameters::parse(parameters), Faults::parse(faults))
+    else {
+        return false;
+    };
+    if parameters.columns * parameters.rows > 64 {
+        return true;
+    }
+    metes_noc::Mesh::new(&parameters, &faults).is_ok()
+}
+
+fn network_seeds() -> Vec<Vec<u8>> {
+    seeds(&[
+        "columns = 3\nrows = 2\nnetwork = \"buffered\"\nqueue = 1\n---\nlost = [3]\nduplicated = [5]\n",
+        "columns = 8\nrows = 8\nnetwork = \"deflection\"\ninterface_in = 2\nhop = 3\noccupancy = 4\n",
     ])
 }
 
