@@ -59,7 +59,7 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Refusal::Full => "no heap has room",
             Refusal::Busy => "heaps were held by others all the time; try again",
-            Refusal::Expelled => "this node was taken for dead; begin anew with a new epoch",
+            Refusal::Expelled => "this node was taken for dead; what it had is others'",
         })
     }
 }
@@ -84,7 +84,7 @@ impl fmt::Display for BadFree {
             BadFree::NotInUse => {
                 "no block in use begins there: it was freed before, or never given out"
             }
-            BadFree::Expelled => "this node was taken for dead; begin anew with a new epoch",
+            BadFree::Expelled => "this node was taken for dead; what it had is others'",
         })
     }
 }
@@ -156,7 +156,8 @@ impl<'f, F: Fabric> Mesh<'f, F> {
 
     /// The view of `node`.
     pub fn with_options(fabric: &'f F, node: Node, options: Options) -> Self {
-        let epoch = fabric.load(node, Word::Epoch);
+        // Of a node that is taken for dead, the epoch before: so it is told that at once.
+        let epoch = fabric.load(node, Word::Epoch) & !1;
         Mesh {
             fabric,
             me: Holder { node, epoch },

@@ -123,6 +123,8 @@ fn who_was_taken_for_dead_is_told() {
     first.declare_dead(Node(1));
     assert_eq!(second.allocate(10, 8), Err(metes_mesh::Refusal::Expelled));
     assert_eq!(second.free(address), Err(metes_mesh::BadFree::Expelled));
+    let again = Mesh::new(&nodes, Node(1)).allocate(10, 8);
+    assert_eq!(again, Err(metes_mesh::Refusal::Expelled));
     let mut adopted = Vec::new();
     first
         .adopt(Node(1), |address| adopted.push(address))
