@@ -19,7 +19,7 @@ use metes_explore::{
     Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
 };
 use metes_leon3::{Configuration, Image, Machine, Model, Stop};
-use metes_mesh_replay::{Trace, Way};
+use metes_mesh_replay::{FabricKind, Trace};
 use metes_noc::{Faults, Parameters};
 use metes_paging::{operations, replay::replay};
 use metes_trace::{
@@ -324,7 +324,7 @@ fn mesh_trace(bytes: &[u8]) -> bool {
     let Ok(trace) = Trace::read(bytes, NODES) else {
         return false;
     };
-    let run = metes_mesh_replay::replay(&trace, NODES, 1 << 12, Way::Sequential, |_| {
+    let run = metes_mesh_replay::replay(&trace, NODES, 1 << 12, FabricKind::Sequential, |_| {
         metes_heap::Tlsf::<8>::new()
     });
     let run = run.expect("heaps fit");

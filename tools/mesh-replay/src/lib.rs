@@ -13,5 +13,5 @@
 mod replay;
 mod trace;
 
-pub use replay::{NotReplayed, Replayed, Way, replay};
+pub use replay::{FabricKind, NotReplayed, Replayed, replay};
 pub use trace::{Operation, Trace, Unread};

@@ -18,6 +18,8 @@ use crate::trace::{Operation, Trace};
 const BASE: u64 = 0x6000_0000;
 /// Most nodes that are threads: what any host starts.
 const MOST_THREADS: u32 = 1024;
+/// Most bytes of all heaps: each has a tag for every 32 of them, all of which are read in the end.
+const MOST_BYTES: u64 = 64 << 30;
 /// Every block is aligned to this.
 const ALIGN: u64 = 8;
 /// What a request comes to: nothing yet, refused, or its address, which is greater.
@@ -26,7 +28,7 @@ const REFUSED: u64 = 1;
 
 /// How nodes go about their operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum FabricKind {
     /// In the order of the trace, one at a time.
     Sequential,
     /// Each node a thread, which waits where it frees what was not yet asked for.
@@ -47,6 +49,14 @@ pub enum NotReplayed {
     Threads {
         /// How many were asked for.
         nodes: u32,
+    },
+    /// More memory than is looked through in the end.
+    #[error("{nodes} heaps of {heap} bytes: give up to {MOST_BYTES} bytes in all")]
+    TooMuch {
+        /// How many nodes were asked for.
+        nodes: u32,
+        /// Bytes of each.
+        heap: u64,
     },
     /// A block did not hold what was written to it, or a heap is not whole: a bug.
     #[error(
@@ -102,11 +112,14 @@ pub fn replay<I: Index<Tagged> + Send>(
     trace: &Trace,
     nodes: u32,
     heap: u64,
-    way: Way,
+    kind: FabricKind,
     index: impl FnMut(Node) -> I,
 ) -> Result<Replayed, NotReplayed> {
-    if way == Way::Threads && nodes > MOST_THREADS {
+    if kind == FabricKind::Threads && nodes > MOST_THREADS {
         return Err(NotReplayed::Threads { nodes });
+    }
+    if heap.saturating_mul(nodes.into()) > MOST_BYTES {
+        return Err(NotReplayed::TooMuch { nodes, heap });
     }
     let stride = heap.checked_next_power_of_two().unwrap_or(1);
     let space = HeapSpace::new(BASE.next_multiple_of(stride), heap, nodes)?;
@@ -117,9 +130,9 @@ pub fn replay<I: Index<Tagged> + Send>(
         fabric: &fabric,
         held: &held,
     };
-    let done = match way {
-        Way::Sequential => work.one_by_one(),
-        Way::Threads => work.all_at_once(),
+    let done = match kind {
+        FabricKind::Sequential => work.one_by_one(),
+        FabricKind::Threads => work.all_at_once(),
     };
     let mut replayed = done?;
     for (node, audit) in fabric.audit().into_iter().enumerate() {
@@ -389,17 +402,17 @@ mod tests {
         (text, in_use.into_iter().map(|block| sizes[block]).sum())
     }
 
-    fn run(text: &str, nodes: u32, heap: u64, way: Way) -> Replayed {
+    fn run(text: &str, nodes: u32, heap: u64, kind: FabricKind) -> Replayed {
         let trace = Trace::read(text.as_bytes(), nodes).expect("a trace");
-        replay(&trace, nodes, heap, way, |_| Tlsf::<8>::new()).expect("heaps fit")
+        replay(&trace, nodes, heap, kind, |_| Tlsf::<8>::new()).expect("heaps fit")
     }
 
     #[test]
     fn both_ways_agree_where_there_is_room() {
         for nodes in [1, 3, 8] {
             let (text, live) = text(nodes, nodes, 20_000);
-            let sequential = run(&text, nodes as u32, 1 << 20, Way::Sequential);
-            let threads = run(&text, nodes as u32, 1 << 20, Way::Threads);
+            let sequential = run(&text, nodes as u32, 1 << 20, FabricKind::Sequential);
+            let threads = run(&text, nodes as u32, 1 << 20, FabricKind::Threads);
             for replayed in [&sequential, &threads] {
                 let Replayed {
                     failed,
@@ -421,14 +434,14 @@ mod tests {
     fn refusals_are_true_where_heaps_are_full() {
         let (text, live) = text(7, 4, 40_000);
         let heap = live / 8;
-        let sequential = run(&text, 4, heap, Way::Sequential);
+        let sequential = run(&text, 4, heap, FabricKind::Sequential);
         assert!(
             sequential.failed > 100 && sequential.remote > 100,
             "{sequential:?}"
         );
         assert_eq!((sequential.spurious, sequential.lost_blocks), (0, 0));
-        assert_eq!(sequential, run(&text, 4, heap, Way::Sequential));
-        let threads = run(&text, 4, heap, Way::Threads);
+        assert_eq!(sequential, run(&text, 4, heap, FabricKind::Sequential));
+        let threads = run(&text, 4, heap, FabricKind::Threads);
         assert!(threads.failed > 100, "{threads:?}");
         assert_eq!((threads.spurious, threads.lost_blocks), (0, 0));
     }
@@ -436,19 +449,26 @@ mod tests {
     #[test]
     fn what_cannot_be_is_told() {
         let trace = Trace::read(&b""[..], 2).expect("a trace");
-        let none =
-            |nodes, heap| replay(&trace, nodes, heap, Way::Sequential, |_| Tlsf::<8>::new()).err();
+        let none = |nodes, heap| {
+            replay(&trace, nodes, heap, FabricKind::Sequential, |_| {
+                Tlsf::<8>::new()
+            })
+            .err()
+        };
         assert_eq!(none(2, 0), Some(NotReplayed::Impossible(Impossible::Empty)));
         assert!(matches!(
             none(2, 64),
             Some(NotReplayed::NotMade(NotMade::TooSmall { .. }))
         ));
-        assert!(matches!(
-            none(2, 1 << 62),
-            Some(NotReplayed::NotMade(_) | NotReplayed::Impossible(_))
-        ));
+        let much = NotReplayed::TooMuch {
+            nodes: 2,
+            heap: 1 << 62,
+        };
+        assert_eq!(none(2, 1 << 62), Some(much));
         assert!(matches!(none(0, 1 << 20), Some(NotReplayed::Impossible(_))));
-        let many = replay(&trace, 1025, 1 << 16, Way::Threads, |_| Tlsf::<8>::new());
+        let many = replay(&trace, 1025, 1 << 16, FabricKind::Threads, |_| {
+            Tlsf::<8>::new()
+        });
         assert_eq!(many, Err(NotReplayed::Threads { nodes: 1025 }));
     }
 }

@@ -7,6 +7,7 @@ mod run;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use metes_leon3::gdb::{self, Options, Parting};
 use metes_leon3::tools::disassemble;
@@ -15,8 +16,8 @@ use serde_json::json;
 
 use crate::arguments::{Leon3, Leon3Action, Leon3Gdb, Leon3Machine, Leon3Model, Leon3Trace};
 use crate::error::{DOES_NOT_HOLD, Failure};
-use crate::output;
 use crate::quantity::grouped;
+use crate::{interrupt, output};
 
 /// Instructions between two looks at what was printed.
 const PORTION: u64 = 5_000_000;
@@ -81,6 +82,15 @@ fn configuration(arguments: &Leon3Machine) -> Result<Configuration, Failure> {
     })
 }
 
+/// Goes on, unless a signal has asked for the end.
+fn unless(asked: &AtomicBool) -> ControlFlow<()> {
+    if asked.load(Ordering::Relaxed) {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
+    }
+}
+
 /// Runs `machine` in portions of so many instructions; after each, `between` may look at it and at `observer`, and end
 /// the run.
 fn in_portions<O: Observer>(
@@ -103,16 +113,18 @@ fn in_portions<O: Observer>(
     }
 }
 
-/// As [`in_portions`], for a tool whose findings go to stdout: what the image prints goes to stderr.
+/// As [`in_portions`], for a tool whose findings go to stdout: what the image prints goes to stderr. A signal ends the run,
+/// and what was found until then is told.
 fn look<O: Observer>(
     machine: &mut Machine,
     most: Option<u64>,
     observer: &mut O,
 ) -> Result<Stop, Failure> {
+    let asked = interrupt::flag()?;
     in_portions(machine, most, PORTION, observer, |machine, _| {
         // A closed stderr leaves nobody to tell.
         let _ = io::stderr().write_all(&machine.printed(0));
-        Ok(ControlFlow::Continue(()))
+        Ok(unless(&asked))
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use metes_heap::store::Store;
 use metes_heap::{AnyIndex, Tagged};
-use metes_mesh_replay::{NotReplayed, Replayed, Trace, Unread, Way, replay};
+use metes_mesh_replay::{FabricKind, NotReplayed, Replayed, Trace, Unread, replay};
 
 use crate::arguments::{Mesh, MeshAction, MeshFabric, MeshRun};
 use crate::error::Failure;
@@ -24,11 +24,11 @@ fn run_trace(arguments: &MeshRun, json: bool) -> Result<u8, Failure> {
     let index = index(&arguments.kind)?;
     let path = &arguments.trace;
     let trace = read(path, arguments.nodes)?;
-    let way = match arguments.fabric {
-        MeshFabric::Threads => Way::Threads,
-        MeshFabric::Sequential => Way::Sequential,
+    let fabric = match arguments.fabric {
+        MeshFabric::Threads => FabricKind::Threads,
+        MeshFabric::Sequential => FabricKind::Sequential,
     };
-    let replayed = replay(&trace, arguments.nodes, arguments.heap, way, |_| index())
+    let replayed = replay(&trace, arguments.nodes, arguments.heap, fabric, |_| index())
         .map_err(|error| Failure::input(remedy(error)))?;
     if json {
         output::json(&replayed)?;
@@ -67,7 +67,9 @@ fn remedy(error: NotReplayed) -> String {
     let option = match error {
         NotReplayed::Impossible(metes_mesh::Impossible::Nodes { .. })
         | NotReplayed::Threads { .. } => "--nodes: ",
-        NotReplayed::Impossible(_) | NotReplayed::NotMade(_) => "--heap: ",
+        NotReplayed::Impossible(_) | NotReplayed::NotMade(_) | NotReplayed::TooMuch { .. } => {
+            "--heap: "
+        }
         NotReplayed::Shared { .. } | NotReplayed::Broken { .. } => "",
     };
     format!("{option}{error}")

@@ -2,16 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use metes_leon3::tools::{Point, Watch, watch::Hit};
 use metes_leon3::{Core, End, Image, Machine, Observer, Stop};
 use metes_trace::whole;
 use serde_json::{Value, json};
 
-use super::{PORTION, about, build, in_portions, place, print, read, reason};
+use super::{PORTION, about, build, in_portions, place, print, read, reason, unless};
 use crate::arguments::{Leon3Engine, Leon3Run};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::own::Form;
@@ -46,10 +44,6 @@ pub(super) fn run(arguments: &Leon3Run, json: bool) -> Result<u8, Failure> {
         let mut watch = Watch::new(points);
         run.go_to_end(&mut machine, WATCHED_PORTION, &mut watch, Watch::hits)?
     };
-    if let Some(path) = &arguments.snapshot {
-        whole::replace(path, |part| machine.snapshot(File::create(part)?))
-            .map_err(|error: io::Error| Failure::io("write", path, error))?;
-    }
     if json {
         output::json(&run.document(&machine, &stop))?;
     } else {
@@ -57,6 +51,11 @@ pub(super) fn run(arguments: &Leon3Run, json: bool) -> Result<u8, Failure> {
             output::note(note);
         }
         output::note(&closing(&image, &machine, &stop));
+    }
+    // Last, so that a full disk takes nothing from what the run has to tell.
+    if let Some(path) = &arguments.snapshot {
+        whole::replace(path, |part| machine.snapshot(File::create(part)?))
+            .map_err(|error: io::Error| Failure::io("write", path, error))?;
     }
     Ok(match stop {
         Stop::End(End::Halt { .. }) | Stop::Limit | Stop::Observer { .. } => 0,
@@ -128,11 +127,7 @@ impl Run<'_> {
             observer,
             |machine, observer| {
                 self.take(machine, hits(observer))?;
-                Ok(if asked.load(Ordering::Relaxed) {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                })
+                Ok(unless(&asked))
             },
         )
     }
