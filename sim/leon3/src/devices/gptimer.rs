@@ -309,7 +309,8 @@ impl Device for Gptimer {
         let line = |index: usize| self.interrupt + if self.separate { index as u8 } else { 0 };
         let speaking = (0..self.timers.len()).filter(|&index| speaks(&self.timers[index]));
         let lines = speaking.fold(0, |lines, index| lines | 1 << (line(index) & 31));
-        lines & !1 | u32::from(self.watchdog)
+        let bites = self.watchdog && self.timers.last().is_some_and(speaks);
+        lines & !1 | u32::from(bites)
     }
 
     fn expired(&self) -> bool {
