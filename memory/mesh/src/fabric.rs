@@ -96,6 +96,14 @@ pub trait Fabric {
     /// The caller holds the lock of `node`, and `change` frees only blocks that are in use.
     unsafe fn with_heap<T>(&self, node: Node, change: impl FnOnce(&mut Self::Heap) -> T) -> T;
 
+    /// Does what `act` does, whose steps are at words, tags, blocks and the heap of `node` but for the epochs of others: where
+    /// a node has somebody who acts for others, such as a controller, one message there and one back may take the place of
+    /// a message a step. What `act` does is the same.
+    fn at<T>(&self, node: Node, act: impl FnOnce() -> T) -> T {
+        let _ = node;
+        act()
+    }
+
     /// Waits a little, before a lock is tried again.
     fn relax(&self);
 }

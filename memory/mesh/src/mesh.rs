@@ -236,11 +236,23 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     }
 
     fn visit(&mut self, node: Node, size: u64, align: u64, tries: u32) -> Result<Visit, Expelled> {
+        self.in_epoch()?;
+        let fabric = self.fabric;
+        fabric.at(node, || self.look_into(node, size, align, tries))
+    }
+
+    fn look_into(
+        &mut self,
+        node: Node,
+        size: u64,
+        align: u64,
+        tries: u32,
+    ) -> Result<Visit, Expelled> {
         // What is left out serves nobody.
         if self.fabric.load(node, Word::LeftOut) != 0 {
             return Ok(Visit::Full);
         }
-        if !self.lock(node, tries)? {
+        if !self.lock(node, tries) {
             self.counts.skips += 1;
             return Ok(Visit::Skipped);
         }
@@ -292,15 +304,14 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     /// [`BadFree`]; any address may be tried.
     pub fn free(&mut self, address: u64) -> Result<(), BadFree> {
         let place = self.fabric.space().place(address).ok_or(BadFree::Outside)?;
-        if self.fabric.load(self.me.node, Word::Epoch) != self.me.epoch {
-            return Err(BadFree::Expelled);
-        }
+        self.in_epoch().map_err(|Expelled| BadFree::Expelled)?;
+        let fabric = self.fabric;
+        fabric.at(place.node, || self.give_back(place))
+    }
+
+    fn give_back(&mut self, place: Place) -> Result<(), BadFree> {
         self.mark(place).ok_or(BadFree::NotInUse)?;
-        if place.node == self.me.node
-            && self
-                .lock(place.node, 1)
-                .map_err(|Expelled| BadFree::Expelled)?
-        {
+        if place.node == self.me.node && self.lock(place.node, 1) {
             let serves = self.fabric.load(place.node, Word::LeftOut) == 0;
             if serves {
                 self.release(place);
@@ -403,11 +414,14 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         self.fabric.store(node, Word::Work, Work::Nothing.word());
     }
 
+    /// Whether this node is not taken for dead.
+    fn in_epoch(&self) -> Result<(), Expelled> {
+        let epoch = self.fabric.load(self.me.node, Word::Epoch);
+        (epoch == self.me.epoch).then_some(()).ok_or(Expelled)
+    }
+
     /// Takes the lock of a heap; false if another node holds it after so many tries.
-    fn lock(&mut self, node: Node, tries: u32) -> Result<bool, Expelled> {
-        if self.fabric.load(self.me.node, Word::Epoch) != self.me.epoch {
-            return Err(Expelled);
-        }
+    fn lock(&mut self, node: Node, tries: u32) -> bool {
         let mine = Holder::word(Some(self.me));
         for again in 0..tries {
             if again > 0 {
@@ -428,10 +442,10 @@ impl<'f, F: Fabric> Mesh<'f, F> {
                     self.counts.taken_over += 1;
                     self.mend(node);
                 }
-                return Ok(true);
+                return true;
             }
         }
-        Ok(false)
+        false
     }
 
     fn unlock(&self, node: Node) -> Result<(), Expelled> {
@@ -521,10 +535,8 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     /// Frees what `dead` had marked and not parked: what is marked by it when the chain is empty, as it parks no more.
     fn take_in(&mut self, node: Node, dead: Node) -> Result<(), Refusal> {
         let tries = self.options.tries.saturating_mul(self.options.passes);
-        if !self
-            .lock(node, tries)
-            .map_err(|Expelled| Refusal::Expelled)?
-        {
+        self.in_epoch().map_err(|Expelled| Refusal::Expelled)?;
+        if !self.lock(node, tries) {
             return Err(Refusal::Busy);
         }
         if self.fabric.load(node, Word::LeftOut) == 0 {
