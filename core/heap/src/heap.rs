@@ -13,6 +13,7 @@
 
 mod grow;
 mod inspect;
+mod rebuild;
 mod resize;
 mod verify;
 

@@ -107,6 +107,15 @@ impl Counters {
         self.peak_live
     }
 
+    /// What was counted anew; counts that an operation left behind are no smaller than what follows from it.
+    pub(crate) fn recount(&mut self, live: usize, blocks: usize) {
+        self.live = live;
+        self.blocks = blocks;
+        self.peak_live = self.peak_live.max(live);
+        self.peak_blocks = self.peak_blocks.max(blocks);
+        self.allocations = self.allocations.max(blocks as u64);
+    }
+
     pub(crate) fn agree(&self, live: usize, blocks: usize) -> bool {
         self.live == live && self.blocks == blocks
     }

@@ -19,6 +19,9 @@ pub struct Counted<S> {
     store: S,
     reads: Cell<u64>,
     writes: Cell<u64>,
+    /// Writes that are left before the next one panics.
+    #[cfg(test)]
+    left: Cell<Option<u64>>,
 }
 
 impl<S> Counted<S> {
@@ -28,6 +31,8 @@ impl<S> Counted<S> {
             store,
             reads: Cell::new(0),
             writes: Cell::new(0),
+            #[cfg(test)]
+            left: Cell::new(None),
         }
     }
 
@@ -39,6 +44,12 @@ impl<S> Counted<S> {
     /// Record words written so far.
     pub fn writes(&self) -> u64 {
         self.writes.get()
+    }
+
+    /// Panics before the write after so many words, so that an operation is broken off there.
+    #[cfg(test)]
+    pub(crate) fn dies_after(&self, words: u64) {
+        self.left.set(Some(words));
     }
 
     /// The wrapped store.
@@ -53,6 +64,11 @@ impl<S> Counted<S> {
 
     #[inline(always)]
     fn write(&self, words: u32) {
+        #[cfg(test)]
+        if let Some(left) = self.left.get() {
+            let left = left.checked_sub(u64::from(words));
+            self.left.set(Some(left.expect("a write too many")));
+        }
         self.writes.set(self.writes.get() + u64::from(words));
     }
 }
