@@ -35,6 +35,12 @@ impl LocalHeap for Slots {
         *slot = false;
     }
 
+    unsafe fn rebuild(&mut self, used: impl Iterator<Item = u64> + Clone) -> bool {
+        self.0.fill(false);
+        used.for_each(|offset| self.0[(offset / APART) as usize] = true);
+        true
+    }
+
     fn live(&self) -> u64 {
         self.blocks()
     }
@@ -308,7 +314,7 @@ fn one_node_takes_over() {
         let chain = pair.load(Node(0), Word::Parked);
         pair.store(Node(0), Word::Parked, 0);
         pair.store(Node(0), Word::Draining, chain);
-        pair.store(Node(0), Word::Work, Work::Unchain(0).word());
+        pair.store(Node(0), Word::Work, Work::Free(0).word());
         dead.declare_dead(Node(2));
         let take = |mesh: &mut Mesh<'_, Pair>| mesh.allocate(8, 8);
         let (first, second) = both(&pair, take, take);

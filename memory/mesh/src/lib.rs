@@ -23,8 +23,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Invariant: each byte of a heap is live, free, parked or, where its node died in the midst of an operation on it, lost;
-//! the sum is the heap's size at any time.
+//! Invariant: each block of a heap that serves is in use by a living node, parked, or to be adopted from a dead one; all else
+//! is free, and nothing is lost, whenever a node dies.
 
 #![no_std]
 

@@ -22,6 +22,14 @@ pub trait LocalHeap {
     /// It is in use, and nothing uses it any more.
     unsafe fn free(&mut self, offset: u64);
 
+    /// Makes the heap whole again after a change of it was broken off anywhere: blocks at `used`, which are told in the
+    /// order of offsets, stay in use, all else is free. False if that cannot be; nothing has changed then. Linear.
+    ///
+    /// # Safety
+    /// `used` tells all blocks that are in use, but one that was being taken or given back, and tells the same each time.
+    #[must_use]
+    unsafe fn rebuild(&mut self, used: impl Iterator<Item = u64> + Clone) -> bool;
+
     /// Bytes that were asked for and are in use, parked ones included.
     fn live(&self) -> u64;
 
@@ -36,26 +44,28 @@ pub trait LocalHeap {
 #[derive(Debug)]
 pub struct TaggedHeap<I> {
     heap: Heap<I, Tagged>,
+    /// A new one of the kind, to rebuild with.
+    index: I,
     start: NonNull<u8>,
 }
 
 // SAFETY: the pointers lead into memory that belongs to the heap alone, so it may be used from any thread, one at a time.
 unsafe impl<I: Send> Send for TaggedHeap<I> {}
 
-impl<I: Index<Tagged>> TaggedHeap<I> {
+impl<I: Index<Tagged> + Clone> TaggedHeap<I> {
     /// A heap in `memory`, by `index`.
     ///
     /// # Errors
     /// It is too small.
     pub fn new(index: I, memory: Memory) -> Result<Self, RegionError> {
         let start = memory.start();
-        let mut heap = Heap::new(index, Tagged::new());
+        let mut heap = Heap::new(index.clone(), Tagged::new());
         heap.add_region(memory)?;
-        Ok(TaggedHeap { heap, start })
+        Ok(TaggedHeap { heap, index, start })
     }
 }
 
-impl<I: Index<Tagged>> LocalHeap for TaggedHeap<I> {
+impl<I: Index<Tagged> + Clone> LocalHeap for TaggedHeap<I> {
     // A block has a word in front of it and room for two links and a footer.
     const APART: u64 = 4 * size_of::<usize>() as u64;
 
@@ -72,6 +82,15 @@ impl<I: Index<Tagged>> LocalHeap for TaggedHeap<I> {
         // SAFETY: as the caller says.
         let freed = unsafe { self.heap.free(place) };
         debug_assert!(freed.is_ok(), "a block in use is freed");
+    }
+
+    unsafe fn rebuild(&mut self, used: impl Iterator<Item = u64> + Clone) -> bool {
+        let start = self.start;
+        // SAFETY: blocks in use lie in the heap's memory.
+        let places = used.map(|offset| unsafe { start.add(offset as usize) });
+        // SAFETY: as the caller says; the heap has no source.
+        let rebuilt = unsafe { self.heap.rebuild(self.index.clone(), places) };
+        rebuilt.is_ok()
     }
 
     fn live(&self) -> u64 {

@@ -9,13 +9,15 @@
 //! full: so a heap whose owner does nothing is emptied by those that need it.
 //!
 //! **A death** leaves a lock held. Its word names holder and epoch, so that another node may take it over; [`Word::Work`]
-//! says what the dead one was at: what it was about to unchain is freed, and a heap that it was changing is left out. All
-//! else is found by tags: blocks of the dead, and blocks that it had marked and not yet parked.
+//! says what the dead one was at: what it was about to free is freed, and a heap that it was changing is rebuilt from the
+//! tags of blocks in use, so that nothing is lost. All else is found by tags, too: blocks of the dead, and blocks that it had
+//! marked and not yet parked.
 //!
 //! Invariant: a block is in use (tag: its owner), parked or about to be (tag: freed, by whom), or in its heap (no tag). Each
 //! step keeps that true for who takes the next one, so a node may die between any two.
 
 use core::fmt;
+use core::sync::atomic::{Ordering, fence};
 
 use crate::fabric::{Fabric, Word};
 use crate::local::LocalHeap;
@@ -278,7 +280,7 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     }
 
     fn take_block(&mut self, node: Node, size: u64, align: u64) -> Option<u64> {
-        self.fabric.store(node, Word::Work, Work::Change.word());
+        self.begin_change(node);
         // SAFETY: the lock is held, and nothing is freed.
         let taken = unsafe {
             self.fabric
@@ -314,6 +316,8 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         if place.node == self.me.node && self.lock(place.node, 1) {
             let serves = self.fabric.load(place.node, Word::LeftOut) == 0;
             if serves {
+                let work = Work::Free(place.offset).word();
+                self.fabric.store(place.node, Word::Work, work);
                 self.release(place);
                 self.counts.freed += 1;
                 self.drain(place.node, self.options.drained);
@@ -376,7 +380,7 @@ impl<'f, F: Fabric> Mesh<'f, F> {
                 return count;
             };
             self.fabric
-                .store(node, Word::Work, Work::Unchain(offset).word());
+                .store(node, Word::Work, Work::Free(offset).word());
             // SAFETY: the lock is held, and the block is the chain's first.
             let next = unsafe { self.fabric.link(node, offset) };
             self.fabric.store(node, Word::Draining, next);
@@ -404,11 +408,11 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         Some(offset_of(first))
     }
 
-    /// Frees a marked block into its heap, whose lock is held.
+    /// Frees a marked block into its heap, whose lock is held, and whose work that is.
     fn release(&self, place: Place) {
         let Place { node, offset } = place;
-        self.fabric.store(node, Word::Work, Work::Change.word());
         self.fabric.set_tag(node, granule::<F>(offset).0, 0);
+        self.begin_change(node);
         // SAFETY: the lock is held; the block was in use until it was marked, and is released once: it is off the chain.
         unsafe { self.fabric.with_heap(node, |heap| heap.free(offset)) };
         self.fabric.store(node, Word::Work, Work::Nothing.word());
@@ -418,6 +422,12 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     fn in_epoch(&self) -> Result<(), Expelled> {
         let epoch = self.fabric.load(self.me.node, Word::Epoch);
         (epoch == self.me.epoch).then_some(()).ok_or(Expelled)
+    }
+
+    /// Says that the heap, whose lock is held, is being changed, before it is.
+    fn begin_change(&self, node: Node) {
+        self.fabric.store(node, Word::Work, Work::Change.word());
+        fence(Ordering::Release);
     }
 
     /// Takes the lock of a heap; false if another node holds it after so many tries.
@@ -458,10 +468,19 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     fn mend(&mut self, node: Node) {
         match Work::of(self.fabric.load(node, Word::Work)) {
             Work::Change => {
-                self.fabric.store(node, Word::LeftOut, 1);
+                // Under the lock, tags of other blocks neither come nor go.
+                let fabric = self.fabric;
+                let used = self.tags(node);
+                let used = used.map(|(granule, tag)| offset_in::<F>(granule, tag));
+                // SAFETY: the lock is held; all blocks in use have tags, a block that the dead one was about to free or
+                // to take has none.
+                let whole = unsafe { fabric.with_heap(node, |heap| heap.rebuild(used)) };
+                if !whole {
+                    self.fabric.store(node, Word::LeftOut, 1);
+                }
                 self.fabric.store(node, Word::Work, Work::Nothing.word());
             }
-            Work::Unchain(offset) => {
+            Work::Free(offset) => {
                 if self.fabric.load(node, Word::Draining) == chained(offset) {
                     // SAFETY: the lock is held, and the block is still the chain's first.
                     let next = unsafe { self.fabric.link(node, offset) };
@@ -471,6 +490,14 @@ impl<'f, F: Fabric> Mesh<'f, F> {
             }
             Work::Nothing => self.mend_chain(node),
         }
+    }
+
+    /// Granules of a heap in which blocks begin, in order.
+    fn tags(&self, node: Node) -> impl Iterator<Item = (u64, Tag)> + Clone + use<'f, F> {
+        let fabric = self.fabric;
+        let granules = fabric.space().size().div_ceil(F::Heap::APART);
+        (0..granules)
+            .filter_map(move |granule| Some((granule, Tag::of(fabric.tag(node, granule))?)))
     }
 
     /// Where what was about to be taken off the chain is still on it, it was not.
@@ -508,14 +535,10 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     pub fn adopt(&mut self, dead: Node, mut adopted: impl FnMut(u64)) -> Result<(), Refusal> {
         let space = self.fabric.space();
         for node in space.from(self.me.node) {
-            let granules = space.size() / F::Heap::APART;
             let mut unparked = false;
-            for granule in 0..granules {
-                let bits = self.fabric.tag(node, granule);
-                let Some(tag) = Tag::of(bits).filter(|tag| tag.owner == dead) else {
-                    continue;
-                };
+            for (granule, tag) in self.tags(node).filter(|(_, tag)| tag.owner == dead) {
                 unparked |= tag.freed;
+                let bits = Tag::bits(Some(tag));
                 let mine = Tag::bits(Some(Tag {
                     owner: self.me.node,
                     ..tag
@@ -541,12 +564,12 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         }
         if self.fabric.load(node, Word::LeftOut) == 0 {
             self.drain(node, u32::MAX);
-            for granule in 0..self.fabric.space().size() / F::Heap::APART {
-                let tag = Tag::of(self.fabric.tag(node, granule));
-                if let Some(tag) = tag.filter(|tag| tag.freed && tag.owner == dead) {
-                    let offset = offset_in::<F>(granule, tag);
-                    self.release(Place { node, offset });
-                }
+            let marked = |tag: Tag| tag.freed && tag.owner == dead;
+            for (granule, tag) in self.tags(node).filter(|&(_, tag)| marked(tag)) {
+                let offset = offset_in::<F>(granule, tag);
+                let work = Work::Free(offset).word();
+                self.fabric.store(node, Word::Work, work);
+                self.release(Place { node, offset });
             }
         }
         self.unlock(node).map_err(|Expelled| Refusal::Expelled)

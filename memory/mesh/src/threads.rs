@@ -130,7 +130,7 @@ impl<I> fmt::Debug for Threads<I> {
     }
 }
 
-impl<I: Index<Tagged>> Threads<I> {
+impl<I: Index<Tagged> + Clone> Threads<I> {
     /// A part for each node of `space`, with the index that `index` makes for it. Memory of the host is taken as it is
     /// written, but for tags: two bytes for each [`LocalHeap::APART`].
     ///
@@ -224,7 +224,7 @@ pub struct Audit {
     pub left_out: bool,
 }
 
-impl<I: Index<Tagged>> Fabric for Threads<I> {
+impl<I: Index<Tagged> + Clone> Fabric for Threads<I> {
     type Heap = TaggedHeap<I>;
 
     fn space(&self) -> HeapSpace {

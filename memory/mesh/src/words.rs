@@ -77,8 +77,8 @@ impl Tag {
 pub(crate) enum Work {
     /// Nothing: the heap is whole.
     Nothing,
-    /// Taking the block at this offset off the chain of parked ones.
-    Unchain(u64),
+    /// Freeing the block at this offset, which is off the chain of parked ones, or its first; the heap is whole.
+    Free(u64),
     /// Changing the heap.
     Change,
 }
@@ -89,14 +89,14 @@ impl Work {
             Work::Nothing => 0,
             Work::Change => 1,
             // Offsets are aligned to 8 at least.
-            Work::Unchain(offset) => offset | 2,
+            Work::Free(offset) => offset | 2,
         }
     }
 
     pub(crate) fn of(word: u64) -> Work {
         match word & 3 {
             0 => Work::Nothing,
-            2 => Work::Unchain(word & !3),
+            2 => Work::Free(word & !3),
             _ => Work::Change,
         }
     }
@@ -126,12 +126,7 @@ mod tests {
         }
         assert_eq!(Holder::of(0), None);
         assert_eq!(Tag::of(0), None);
-        for work in [
-            Work::Nothing,
-            Work::Change,
-            Work::Unchain(0),
-            Work::Unchain(8),
-        ] {
+        for work in [Work::Nothing, Work::Change, Work::Free(0), Work::Free(8)] {
             assert_eq!(Work::of(work.word()), work);
         }
     }

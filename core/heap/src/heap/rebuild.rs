@@ -223,7 +223,7 @@ mod tests {
             let start = NonNull::from(&mut room[..]).cast();
             // SAFETY: the memory outlives the heap.
             let memory = unsafe { Memory::from_raw(start, 16 << 10) };
-            let new = || Index::new(kind.0.clone(), kind.1);
+            let new = || Index::new(kind.0, kind.1);
             let mut heap = Heap::new(new(), Counted::new(Tagged::new()));
             heap.add_region(memory).unwrap();
             let mut used = Vec::new();
