@@ -11,15 +11,15 @@
 //!
 //! ```
 //! use metes_heap::Tlsf;
-//! use metes_mesh::{HeapSpace, Mesh, Node, Threads};
+//! use metes_mesh::{HeapSpace, Mesh, Node, Shared};
 //!
 //! let space = HeapSpace::new(0x6000_0000, 1 << 16, 4)?;
-//! let threads = Threads::new(space, |_| Tlsf::<8>::new())?;
-//! let mut mesh = Mesh::new(&threads, Node(0));
+//! let shared = Shared::new(space, |_| Tlsf::<8>::new())?;
+//! let mut mesh = Mesh::new(&shared, Node(0));
 //! let address = mesh.allocate(100, 16)?;
 //! assert_eq!(space.place(address).map(|place| place.node), Some(Node(0)));
 //! // Any node may free it.
-//! Mesh::new(&threads, Node(3)).free(address)?;
+//! Mesh::new(&shared, Node(3)).free(address)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -36,15 +36,15 @@ mod fabric;
 mod interleavings;
 mod local;
 mod mesh;
+mod part;
+mod shared;
 mod space;
-#[cfg(feature = "std")]
-mod threads;
 mod words;
 
 pub use fabric::{EXCHANGE, Fabric, LOAD, STORE, Word};
 pub use local::{LocalHeap, TaggedHeap};
 pub use mesh::{BadFree, Counts, Expelled, Mesh, Options, Refusal};
+pub use part::{Audit, NotMade};
+pub use shared::Shared;
 pub use space::{HeapSpace, Impossible, Node, Place};
-#[cfg(feature = "std")]
-pub use threads::{Audit, NotMade, Threads};
 pub use words::{Holder, Tag};

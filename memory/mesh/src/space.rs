@@ -70,7 +70,7 @@ impl fmt::Display for Impossible {
 impl core::error::Error for Impossible {}
 
 /// Which addresses are whose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HeapSpace {
     base: u64,
     size: u64,
@@ -119,6 +119,16 @@ impl HeapSpace {
     /// Bytes of each heap.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Addresses from the beginning of a heap to that of the next: a power of two.
+    pub fn stride(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// The first address.
+    pub fn base(&self) -> u64 {
+        self.base
     }
 
     /// All nodes, beginning with `first` and coming back to the one before it.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use metes_heap::Tagged;
 use metes_heap::index::Index;
 use metes_mesh::{
-    Fabric, HeapSpace, Impossible, LocalHeap, Mesh, Node, NotMade, Refusal, Threads, Word,
+    Fabric, HeapSpace, Impossible, LocalHeap, Mesh, Node, NotMade, Refusal, Shared, Word,
 };
 use serde::Serialize;
 
@@ -108,7 +108,7 @@ pub struct Replayed {
 ///
 /// # Errors
 /// [`NotReplayed`] says what to change.
-pub fn replay<I: Index<Tagged> + Send>(
+pub fn replay<I: Index<Tagged> + Clone + Send>(
     trace: &Trace,
     nodes: u32,
     heap: u64,
@@ -123,7 +123,7 @@ pub fn replay<I: Index<Tagged> + Send>(
     }
     let stride = heap.checked_next_power_of_two().unwrap_or(1);
     let space = HeapSpace::new(BASE.next_multiple_of(stride), heap, nodes)?;
-    let mut fabric = Threads::new(space, index)?;
+    let mut fabric = Shared::new(space, index)?;
     let held = Held::new(trace, space);
     let work = Work {
         trace,
@@ -196,11 +196,11 @@ impl Held {
 /// A replay under way.
 struct Work<'a, I> {
     trace: &'a Trace,
-    fabric: &'a Threads<I>,
+    fabric: &'a Shared<I>,
     held: &'a Held,
 }
 
-impl<I: Index<Tagged> + Send> Work<'_, I> {
+impl<I: Index<Tagged> + Clone + Send> Work<'_, I> {
     fn one_by_one(&self) -> Result<Replayed, NotReplayed> {
         let nodes = self.fabric.space().from(Node(0));
         let mut meshes: Vec<_> = nodes.map(|node| Mesh::new(self.fabric, node)).collect();
@@ -281,7 +281,7 @@ impl<I: Index<Tagged> + Send> Work<'_, I> {
     /// One operation; what came of a request.
     fn step(
         &self,
-        mesh: &mut Mesh<'_, Threads<I>>,
+        mesh: &mut Mesh<'_, Shared<I>>,
         operation: Operation,
         number: usize,
     ) -> Result<Option<Outcome>, NotReplayed> {
@@ -291,7 +291,7 @@ impl<I: Index<Tagged> + Send> Work<'_, I> {
         }
     }
 
-    fn allocate(&self, mesh: &mut Mesh<'_, Threads<I>>, request: usize, size: u64) -> Outcome {
+    fn allocate(&self, mesh: &mut Mesh<'_, Shared<I>>, request: usize, size: u64) -> Outcome {
         match mesh.allocate(size, ALIGN) {
             Ok(address) => {
                 self.write(request, address);
@@ -307,7 +307,7 @@ impl<I: Index<Tagged> + Send> Work<'_, I> {
         }
     }
 
-    fn free(&self, mesh: &mut Mesh<'_, Threads<I>>, request: usize) -> Result<(), NotReplayed> {
+    fn free(&self, mesh: &mut Mesh<'_, Shared<I>>, request: usize) -> Result<(), NotReplayed> {
         // What it waits for stands before it in the trace, so some node can always go on.
         let address = loop {
             match self.held.came_to[request].load(Ordering::Acquire) {
@@ -342,7 +342,7 @@ impl<I: Index<Tagged> + Send> Work<'_, I> {
         let mut nodes = self.fabric.space().from(Node(0));
         nodes.any(|node| {
             let parked = [Word::Parked, Word::Draining].map(|word| self.fabric.load(node, word));
-            let serve = |heap: &mut <Threads<I> as Fabric>::Heap| {
+            let serve = |heap: &mut <Shared<I> as Fabric>::Heap| {
                 let served = heap.allocate(size, ALIGN);
                 if let Some(offset) = served {
                     // SAFETY: it was given out just now.

@@ -8,7 +8,7 @@ mod mortal;
 mod stress;
 
 use metes_heap::Tlsf;
-use metes_mesh::{Audit, HeapSpace, Threads};
+use metes_mesh::{Audit, HeapSpace, Shared};
 
 /// So many in a release, fewer where checks are slow.
 fn few(release: u64) -> u64 {
@@ -21,11 +21,11 @@ fn few(release: u64) -> u64 {
     }
 }
 
-type Nodes = Threads<Tlsf<8>>;
+type Nodes = Shared<Tlsf<8>>;
 
 fn nodes(count: u32, bytes: u64) -> Nodes {
     let space = HeapSpace::new(0x6000_0000, bytes, count).expect("a space");
-    Threads::new(space, |_| Tlsf::new()).expect("heaps fit")
+    Shared::new(space, |_| Tlsf::new()).expect("heaps fit")
 }
 
 /// That every heap is whole and holds what its tags say.
