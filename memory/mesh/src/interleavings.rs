@@ -11,7 +11,8 @@ use std::vec::Vec;
 
 use crate::fabric::{EXCHANGE, Fabric, LOAD, STORE, Word};
 use crate::local::LocalHeap;
-use crate::mesh::{BadFree, Mesh, Options, Refusal};
+use crate::mesh::{Mesh, Options};
+use crate::refusal::{BadFree, Refusal};
 use crate::space::{HeapSpace, Node};
 use crate::words::{Holder, Work};
 

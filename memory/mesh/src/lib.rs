@@ -34,17 +34,21 @@ extern crate std;
 mod fabric;
 #[cfg(all(test, loom))]
 mod interleavings;
+mod leases;
 mod local;
 mod mesh;
 mod part;
+mod refusal;
 mod shared;
 mod space;
 mod words;
 
 pub use fabric::{EXCHANGE, Fabric, LOAD, STORE, Word};
+pub use leases::Leases;
 pub use local::{LocalHeap, TaggedHeap};
-pub use mesh::{BadFree, Counts, Expelled, Mesh, Options, Refusal};
+pub use mesh::{Counts, Mesh, Options};
 pub use part::{Audit, NotMade};
+pub use refusal::{BadFree, Expelled, Refusal};
 pub use shared::Shared;
 pub use space::{HeapSpace, Impossible, Node, Place};
 pub use words::{Holder, Tag};

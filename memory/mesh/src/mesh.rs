@@ -16,11 +16,13 @@
 //! Invariant: a block is in use (tag: its owner), parked or about to be (tag: freed, by whom), or in its heap (no tag). Each
 //! step keeps that true for who takes the next one, so a node may die between any two.
 
-use core::fmt;
+mod death;
+
 use core::sync::atomic::{Ordering, fence};
 
 use crate::fabric::{Fabric, Word};
 use crate::local::LocalHeap;
+use crate::refusal::{BadFree, Expelled, Refusal};
 use crate::space::{Node, Place};
 use crate::words::{Holder, Tag, Work};
 
@@ -44,66 +46,6 @@ impl Default for Options {
         }
     }
 }
-
-/// Why a request is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// In one pass every heap was looked into, and none had room.
-    Full,
-    /// In no pass every heap could be looked into: others held one all the time. There may be room.
-    Busy,
-    /// This node was taken for dead: what it allocated is others'.
-    Expelled,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Refusal::Full => "no heap has room",
-            Refusal::Busy => "heaps were held by others all the time; try again",
-            Refusal::Expelled => "this node was taken for dead; what it had is others'",
-        })
-    }
-}
-
-impl core::error::Error for Refusal {}
-
-/// Why an address was not freed. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadFree {
-    /// No heap of the space has a byte there.
-    Outside,
-    /// No block begins there, or it was freed before.
-    NotInUse,
-    /// This node was taken for dead.
-    Expelled,
-}
-
-impl fmt::Display for BadFree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            BadFree::Outside => "the address is outside of every heap",
-            BadFree::NotInUse => {
-                "no block in use begins there: it was freed before, or never given out"
-            }
-            BadFree::Expelled => "this node was taken for dead; what it had is others'",
-        })
-    }
-}
-
-impl core::error::Error for BadFree {}
-
-/// This node was taken for dead: its epoch is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expelled;
-
-impl fmt::Display for Expelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Refusal::Expelled.fmt(f)
-    }
-}
-
-impl core::error::Error for Expelled {}
 
 /// What a node has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,6 +72,16 @@ pub struct Counts {
     pub drained: u64,
     /// Locks taken over of dead nodes.
     pub taken_over: u64,
+}
+
+/// Which heaps a request looks into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    All,
+    /// The own one.
+    Home,
+    /// All others.
+    Away,
 }
 
 /// What a look into a heap brought.
@@ -185,8 +137,32 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     /// # Errors
     /// [`Refusal`] says how sure it is.
     pub fn allocate(&mut self, size: u64, align: u64) -> Result<u64, Refusal> {
+        self.request(Scope::All, size, align)
+    }
+
+    /// Takes a block of the own heap alone: [`Refusal::Full`] says that this one is full.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn allocate_home(&mut self, size: u64, align: u64) -> Result<u64, Refusal> {
+        self.request(Scope::Home, size, align)
+    }
+
+    /// Takes a block of another's heap, of each time another one where that can be: [`Refusal::Full`] says that all others
+    /// are full.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn allocate_away(&mut self, size: u64, align: u64) -> Result<u64, Refusal> {
+        let address = self.request(Scope::Away, size, align)?;
+        let space = self.fabric.space();
+        self.hint = Node((self.hint.0 + 1) % space.nodes());
+        Ok(address)
+    }
+
+    fn request(&mut self, scope: Scope, size: u64, align: u64) -> Result<u64, Refusal> {
         let before = self.counts.visits + self.counts.skips;
-        let found = self.find(size, align);
+        let found = self.find(scope, size, align);
         let looked = self.counts.visits + self.counts.skips - before;
         self.counts.longest = self.counts.longest.max(looked);
         match found {
@@ -194,32 +170,35 @@ impl<'f, F: Fabric> Mesh<'f, F> {
             Ok(_) => self.counts.remote += 1,
             Err(Refusal::Full) => self.counts.full += 1,
             Err(Refusal::Busy) => self.counts.busy += 1,
-            Err(Refusal::Expelled) => {}
+            Err(Refusal::Unleased | Refusal::Expelled) => {}
         }
         found.map(|place| self.fabric.space().address(place))
     }
 
-    fn find(&mut self, size: u64, align: u64) -> Result<Place, Refusal> {
+    fn find(&mut self, scope: Scope, size: u64, align: u64) -> Result<Place, Refusal> {
         for pass in 0..=self.options.passes {
             let tries = if pass == 0 { 1 } else { self.options.tries };
-            if let Some(decided) = self.pass(size, align, tries)? {
+            if let Some(decided) = self.pass(scope, size, align, tries)? {
                 return decided;
             }
         }
         Err(Refusal::Busy)
     }
 
-    /// Looks into every heap, the own one first; nothing is decided if one was passed over and none served.
+    /// Looks into every heap of the scope, the own one first; nothing is decided if one was passed over and none served.
     fn pass(
         &mut self,
+        scope: Scope,
         size: u64,
         align: u64,
         tries: u32,
     ) -> Result<Option<Result<Place, Refusal>>, Refusal> {
         let me = self.me.node;
         let mut passed_over = false;
+        let home = (scope != Scope::Away).then_some(me);
         let others = self.fabric.space().from(self.hint);
-        for node in core::iter::once(me).chain(others.filter(|&node| node != me)) {
+        let others = others.filter(|&node| node != me && scope != Scope::Home);
+        for node in home.into_iter().chain(others) {
             match self
                 .visit(node, size, align, tries)
                 .map_err(|Expelled| Refusal::Expelled)?
@@ -462,117 +441,6 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         let mine = Holder::word(Some(self.me));
         let unlocked = self.fabric.compare_exchange(node, Word::Lock, mine, 0);
         unlocked.map_err(|_| Expelled)
-    }
-
-    /// Brings a heap whose holder has died to a state between two steps.
-    fn mend(&mut self, node: Node) {
-        match Work::of(self.fabric.load(node, Word::Work)) {
-            Work::Change => {
-                // Under the lock, tags of other blocks neither come nor go.
-                let fabric = self.fabric;
-                let used = self.tags(node);
-                let used = used.map(|(granule, tag)| offset_in::<F>(granule, tag));
-                // SAFETY: the lock is held; all blocks in use have tags, a block that the dead one was about to free or
-                // to take has none.
-                let whole = unsafe { fabric.with_heap(node, |heap| heap.rebuild(used)) };
-                if !whole {
-                    self.fabric.store(node, Word::LeftOut, 1);
-                }
-                self.fabric.store(node, Word::Work, Work::Nothing.word());
-            }
-            Work::Free(offset) => {
-                if self.fabric.load(node, Word::Draining) == chained(offset) {
-                    // SAFETY: the lock is held, and the block is still the chain's first.
-                    let next = unsafe { self.fabric.link(node, offset) };
-                    self.fabric.store(node, Word::Draining, next);
-                }
-                self.release(Place { node, offset });
-            }
-            Work::Nothing => self.mend_chain(node),
-        }
-    }
-
-    /// Granules of a heap in which blocks begin, in order.
-    fn tags(&self, node: Node) -> impl Iterator<Item = (u64, Tag)> + Clone + use<'f, F> {
-        let fabric = self.fabric;
-        let granules = fabric.space().size().div_ceil(F::Heap::APART);
-        (0..granules)
-            .filter_map(move |granule| Some((granule, Tag::of(fabric.tag(node, granule))?)))
-    }
-
-    /// Where what was about to be taken off the chain is still on it, it was not.
-    fn mend_chain(&self, node: Node) {
-        let draining = self.fabric.load(node, Word::Draining);
-        let mut at = self.fabric.load(node, Word::Parked);
-        while at != 0 && draining != 0 {
-            if at == draining {
-                self.fabric.store(node, Word::Draining, 0);
-                return;
-            }
-            // SAFETY: the lock is held, so nobody takes blocks off the chain.
-            at = unsafe { self.fabric.link(node, offset_of(at)) };
-        }
-    }
-
-    /// Takes `dead` for dead, for good: its heap serves no more, its locks may be taken over. Whoever says so must be sure
-    /// that it takes no further step.
-    pub fn declare_dead(&self, dead: Node) {
-        let epoch = self.fabric.load(dead, Word::Epoch);
-        if epoch & 1 == 0 {
-            // Another node may have been quicker.
-            let _ = self
-                .fabric
-                .compare_exchange(dead, Word::Epoch, epoch, epoch + 1);
-        }
-        self.fabric.store(dead, Word::LeftOut, 1);
-    }
-
-    /// Makes the blocks of a dead node this one's, tells `adopted` the address of each, and brings blocks that it was about to
-    /// park into their heaps. Linear in the granules of all heaps.
-    ///
-    /// # Errors
-    /// [`Refusal::Busy`] where a heap was held by others all the time: to be called again, nothing is told twice.
-    pub fn adopt(&mut self, dead: Node, mut adopted: impl FnMut(u64)) -> Result<(), Refusal> {
-        let space = self.fabric.space();
-        for node in space.from(self.me.node) {
-            let mut unparked = false;
-            for (granule, tag) in self.tags(node).filter(|(_, tag)| tag.owner == dead) {
-                unparked |= tag.freed;
-                let bits = Tag::bits(Some(tag));
-                let mine = Tag::bits(Some(Tag {
-                    owner: self.me.node,
-                    ..tag
-                }));
-                if !tag.freed && self.fabric.exchange_tag(node, granule, bits, mine).is_ok() {
-                    let offset = offset_in::<F>(granule, tag);
-                    adopted(space.address(Place { node, offset }));
-                }
-            }
-            if unparked && self.fabric.load(node, Word::LeftOut) == 0 {
-                self.take_in(node, dead)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Frees what `dead` had marked and not parked: what is marked by it when the chain is empty, as it parks no more.
-    fn take_in(&mut self, node: Node, dead: Node) -> Result<(), Refusal> {
-        let tries = self.options.tries.saturating_mul(self.options.passes);
-        self.in_epoch().map_err(|Expelled| Refusal::Expelled)?;
-        if !self.lock(node, tries) {
-            return Err(Refusal::Busy);
-        }
-        if self.fabric.load(node, Word::LeftOut) == 0 {
-            self.drain(node, u32::MAX);
-            let marked = |tag: Tag| tag.freed && tag.owner == dead;
-            for (granule, tag) in self.tags(node).filter(|&(_, tag)| marked(tag)) {
-                let offset = offset_in::<F>(granule, tag);
-                let work = Work::Free(offset).word();
-                self.fabric.store(node, Word::Work, work);
-                self.release(Place { node, offset });
-            }
-        }
-        self.unlock(node).map_err(|Expelled| Refusal::Expelled)
     }
 }
 

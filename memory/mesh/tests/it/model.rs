@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metes_mesh::{BadFree, Fabric, Holder, Mesh, Node, Options, Refusal, Word};
+use metes_mesh::{BadFree, Fabric, Holder, Leases, Mesh, Node, Options, Refusal, Word};
 use metes_random::Random;
 
 use crate::{accounted, few, nodes};
@@ -197,4 +197,55 @@ fn a_held_heap_is_waited_for() {
         }
         assert!(mesh.counts().skips > 0);
     }
+}
+
+#[test]
+fn leases_bound_what_a_request_looks_into() {
+    let mut served_by_leases = 0;
+    for seed in 0..few(200) {
+        let mut random = Random::new(seed);
+        let count = random.between(2, 6) as u32;
+        let mut nodes = nodes(count, 4096);
+        let mut blocks = Vec::new();
+        {
+            let lessee = |node| Leases::<_, 3>::new(Mesh::new(&nodes, Node(node)), 200, 16);
+            let mut views: Vec<_> = (0..count).map(lessee).collect();
+            for _ in 0..300 {
+                let view = &mut views[random.below(count.into()) as usize];
+                if random.below(3) == 0 && !blocks.is_empty() {
+                    let at = random.below(blocks.len() as u64) as usize;
+                    assert_eq!(view.free(blocks.swap_remove(at)), Ok(()));
+                    continue;
+                }
+                let size = random.between(1, 200);
+                let (before, held) = (view.mesh().counts(), view.held());
+                let served = view.allocate(size, 16);
+                let after = view.mesh().counts();
+                assert_eq!(after.visits + after.skips, before.visits + before.skips + 1);
+                match served {
+                    Ok(address) => blocks.push(address),
+                    Err(refusal) => {
+                        assert_eq!((refusal, held), (Refusal::Unleased, 0));
+                        // Once renewed it is served, or there is no room for a lease anywhere.
+                        if view.renew().expect("nobody holds a heap") > 0 {
+                            blocks.push(view.allocate(size, 16).expect("there is a lease"));
+                            served_by_leases += 1;
+                        }
+                    }
+                }
+            }
+            blocks.sort_unstable();
+            assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]));
+            for address in blocks {
+                assert_eq!(views[0].free(address), Ok(()));
+            }
+        }
+        // Leases went back with their views; each heap is looked into, so that nothing stays parked.
+        let refused = Mesh::new(&nodes, Node(0)).allocate(1 << 20, 8);
+        assert_eq!(refused, Err(Refusal::Full));
+        let audits = nodes.audit();
+        accounted(&audits);
+        assert!(audits.iter().all(|audit| audit.blocks == 0), "{audits:?}");
+    }
+    assert!(served_by_leases > 0, "some request needs a lease");
 }
