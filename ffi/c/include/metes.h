@@ -360,6 +360,85 @@ metes_pages_status metes_pages_map_page(metes_pages *pages, uint32_t page, metes
 metes_pages_status metes_pages_access(metes_pages *pages, uint32_t page, bool write,
                                       uint32_t *frame);
 
+/* One heap over many nodes: each has a heap of its own in memory that all reach, and is served by the others' when that is full;
+ * any node frees any block, without a lock; a node may die at any instruction, and nothing is lost (docs/mesh.md). Nodes are threads,
+ * processes that have the memory at the same address, or cores.
+ *
+ *     size_t align, size = metes_mesh_size(4, 65536, &align);
+ *     void *memory = aligned_alloc(align, size);
+ *     memset(memory, 0, size);
+ *     metes_mesh_create(memory, size, 4, 65536);
+ *     // in each node:
+ *     metes_mesh_node *node = metes_mesh_join(malloc(metes_mesh_node_size()), memory, size, 4, 65536, number, &status);
+ *     void *block = metes_mesh_allocate(node, 100, 8, &status);
+ *     metes_mesh_free(node, block);
+ */
+typedef struct metes_mesh_node metes_mesh_node;
+
+/* What a call met. */
+typedef enum metes_mesh_status {
+    METES_MESH_OK,
+    METES_MESH_FULL,       /* every heap was looked into, and none has room */
+    METES_MESH_BUSY,       /* others held a heap all the time: there may be room, try again */
+    METES_MESH_EXPELLED,   /* this node was taken for dead: what it had is others' */
+    METES_MESH_OUTSIDE,    /* the address is outside of every heap */
+    METES_MESH_NOT_IN_USE, /* no block in use begins there: freed twice, or never given out */
+    METES_MESH_INVALID,    /* no such node, too many of them, too many bytes, or no power of two */
+    METES_MESH_MEMORY,     /* a null pointer, misaligned memory, or too little */
+    METES_MESH_NOT_CREATED /* no such mesh was created in the memory, or not yet */
+} metes_mesh_status;
+
+/* What a node has done. */
+typedef struct metes_mesh_counts {
+    uint64_t local;      /* requests that its own heap served */
+    uint64_t remote;     /* requests that another heap served */
+    uint64_t full;       /* requests refused as FULL */
+    uint64_t busy;       /* requests refused as BUSY */
+    uint64_t visits;     /* heaps looked into */
+    uint64_t skips;      /* heaps passed over, as another node held them */
+    uint64_t longest;    /* most of both for one request */
+    uint64_t parked;     /* blocks freed without a lock */
+    uint64_t taken_over; /* locks taken over of dead nodes */
+} metes_mesh_counts;
+
+/* Bytes that a mesh of `nodes` heaps of `bytes` bytes each takes, and in `align`, unless it is NULL, what its address must be a
+ * multiple of: heaps lie as far apart as the power of two that holds one. 0 if there can be none. */
+size_t metes_mesh_size(uint32_t nodes, size_t bytes, size_t *align);
+
+/* Makes a mesh in `size` bytes that are all zero; once, before any node joins. O(nodes). INVALID, MEMORY. */
+metes_mesh_status metes_mesh_create(void *memory, size_t size, uint32_t nodes, size_t bytes);
+
+/* Bytes of a node's own state. */
+size_t metes_mesh_node_size(void);
+
+/* Node `node` of the mesh in `memory`, its state in `storage`, which is as aligned as what malloc gives, and stays where it is.
+ * NULL, with the reason in `failed` unless that is NULL: INVALID, MEMORY, NOT_CREATED. A node is one at a time. O(1). */
+metes_mesh_node *metes_mesh_join(void *storage, void *memory, size_t size, uint32_t nodes, size_t bytes,
+                                 uint32_t node, metes_mesh_status *failed);
+
+/* A block of `size` bytes aligned to `align`, a power of two: of the own heap, or another's. NULL, with the reason in `failed`
+ * unless that is NULL: FULL, BUSY, EXPELLED, INVALID, MEMORY. */
+void *metes_mesh_allocate(metes_mesh_node *node, size_t size, size_t align, metes_mesh_status *failed);
+
+/* Frees a block of whichever heap; any address may be tried, NULL is OK. OUTSIDE, NOT_IN_USE, EXPELLED, MEMORY. */
+metes_mesh_status metes_mesh_free(metes_mesh_node *node, void *block);
+
+/* Takes another node for dead: its heap serves no more, its locks are taken over. Whoever says so is sure that it takes no
+ * further step. O(1). INVALID, MEMORY. */
+metes_mesh_status metes_mesh_declare_dead(metes_mesh_node *node, uint32_t dead);
+
+/* Makes the blocks of a dead node this one's and tells each. Linear in all heaps. BUSY (call again; nothing is told twice),
+ * EXPELLED, INVALID, MEMORY. */
+metes_mesh_status metes_mesh_adopt(metes_mesh_node *node, uint32_t dead,
+                                   void (*adopted)(void *block, void *context), void *context);
+
+/* Takes a dead node back, whose blocks were adopted: its heap is rebuilt from blocks in use, and it may join again. Linear in its
+ * heap. FULL (it cannot be rebuilt), BUSY, EXPELLED, INVALID, MEMORY. */
+metes_mesh_status metes_mesh_readmit(metes_mesh_node *node, uint32_t dead);
+
+/* Fills in what the node has done. O(1). MEMORY. */
+metes_mesh_status metes_mesh_count(metes_mesh_node *node, metes_mesh_counts *counts);
+
 /* The version of the library, such as "0.1.0". */
 const char *metes_version(void);
 

@@ -6,6 +6,7 @@
 
 pub mod compact;
 mod heap;
+pub mod mesh;
 pub mod pages;
 pub mod status;
 

@@ -70,6 +70,7 @@ fn c99_with_the_shared_library() {
     exercise("c-shared", "api.c", &compiler, &shared());
     exercise("compact-shared", "compact.c", &compiler, &shared());
     exercise("pages-shared", "pages.c", &compiler, &shared());
+    exercise("mesh-shared", "mesh.c", &compiler, &shared());
 }
 
 #[test]
@@ -78,6 +79,7 @@ fn c99_with_the_static_library() {
     exercise("c-static", "api.c", &compiler, &fixed());
     exercise("compact-static", "compact.c", &compiler, &fixed());
     exercise("pages-static", "pages.c", &compiler, &fixed());
+    exercise("mesh-static", "mesh.c", &compiler, &fixed());
 }
 
 #[test]
@@ -86,6 +88,7 @@ fn cplusplus() {
     exercise("cplusplus", "api.c", &compiler, &shared());
     exercise("compact-cplusplus", "compact.c", &compiler, &shared());
     exercise("pages-cplusplus", "pages.c", &compiler, &shared());
+    exercise("mesh-cplusplus", "mesh.c", &compiler, &shared());
 }
 
 #[test]

@@ -126,12 +126,17 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         self.me.node
     }
 
+    /// How many nodes there are.
+    pub fn nodes(&self) -> u32 {
+        self.fabric.space().nodes()
+    }
+
     /// What it has done.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Takes a block of `size` bytes, aligned to `align`: of the own heap if it has room, or else of another's. With no other
+    /// Takes a block of `size` bytes, aligned to `align`, a power of two: of the own heap if it has room, or else of another's. With no other
     /// node at work, looks into each heap once at most.
     ///
     /// # Errors

@@ -16,9 +16,12 @@ struct Block {
 
 #[test]
 fn threads_pass_blocks_around() {
-    let operations = few(300_000);
+    // The long form says how many in all; some say nothing.
+    let long = std::env::var("METES_OPERATIONS").ok();
+    let long = long.map(|text| text.parse::<u64>().expect("METES_OPERATIONS is a number"));
     let all = [(2, 1 << 13), (4, 1 << 15), (8, 1 << 12)];
     for (count, bytes) in all.into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
+        let operations = long.map_or(few(300_000), |long| long.div_ceil(u64::from(count) * 3));
         let mut nodes = nodes(count, bytes);
         let (senders, receivers): (Vec<_>, Vec<_>) =
             (0..count).map(|_| mpsc::channel::<Block>()).unzip();
