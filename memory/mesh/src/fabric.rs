@@ -23,17 +23,23 @@ pub enum Word {
     LeftOut,
     /// How often the node was taken for dead and came back; odd while it is dead.
     Epoch,
+    /// How often in turn the node has held its own heap by its lock, and nobody else has: see [`Fabric::barrier`].
+    Bias,
+    /// Whether the node is at its own heap without its lock: a [`Holder`](crate::Holder).
+    Home,
 }
 
 impl Word {
     /// All words.
-    pub const ALL: [Word; 6] = [
+    pub const ALL: [Word; 8] = [
         Word::Lock,
         Word::Parked,
         Word::Draining,
         Word::Work,
         Word::LeftOut,
         Word::Epoch,
+        Word::Bias,
+        Word::Home,
     ];
 }
 
@@ -102,6 +108,22 @@ pub trait Fabric {
     fn at<T>(&self, node: Node, act: impl FnOnce() -> T) -> T {
         let _ = node;
         act()
+    }
+
+    /// Makes every node pass a full barrier before it returns: what a node has stored before it is seen by the caller
+    /// afterwards, and what the caller stored before is seen by every node. False where there is no such thing, and nothing
+    /// was done; the same each time.
+    ///
+    /// Where there is one, a node may use its own heap without an exchange, and pays another one that comes by; see
+    /// [`near_barrier`](Self::near_barrier).
+    fn barrier(&self) -> bool {
+        false
+    }
+
+    /// The other side of [`barrier`](Self::barrier): keeps the compiler from moving loads behind it before stores in front of
+    /// it; the processor may.
+    fn near_barrier(&self) {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
     }
 
     /// Waits a little, before a lock is tried again.

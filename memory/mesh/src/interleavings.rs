@@ -5,13 +5,13 @@
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU16, AtomicU64};
+use loom::sync::atomic::{AtomicU16, AtomicU64, Ordering, fence};
 use loom::thread;
 use std::vec::Vec;
 
 use crate::fabric::{EXCHANGE, Fabric, LOAD, STORE, Word};
 use crate::local::LocalHeap;
-use crate::mesh::{Mesh, Options};
+use crate::mesh::{Mesh, OPEN, Options};
 use crate::refusal::{BadFree, Refusal};
 use crate::space::{HeapSpace, Node};
 use crate::words::{Holder, Work};
@@ -67,6 +67,7 @@ struct Pair {
     parts: Vec<Part>,
     /// Loads are exchanges of a value for itself.
     latest: bool,
+    barrier: bool,
 }
 
 impl Pair {
@@ -80,7 +81,18 @@ impl Pair {
         Pair {
             parts: (0..nodes).map(part).collect(),
             latest,
+            barrier: false,
         }
+    }
+
+    /// With the way without a lock open at the first node.
+    fn open(nodes: usize, blocks: usize, latest: bool) -> Pair {
+        let pair = Pair {
+            barrier: true,
+            ..Pair::new(nodes, blocks, latest)
+        };
+        pair.store(Node(0), Word::Bias, OPEN);
+        pair
     }
 
     fn part(&self, node: Node) -> &Part {
@@ -157,6 +169,16 @@ impl Fabric for Pair {
             .with_mut(|heap| change(unsafe { &mut *heap }))
     }
 
+    fn barrier(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.barrier
+    }
+
+    /// The model has no barrier that one node makes others pass: both sides pass one.
+    fn near_barrier(&self) {
+        fence(Ordering::SeqCst);
+    }
+
     fn relax(&self) {
         thread::yield_now();
     }
@@ -166,6 +188,7 @@ const OPTIONS: Options = Options {
     drained: 1,
     tries: 2,
     passes: 1,
+    alone: 256,
 };
 
 /// The first two nodes at work at the same time; what each brings.
@@ -325,5 +348,50 @@ fn one_node_takes_over() {
             matches!(both, [Ok(_), Err(Refusal::Full | Refusal::Busy)]),
             "{both:?}"
         );
+    });
+}
+
+#[test]
+fn one_of_both_sees_the_other() {
+    every("a heap held without its lock", |latest| {
+        let pair = Arc::new(Pair::open(2, 1, latest));
+        let take = |mesh: &mut Mesh<'_, Pair>| mesh.allocate_home(8, 8);
+        let come_by = |mesh: &mut Mesh<'_, Pair>| mesh.allocate_away(8, 8);
+        let (first, second) = both(&pair, take, come_by);
+        let served = [first, second].into_iter().filter(Result::is_ok).count();
+        assert!(served <= 1);
+        // The second heap's, too.
+        assert_eq!(served + rest(&pair), 2);
+    });
+}
+
+#[test]
+fn a_freed_block_is_in_the_heap_once() {
+    every("a free without the lock", |latest| {
+        let pair = Arc::new(Pair::open(2, 1, latest));
+        let block = taken(&pair, 0, 1)[0];
+        let (freed, served) = both(
+            &pair,
+            move |mesh| mesh.free(block).is_ok(),
+            |mesh| mesh.allocate_away(8, 8).is_ok(),
+        );
+        assert!(freed);
+        assert_eq!(usize::from(served) + rest(&pair), 2);
+    });
+}
+
+#[test]
+fn who_was_late_sees_that_the_way_is_closed() {
+    every("another one that comes by twice", |latest| {
+        let pair = Arc::new(Pair::open(2, 2, latest));
+        let (first, second) = both(
+            &pair,
+            |mesh| usize::from(mesh.allocate_home(8, 8).is_ok()),
+            |mesh| {
+                let mut come_by = || usize::from(mesh.allocate_away(8, 8).is_ok());
+                come_by() + come_by()
+            },
+        );
+        assert_eq!(first + second + rest(&pair), 4);
     });
 }

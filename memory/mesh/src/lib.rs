@@ -31,11 +31,15 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(feature = "std")]
+mod barrier;
 mod fabric;
 #[cfg(all(test, loom))]
 mod interleavings;
 mod leases;
 mod local;
+#[cfg(feature = "std")]
+mod mapping;
 mod mesh;
 mod part;
 mod refusal;

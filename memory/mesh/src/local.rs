@@ -69,6 +69,7 @@ impl<I: Index<Tagged> + Clone> LocalHeap for TaggedHeap<I> {
     // A block has a word in front of it and room for two links and a footer.
     const APART: u64 = 4 * size_of::<usize>() as u64;
 
+    #[inline]
     fn allocate(&mut self, size: u64, align: u64) -> Option<u64> {
         let size = usize::try_from(size).ok()?;
         let align = usize::try_from(align).ok()?;
@@ -76,6 +77,7 @@ impl<I: Index<Tagged> + Clone> LocalHeap for TaggedHeap<I> {
         Some((place.addr().get() - self.start.addr().get()) as u64)
     }
 
+    #[inline]
     unsafe fn free(&mut self, offset: u64) {
         // SAFETY: the block is in use, so its offset lies in the heap's memory.
         let place = unsafe { self.start.add(offset as usize) };

@@ -8,6 +8,9 @@
 //! lock, whoever frees it. Who next holds that heap's lock frees some of the chain, and all of it before it finds the heap
 //! full: so a heap whose owner does nothing is emptied by those that need it.
 //!
+//! **The own heap** is held without its lock where the fabric has a barrier and nobody else has come by for a while; see
+//! `mesh/hold.rs`.
+//!
 //! **A death** leaves a lock held. Its word names holder and epoch, so that another node may take it over; [`Word::Work`]
 //! says what the dead one was at: what it was about to free is freed, and a heap that it was changing is rebuilt from the
 //! tags of blocks in use, so that nothing is lost. All else is found by tags, too: blocks of the dead, and blocks that it had
@@ -17,6 +20,10 @@
 //! step keeps that true for who takes the next one, so a node may die between any two.
 
 mod death;
+mod hold;
+
+#[cfg(all(test, loom))]
+pub(crate) use hold::OPEN;
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -35,6 +42,9 @@ pub struct Options {
     pub tries: u32,
     /// Passes that wait, before a request is refused as [`Refusal::Busy`].
     pub passes: u32,
+    /// Times in turn that this node holds its own heap by its lock, before it does without where the fabric has a
+    /// [barrier](Fabric::barrier).
+    pub alone: u32,
 }
 
 impl Default for Options {
@@ -43,6 +53,7 @@ impl Default for Options {
             drained: 8,
             tries: 1 << 12,
             passes: 64,
+            alone: 256,
         }
     }
 }
@@ -72,6 +83,8 @@ pub struct Counts {
     pub drained: u64,
     /// Locks taken over of dead nodes.
     pub taken_over: u64,
+    /// Barriers that all nodes were made to pass.
+    pub barriers: u64,
 }
 
 /// Which heaps a request looks into.
@@ -99,6 +112,8 @@ pub struct Mesh<'f, F> {
     /// The other heap that served last: where the search goes on (next fit over heaps).
     hint: Node,
     options: Options,
+    /// Whether the fabric has a barrier.
+    has_barrier: bool,
     counts: Counts,
 }
 
@@ -117,6 +132,7 @@ impl<'f, F: Fabric> Mesh<'f, F> {
             me: Holder { node, epoch },
             hint: node,
             options,
+            has_barrier: fabric.barrier(),
             counts: Counts::default(),
         }
     }
@@ -238,13 +254,13 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         if self.fabric.load(node, Word::LeftOut) != 0 {
             return Ok(Visit::Full);
         }
-        if !self.lock(node, tries) {
+        let Some(hold) = self.hold(node, tries) else {
             self.counts.skips += 1;
             return Ok(Visit::Skipped);
-        }
+        };
         self.counts.visits += 1;
         let visit = self.take(node, size, align);
-        self.unlock(node)?;
+        self.let_go(node, hold)?;
         Ok(visit)
     }
 
@@ -297,7 +313,9 @@ impl<'f, F: Fabric> Mesh<'f, F> {
 
     fn give_back(&mut self, place: Place) -> Result<(), BadFree> {
         self.mark(place).ok_or(BadFree::NotInUse)?;
-        if place.node == self.me.node && self.lock(place.node, 1) {
+        if place.node == self.me.node
+            && let Some(hold) = self.hold(place.node, 1)
+        {
             let serves = self.fabric.load(place.node, Word::LeftOut) == 0;
             if serves {
                 let work = Work::Free(place.offset).word();
@@ -306,7 +324,7 @@ impl<'f, F: Fabric> Mesh<'f, F> {
                 self.counts.freed += 1;
                 self.drain(place.node, self.options.drained);
             }
-            self.unlock(place.node)
+            self.let_go(place.node, hold)
                 .map_err(|Expelled| BadFree::Expelled)?;
             if serves {
                 return Ok(());
@@ -412,40 +430,6 @@ impl<'f, F: Fabric> Mesh<'f, F> {
     fn begin_change(&self, node: Node) {
         self.fabric.store(node, Word::Work, Work::Change.word());
         fence(Ordering::Release);
-    }
-
-    /// Takes the lock of a heap; false if another node holds it after so many tries.
-    fn lock(&mut self, node: Node, tries: u32) -> bool {
-        let mine = Holder::word(Some(self.me));
-        for again in 0..tries {
-            if again > 0 {
-                self.fabric.relax();
-            }
-            let seen = self.fabric.load(node, Word::Lock);
-            let dead = Holder::of(seen)
-                .map(|holder| self.fabric.load(holder.node, Word::Epoch) != holder.epoch);
-            if dead == Some(false) {
-                continue;
-            }
-            if self
-                .fabric
-                .compare_exchange(node, Word::Lock, seen, mine)
-                .is_ok()
-            {
-                if dead == Some(true) {
-                    self.counts.taken_over += 1;
-                    self.mend(node);
-                }
-                return true;
-            }
-        }
-        false
-    }
-
-    fn unlock(&self, node: Node) -> Result<(), Expelled> {
-        let mine = Holder::word(Some(self.me));
-        let unlocked = self.fabric.compare_exchange(node, Word::Lock, mine, 0);
-        unlocked.map_err(|_| Expelled)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::words::Tag;
 pub(crate) struct Words([AtomicUsize; Word::ALL.len()]);
 
 impl Words {
+    #[inline]
     pub(crate) fn at(&self, word: Word) -> &AtomicUsize {
         &self.0[word as usize]
     }
@@ -88,6 +89,7 @@ impl<I: Index<Tagged> + Clone> Part<I> {
 
 impl<I> Part<I> {
     /// The heap's byte at `offset`, which lies inside.
+    #[inline]
     pub(crate) fn at(&self, offset: u64) -> NonNull<u8> {
         // SAFETY: the offset lies inside.
         unsafe { self.start.add(offset as usize) }
@@ -97,6 +99,7 @@ impl<I> Part<I> {
     ///
     /// # Safety
     /// The heap has that granule.
+    #[inline]
     pub(crate) unsafe fn tag(&self, granule: u64) -> &AtomicU16 {
         // SAFETY: as the caller says; tags live as long as the part.
         unsafe { self.tags.add(granule as usize).as_ref() }

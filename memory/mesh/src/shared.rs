@@ -21,6 +21,8 @@ use metes_heap::{Memory, Tagged};
 
 use crate::fabric::{EXCHANGE, Fabric, LOAD, STORE, Word};
 use crate::local::{LocalHeap, TaggedHeap};
+#[cfg(feature = "std")]
+use crate::mapping::Mapping;
 use crate::part::{Audit, NotMade, Part};
 use crate::space::{HeapSpace, Node, Place};
 
@@ -28,9 +30,16 @@ use crate::space::{HeapSpace, Node, Place};
 pub struct Shared<I> {
     space: HeapSpace,
     parts: NonNull<Part<I>>,
-    /// Memory that goes with it.
     #[cfg(feature = "std")]
-    own: Option<(NonNull<u8>, Layout)>,
+    own: Option<Own>,
+}
+
+/// Memory that goes with it: nodes are threads of this process.
+#[cfg(feature = "std")]
+struct Own {
+    /// Given back after the parts in it.
+    _memory: Mapping,
+    has_barrier: bool,
 }
 
 // SAFETY: words and tags are atomics; heaps are used under their locks, which the protocol takes by exchanges that order
@@ -172,22 +181,16 @@ impl<I: Index<Tagged> + Clone> Shared<I> {
     #[cfg(feature = "std")]
     pub fn new(space: HeapSpace, index: impl FnMut(Node) -> I) -> Result<Self, NotMade> {
         let layout = Self::layout(space)?;
-        // SAFETY: a space has no heap of 0 bytes.
-        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
-        let memory = NonNull::new(memory).ok_or(NotMade::NoMemory)?;
-        // SAFETY: fresh memory of this layout, given back after the last use.
-        let laid = unsafe { Self::lay(space, memory, index) };
-        match laid {
-            Ok(shared) => Ok(Shared {
-                own: Some((memory, layout)),
-                ..shared
+        let memory = Mapping::new(layout).ok_or(NotMade::NoMemory)?;
+        // SAFETY: fresh memory of this layout, zero, given back after the last use.
+        let laid = unsafe { Self::lay(space, memory.start(), index) }?;
+        Ok(Shared {
+            own: Some(Own {
+                _memory: memory,
+                has_barrier: crate::barrier::prepare(),
             }),
-            Err(error) => {
-                // SAFETY: it was allocated with this layout.
-                unsafe { std::alloc::dealloc(memory.as_ptr(), layout) };
-                Err(error)
-            }
-        }
+            ..laid
+        })
     }
 
     /// What the heap of a node holds, and what its tags say. Linear.
@@ -237,6 +240,7 @@ impl<I> Shared<I> {
         Some(self.part(node).at(offset))
     }
 
+    #[inline]
     fn part(&self, node: Node) -> &Part<I> {
         assert!(node.0 < self.space.nodes(), "a node of the space");
         // SAFETY: there is a part for each node, which lives as long as the memory.
@@ -247,13 +251,11 @@ impl<I> Shared<I> {
 #[cfg(feature = "std")]
 impl<I> Drop for Shared<I> {
     fn drop(&mut self) {
-        if let Some((memory, layout)) = self.own {
+        if self.own.is_some() {
             for number in 0..self.space.nodes() as usize {
                 // SAFETY: each part was written, and is used no more.
                 unsafe { self.parts.add(number).drop_in_place() };
             }
-            // SAFETY: it was allocated with this layout.
-            unsafe { std::alloc::dealloc(memory.as_ptr(), layout) };
         }
     }
 }
@@ -261,18 +263,22 @@ impl<I> Drop for Shared<I> {
 impl<I: Index<Tagged> + Clone> Fabric for Shared<I> {
     type Heap = TaggedHeap<I>;
 
+    #[inline]
     fn space(&self) -> HeapSpace {
         self.space
     }
 
+    #[inline]
     fn load(&self, node: Node, word: Word) -> u64 {
         self.part(node).words.at(word).load(LOAD) as u64
     }
 
+    #[inline]
     fn store(&self, node: Node, word: Word, value: u64) {
         self.part(node).words.at(word).store(narrow(value), STORE);
     }
 
+    #[inline]
     fn compare_exchange(&self, node: Node, word: Word, current: u64, new: u64) -> Result<(), u64> {
         let word = self.part(node).words.at(word);
         match word.compare_exchange(narrow(current), narrow(new), EXCHANGE, LOAD) {
@@ -281,16 +287,19 @@ impl<I: Index<Tagged> + Clone> Fabric for Shared<I> {
         }
     }
 
+    #[inline]
     fn tag(&self, node: Node, granule: u64) -> u16 {
         // SAFETY: the protocol asks for granules of places of the space alone.
         unsafe { self.part(node).tag(granule) }.load(LOAD)
     }
 
+    #[inline]
     fn set_tag(&self, node: Node, granule: u64, tag: u16) {
         // SAFETY: as in `tag`.
         unsafe { self.part(node).tag(granule) }.store(tag, STORE);
     }
 
+    #[inline]
     fn exchange_tag(&self, node: Node, granule: u64, current: u16, new: u16) -> Result<(), u16> {
         // SAFETY: as in `tag`.
         let tag = unsafe { self.part(node).tag(granule) };
@@ -298,6 +307,7 @@ impl<I: Index<Tagged> + Clone> Fabric for Shared<I> {
             .map(|_| ())
     }
 
+    #[inline]
     unsafe fn link(&self, node: Node, offset: u64) -> u64 {
         let link: *const usize = self.part(node).at(offset).as_ptr().cast();
         // SAFETY: the block is parked, so its first word is a link that was written before it was parked, and who parked it
@@ -305,15 +315,23 @@ impl<I: Index<Tagged> + Clone> Fabric for Shared<I> {
         unsafe { link.read() as u64 }
     }
 
+    #[inline]
     unsafe fn set_link(&self, node: Node, offset: u64, link: u64) {
         let place: *mut usize = self.part(node).at(offset).as_ptr().cast();
         // SAFETY: the block is in use by the caller alone, and is aligned to a word at least.
         unsafe { place.write(narrow(link)) };
     }
 
+    #[inline]
     unsafe fn with_heap<T>(&self, node: Node, change: impl FnOnce(&mut Self::Heap) -> T) -> T {
         // SAFETY: the caller holds the lock, so nobody else has a reference to the heap.
         change(unsafe { &mut *self.part(node).heap.get() })
+    }
+
+    #[cfg(feature = "std")]
+    fn barrier(&self) -> bool {
+        // Threads of other processes would not pass it.
+        self.own.as_ref().is_some_and(|own| own.has_barrier) && crate::barrier::pass()
     }
 
     fn relax(&self) {
@@ -326,6 +344,7 @@ impl<I: Index<Tagged> + Clone> Fabric for Shared<I> {
 
 /// A word of the target: offsets lie in memory that it addresses, and an epoch ends with the target's last (2¹⁵ deaths of one
 /// node at 32 bits).
+#[inline]
 fn narrow(value: u64) -> usize {
     debug_assert!(usize::try_from(value).is_ok(), "a word of the target");
     value as usize

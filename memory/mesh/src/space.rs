@@ -112,11 +112,13 @@ impl HeapSpace {
     }
 
     /// How many nodes.
+    #[inline]
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
 
     /// Bytes of each heap.
+    #[inline]
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -138,6 +140,7 @@ impl HeapSpace {
     }
 
     /// Whose byte an address is; none if nobody's. O(1).
+    #[inline]
     pub fn place(&self, address: u64) -> Option<Place> {
         let within = address.checked_sub(self.base)?;
         let (node, offset) = (within >> self.shift, within & ((1 << self.shift) - 1));
@@ -148,6 +151,7 @@ impl HeapSpace {
     }
 
     /// The address of a place. O(1).
+    #[inline]
     pub fn address(&self, place: Place) -> u64 {
         debug_assert!(
             place.node.0 < self.nodes && place.offset < self.size,

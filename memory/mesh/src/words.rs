@@ -22,6 +22,7 @@ pub struct Holder {
 
 impl Holder {
     /// The lock word of a holder; 0 of none.
+    #[inline]
     pub fn word(holder: Option<Holder>) -> u64 {
         holder.map_or(0, |holder| {
             holder.epoch << NUMBER | u64::from(holder.node.0 + 1)
@@ -29,6 +30,7 @@ impl Holder {
     }
 
     /// The holder that a lock word names.
+    #[inline]
     pub fn of(word: u64) -> Option<Holder> {
         let number = (word & ((1 << NUMBER) - 1)) as u32;
         let node = Node(number.checked_sub(1)?);
@@ -53,6 +55,7 @@ pub struct Tag {
 
 impl Tag {
     /// The tag as it is stored; 0 of none.
+    #[inline]
     pub fn bits(tag: Option<Tag>) -> u16 {
         tag.map_or(0, |tag| {
             (tag.owner.0 as u16 + 1) & TAG_NUMBER
@@ -62,6 +65,7 @@ impl Tag {
     }
 
     /// The tag of these bits.
+    #[inline]
     pub fn of(bits: u16) -> Option<Tag> {
         let owner = u32::from(bits & TAG_NUMBER).checked_sub(1)?;
         Some(Tag {
@@ -84,6 +88,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    #[inline]
     pub(crate) fn word(self) -> u64 {
         match self {
             Work::Nothing => 0,
@@ -93,6 +98,7 @@ impl Work {
         }
     }
 
+    #[inline]
     pub(crate) fn of(word: u64) -> Work {
         match word & 3 {
             0 => Work::Nothing,

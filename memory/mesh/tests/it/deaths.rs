@@ -34,6 +34,7 @@ fn one(seed: u64, steps: u64) -> bool {
     let mut nodes = nodes(NODES, 4096);
     let options = Options {
         drained: 1,
+        alone: 1,
         ..Options::default()
     };
     let mut first = Mesh::with_options(&nodes, Node(0), options);
@@ -48,6 +49,13 @@ fn one(seed: u64, steps: u64) -> bool {
         );
     }
     let given = mine.split_off(6);
+    // In the heap of who is going to die others have parked blocks.
+    let parked: Vec<_> = (0..8)
+        .filter_map(|_| first.allocate_away(random.between(1, 200), 8).ok())
+        .collect();
+    for address in parked {
+        first.free(address).expect("it is in use");
+    }
     let mortal = Mortal::new(&nodes, steps);
     let mut held = Vec::new();
     let lived = outlived(|| {

@@ -102,6 +102,11 @@ impl<F: Fabric> Fabric for Mortal<'_, F> {
         changed
     }
 
+    fn barrier(&self) -> bool {
+        self.step();
+        self.fabric.barrier()
+    }
+
     fn relax(&self) {
         self.step();
         self.fabric.relax();
