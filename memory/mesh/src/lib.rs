@@ -53,6 +53,6 @@ pub use local::{LocalHeap, TaggedHeap};
 pub use mesh::{Counts, Mesh, Options};
 pub use part::{Audit, NotMade};
 pub use refusal::{BadFree, Expelled, Refusal};
-pub use shared::Shared;
+pub use shared::{Shared, Stripe};
 pub use space::{HeapSpace, Impossible, Node, Place};
 pub use words::{Holder, Tag};

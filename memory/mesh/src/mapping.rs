@@ -108,7 +108,11 @@ mod tests {
                 assert!(start.addr().is_multiple_of(align));
                 let places = [0, size / 2, size - 1];
                 // SAFETY: within the memory.
-                assert!(places.iter().all(|&at| unsafe { start.add(at).read() } == 0));
+                assert!(
+                    places
+                        .iter()
+                        .all(|&at| unsafe { start.add(at).read() } == 0)
+                );
                 for at in places {
                     // SAFETY: as above.
                     unsafe { start.add(at).write(7) };

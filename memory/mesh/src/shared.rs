@@ -56,6 +56,15 @@ impl<I> fmt::Debug for Shared<I> {
     }
 }
 
+/// Where things of one kind lie, node by node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stripe {
+    /// Those of node 0, from the beginning of the memory.
+    pub begin: usize,
+    /// Bytes of each node.
+    pub each: usize,
+}
+
 /// Where things lie, from the beginning of the memory.
 struct Plan {
     laid: usize,
@@ -97,6 +106,21 @@ impl<I: Index<Tagged> + Clone> Shared<I> {
         Plan::of::<I>(space)
             .map(|plan| plan.whole)
             .ok_or(NotMade::NoMemory)
+    }
+
+    /// Where things of each node lie in this memory: heaps, parts (words and heads of heaps), tags. For machines in which it
+    /// matters which node memory is at.
+    ///
+    /// # Errors
+    /// As [`layout`](Self::layout).
+    pub fn stripes(space: HeapSpace) -> Result<[Stripe; 3], NotMade> {
+        let plan = Plan::of::<I>(space).ok_or(NotMade::NoMemory)?;
+        let stripe = |begin, each| Stripe { begin, each };
+        Ok([
+            stripe(0, space.stride() as usize),
+            stripe(plan.parts, size_of::<Part<I>>()),
+            stripe(plan.tags, size_of::<AtomicU16>() * plan.granules),
+        ])
     }
 
     /// Lays the nodes of `space` into memory, each with the index that `index` makes for it.
