@@ -33,7 +33,7 @@ pub use buffered::Buffered;
 pub use deflection::Deflection;
 pub use faults::{DeadLink, DeadNode, Faults};
 pub use statistics::{Counts, Histogram, LinkUse, Statistics};
-pub use timelines::Timelines;
+pub use timelines::{Timeline, Timelines};
 pub use topology::{Direction, Topology};
 
 pub(crate) use faults::Deaths;

@@ -9,14 +9,18 @@
 
 use std::collections::VecDeque;
 
-use crate::mesh::{Deaths, Ends, Fate, LinkUse, Network, Packet, Reason, Topology};
-use crate::parameters::Parameters;
+use serde::{Deserialize, Serialize};
+
+use crate::mesh::{Deaths, Ends, Fate, Faults, LinkUse, Network, Packet, Reason, Topology};
+use crate::parameters::{Parameters, ParametersError};
 
 /// Links as timelines of reservations. O(hops) a packet, times the gaps between reservations of a link.
+#[derive(Clone)]
 pub struct Timelines {
     topology: Topology,
     hop: u64,
     occupancy: u64,
+    interface_in: u64,
     interface_out: u64,
     deaths: Deaths,
     links: Vec<Timeline>,
@@ -33,6 +37,7 @@ impl Timelines {
             topology,
             hop: parameters.hop(),
             occupancy: parameters.occupancy,
+            interface_in: parameters.interface_in,
             interface_out: parameters.interface_out,
             deaths,
             links: vec![Timeline::default(); topology.links()],
@@ -42,34 +47,81 @@ impl Timelines {
         }
     }
 
-    /// Reserves the way; returns when the packet has left the last router, or when and why it is gone.
-    fn reserve(&mut self, packet: &Packet, now: u64) -> Result<u64, (u64, Reason)> {
-        let mut cycle = self.into[packet.source].reserve(now, now, 1);
-        if self.deaths.node(packet.source, cycle) {
+    /// The links of a mesh without faults by themselves: for platforms that know when each packet is sent, and of several
+    /// nodes not in the order of time. What `parameters` say of the kind of network is not asked.
+    ///
+    /// # Errors
+    /// The parameters are impossible.
+    pub fn alone(parameters: &Parameters) -> Result<Timelines, ParametersError> {
+        parameters.check()?;
+        let deaths = Deaths::new(parameters.topology(), &Faults::default())?;
+        Ok(Timelines::new(parameters, deaths))
+    }
+
+    /// Carries a packet that is sent at `cycle` and returns when it has arrived. Nothing is sent before cycle `past` any
+    /// more, from whichever node.
+    ///
+    /// # Panics
+    /// When the mesh has no such nodes.
+    pub fn carry(&mut self, source: usize, destination: usize, cycle: u64, past: u64) -> u64 {
+        let left = self.reserve(source, destination, cycle + self.interface_in, past);
+        left.expect("nothing dies in a mesh without faults") + self.interface_out
+    }
+
+    /// What is taken of interfaces and links, in an order that [`take_up`](Self::take_up) knows. Linear in nodes.
+    #[must_use]
+    pub fn taken(&self) -> Vec<Timeline> {
+        let all = self.into.iter().chain(&self.out_of).chain(&self.links);
+        all.cloned().collect()
+    }
+
+    /// Takes what was taken of as large a mesh; false, and nothing happens, if it was another one.
+    pub fn take_up(&mut self, taken: &[Timeline]) -> bool {
+        let all = self.into.iter_mut().chain(&mut self.out_of);
+        let all: Vec<_> = all.chain(&mut self.links).collect();
+        let same = all.len() == taken.len();
+        if same {
+            for (place, taken) in all.into_iter().zip(taken) {
+                place.clone_from(taken);
+            }
+        }
+        same
+    }
+
+    /// Reserves the way from `begin` on; returns when the packet has left the last router, or when and why it is gone.
+    fn reserve(
+        &mut self,
+        source: usize,
+        destination: usize,
+        begin: u64,
+        past: u64,
+    ) -> Result<u64, (u64, Reason)> {
+        let mut cycle = self.into[source].reserve(past, begin, 1);
+        if self.deaths.node(source, cycle) {
             return Err((cycle, Reason::DeadNode));
         }
-        for (node, direction) in self.topology.path(packet.source, packet.destination) {
+        for (node, direction) in self.topology.path(source, destination) {
             let link = self.topology.link(node, direction);
-            let begin = self.links[link].first_free(now, cycle, self.occupancy);
+            let begin = self.links[link].first_free(past, cycle, self.occupancy);
             if self.deaths.link(link, begin) {
                 return Err((begin, Reason::DeadLink));
             }
-            cycle = self.links[link].reserve(now, cycle, self.occupancy) + self.hop;
+            cycle = self.links[link].reserve(past, cycle, self.occupancy) + self.hop;
             self.used[link].count(self.occupancy);
             if self.deaths.link(link, cycle) {
                 return Err((cycle, Reason::DeadLink));
             }
         }
-        Ok(self.out_of[packet.destination].reserve(now, cycle, 1))
+        Ok(self.out_of[destination].reserve(past, cycle, 1))
     }
 }
 
 /// Times that are taken: from the first to before the second cycle each, sorted, with a gap between each two.
-#[derive(Clone, Default)]
-struct Timeline(VecDeque<(u64, u64)>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline(VecDeque<(u64, u64)>);
 
 impl Timeline {
-    /// When, from `cycle` on, so many cycles are first left. What is over `now` is forgotten: nobody asks for it again.
+    /// When, from `cycle` on, so many cycles are first left. What is over by `now` is forgotten: nobody asks for it again.
     /// Linear in what is taken.
     fn first_free(&mut self, now: u64, cycle: u64, cycles: u64) -> u64 {
         while self.0.front().is_some_and(|(_, end)| *end <= now) {
@@ -85,8 +137,9 @@ impl Timeline {
         begin
     }
 
-    /// Takes the first cycles that are left from `cycle` on, and returns when they begin.
-    fn reserve(&mut self, now: u64, cycle: u64, cycles: u64) -> u64 {
+    /// Takes the first cycles that are left from `cycle` on, and returns when they begin. What is over by `now` is
+    /// forgotten: nobody may ask for an earlier cycle again. Linear in what is taken.
+    pub fn reserve(&mut self, now: u64, cycle: u64, cycles: u64) -> u64 {
         let begin = self.first_free(now, cycle, cycles);
         let end = begin + cycles;
         let place = self.0.partition_point(|(from, _)| *from < begin);
@@ -107,7 +160,7 @@ impl Timeline {
 
 impl Network for Timelines {
     fn inject(&mut self, packet: Packet, cycle: u64, ends: &mut Ends) {
-        match self.reserve(&packet, cycle) {
+        match self.reserve(packet.source, packet.destination, cycle, cycle) {
             Ok(cycle) => ends.file(cycle + self.interface_out, (packet, Fate::Delivered)),
             Err((cycle, reason)) => ends.file(cycle, (packet, Fate::Dropped(reason))),
         };
@@ -131,6 +184,31 @@ mod tests {
     use super::*;
 
     proptest! {
+        /// In whatever order packets of a time are told, a link carries one at a time, and none comes sooner than its way.
+        #[test]
+        fn packets_are_carried_out_of_order(
+            sent in prop::collection::vec((0..20u64, 0..9usize, 0..9usize), 1..80),
+            occupancy in 1..3u64,
+        ) {
+            let parameters = Parameters { occupancy, hop: Some(3), ..Parameters::new(3, 3, crate::Kind::Timelines) };
+            let mut ways = Timelines::alone(&parameters).expect("they are possible");
+            let mut arrivals = std::collections::BTreeSet::new();
+            let mut past = 0;
+            for (later, source, destination) in sent {
+                let alone = 1 + 3 * ways.topology.hops(source, destination) as u64 + 1;
+                let cycle = past + later;
+                let arrival = ways.carry(source, destination, cycle, past);
+                prop_assert!(arrival >= cycle + alone);
+                prop_assert!(arrivals.insert((destination, arrival)), "an interface takes a packet a cycle");
+                past += later / 7;
+                // What was taken goes on in another mesh of the size.
+                let mut other = Timelines::alone(&parameters).expect("they are possible");
+                prop_assert!(other.take_up(&ways.taken()));
+                let (mut one, mut other) = (ways.clone(), other);
+                prop_assert_eq!(one.carry(source, 8, cycle, past), other.carry(source, 8, cycle, past));
+            }
+        }
+
         #[test]
         fn the_first_time_that_is_left_is_taken(
             asked in prop::collection::vec((0..3u64, 0..30u64, 1..4u64), 0..60),
