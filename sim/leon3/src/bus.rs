@@ -86,6 +86,12 @@ pub struct Bus {
     pub(crate) cost: Cost,
     /// Cores that software has started and the machine has not, a bit each.
     pub(crate) started: u64,
+    /// No core accesses at an earlier cycle, where there are several.
+    pub(crate) past: u64,
+    /// An exchange is under way.
+    pub(crate) exchange: bool,
+    /// For how long the device of the last access lets the core wait.
+    waits: u64,
     pub(crate) notes: Vec<String>,
     /// Devices may have been changed from outside.
     changed: bool,
@@ -115,6 +121,9 @@ impl Bus {
             busy: 0,
             cost,
             started: 0,
+            past: 0,
+            exchange: false,
+            waits: 0,
             notes: Vec::new(),
             changed: false,
             expired: false,
@@ -462,6 +471,7 @@ impl Bus {
         };
         let attached = &mut self.attached[index];
         let value = attached.device.read(address - attached.base, &mut access);
+        self.waits = access.waits();
         self.after(index, &access);
         Ok(value)
     }
@@ -483,6 +493,8 @@ impl Bus {
             _ => value,
         };
         let aligned = address & !3;
+        let below = 8 * (4 - size - (address & 3));
+        let bits = u32::MAX >> (32 - 8 * size) << below;
         if (aligned as usize) < self.rom.len() {
             self.note(|| format!("the ROM at {address:#010x} is written, which changes nothing"));
             return Ok(());
@@ -498,7 +510,9 @@ impl Bus {
             Some(index) => {
                 let attached = &mut self.attached[index];
                 let offset = aligned - attached.base;
+                access.bits = bits;
                 attached.device.write(offset, value, &mut access);
+                self.waits = access.waits();
                 self.after(index, &access);
             }
             None => {
@@ -537,7 +551,23 @@ impl Bus {
     fn access(&mut self, core: usize, now: u64) -> Access {
         self.advance(now);
         self.now = self.now.max(now);
-        Access::new(self.now, core)
+        let mut access = Access::new(self.now, core);
+        access.cycle = now;
+        access.past = self.past.min(now);
+        access.exchange = self.exchange;
+        access
+    }
+
+    /// For how long the last access lets the core wait; told once.
+    pub(crate) fn waits(&mut self) -> u64 {
+        std::mem::take(&mut self.waits)
+    }
+
+    /// What a register at `address` costs beside the instruction, which is `cost` behind the bridge. What lies on the main
+    /// bus behind RAM says itself how long it takes.
+    pub(crate) fn register_cost(&self, address: u32, cost: u32) -> u64 {
+        let on_main_bus = (self.base..PERIPHERALS).contains(&address);
+        if on_main_bus { 0 } else { u64::from(cost) }
     }
 
     /// Device `index` was accessed or acted: interrupts it raised arrive, and if that may concern whoever runs, it looks

@@ -713,9 +713,11 @@ impl<O: Observer> Step<'_, O> {
     #[cold]
     fn load_elsewhere(&mut self, address: u32, size: u32) -> Result<u32, Trap> {
         self.settle();
-        self.core.cycles += u64::from(self.bus.cost.device_read);
-        self.bus
-            .load_elsewhere(address, size, self.core.number, self.core.cycles)
+        self.core.cycles += self.bus.register_cost(address, self.bus.cost.device_read);
+        let (number, now) = (self.core.number, self.core.cycles);
+        let value = self.bus.load_elsewhere(address, size, number, now)?;
+        self.core.cycles += self.bus.waits();
+        Ok(value)
     }
 
     #[inline(always)]
@@ -739,9 +741,12 @@ impl<O: Observer> Step<'_, O> {
     #[cold]
     fn store_elsewhere(&mut self, address: u32, size: u32, value: u32) -> Done {
         self.settle();
-        self.core.cycles += u64::from(self.bus.cost.device_write);
+        self.core.cycles += self.bus.register_cost(address, self.bus.cost.device_write);
+        let (number, now) = (self.core.number, self.core.cycles);
         self.bus
-            .store_elsewhere(address, size, value, self.core.number, self.core.cycles)
+            .store_elsewhere(address, size, value, number, now)?;
+        self.core.cycles += self.bus.waits();
+        Ok(())
     }
 
     /// Words written through: the write buffer takes them, and waits while the bus is busy with the last ones.
@@ -796,16 +801,29 @@ impl<O: Observer> Step<'_, O> {
         address: u32,
         with: impl FnOnce(u32) -> Option<u32>,
     ) -> Result<u32, Trap> {
-        let old = self.load::<4, CACHES>(address)?;
-        if let Some(new) = with(old) {
-            self.store::<4, CACHES>(address, new)?;
-        }
-        Ok(old)
+        self.at_once(|step| {
+            let old = step.load::<4, CACHES>(address)?;
+            if let Some(new) = with(old) {
+                step.store::<4, CACHES>(address, new)?;
+            }
+            Ok(old)
+        })
+    }
+
+    /// Does a load and a store of which devices know that they are one.
+    fn at_once(&mut self, act: impl FnOnce(&mut Self) -> Result<u32, Trap>) -> Result<u32, Trap> {
+        self.bus.exchange = true;
+        let done = act(self);
+        self.bus.exchange = false;
+        done
     }
 
     fn load_store_byte<const CACHES: bool>(&mut self, operation: Operation, address: u32) -> Done {
-        let old = self.load::<1, CACHES>(address)?;
-        self.store::<1, CACHES>(address, 0xff)?;
+        let old = self.at_once(|step| {
+            let old = step.load::<1, CACHES>(address)?;
+            step.store::<1, CACHES>(address, 0xff)?;
+            Ok(old)
+        })?;
         self.core.registers.set_named(operation.rd, old);
         Ok(())
     }

@@ -484,6 +484,8 @@ impl Machine {
             self.configuration.quantum
         };
         let now = self.slice;
+        // A core alone is behind nobody.
+        self.bus.past = if self.cores.len() == 1 { NEVER } else { now };
         let end = now.saturating_add(quantum).min(next.max(now + 1));
         self.slice = end;
         self.turn = 0;

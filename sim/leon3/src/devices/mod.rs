@@ -51,8 +51,17 @@ pub struct Access {
     pub now: u64,
     /// The core that accesses, 0 when the device acts by itself.
     pub core: usize,
+    /// The core's own cycle: before [`now`](Self::now) where others, which have run before it in this slice, were here later.
+    pub cycle: u64,
+    /// No core will access at an earlier cycle than this.
+    pub past: u64,
+    /// The bits of the word that the core stores; a peripheral device takes all of them.
+    pub bits: u32,
+    /// Whether this is one half of an exchange: `casa`, `swap`, `ldstub`. The load comes first; `casa` may store nothing.
+    pub exchange: bool,
     raised: u32,
     started: u64,
+    waits: u64,
 }
 
 impl Access {
@@ -61,9 +70,24 @@ impl Access {
         Access {
             now,
             core,
+            cycle: now,
+            past: now,
+            bits: u32::MAX,
+            exchange: false,
             raised: 0,
             started: 0,
+            waits: 0,
         }
+    }
+
+    /// Lets the core wait for so many cycles, beside what every access takes.
+    pub fn wait(&mut self, cycles: u64) {
+        self.waits += cycles;
+    }
+
+    /// For how many cycles the core waits.
+    pub fn waits(&self) -> u64 {
+        self.waits
     }
 
     /// Pulses interrupt line `line`, 1 to 31; 0 is no line.
