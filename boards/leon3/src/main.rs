@@ -9,17 +9,18 @@
 #![no_main]
 #![feature(asm_experimental_arch)]
 
+mod uart;
+
 use core::arch::global_asm;
-use core::fmt::{self, Write};
+use core::fmt::Write;
 use core::mem::MaybeUninit;
 use core::panic::PanicInfo;
 use core::ptr::addr_of_mut;
 
 use metes_selftest::board::{Sequence, count};
 use metes_selftest::{Board, SMALLEST_ARENA};
+use uart::Uart;
 
-/// Registers of the APBUART: data, status, control.
-const UART: *mut u32 = 0x8000_0100 as *mut u32;
 /// Registers of the GPTIMER: scaler and its reload, then timer 1: counter, reload,
 /// control.
 const TIMER: *mut u32 = 0x8000_0300 as *mut u32;
@@ -30,7 +31,7 @@ const INSTRUCTION: u32 = 128;
 
 static mut ARENA: [MaybeUninit<u8>; SMALLEST_ARENA] = [MaybeUninit::uninit(); SMALLEST_ARENA];
 
-global_asm!(include_str!("start.s"));
+global_asm!(include_str!("traps.s"), include_str!("start.s"));
 
 unsafe extern "C" {
     safe fn nops_0();
@@ -89,23 +90,6 @@ impl Board for Leon3 {
             (37, nops_37),
             (1000, nops_1000),
         ]
-    }
-}
-
-struct Uart;
-
-impl Write for Uart {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            // SAFETY: the registers of the UART: enable sending (control bit 1), wait
-            // until the holding register is empty (status bit 2), send.
-            unsafe {
-                UART.add(2).write_volatile(0b10);
-                while UART.add(1).read_volatile() & 0b100 == 0 {}
-                UART.write_volatile(u32::from(byte));
-            }
-        }
-        Ok(())
     }
 }
 
