@@ -26,12 +26,14 @@ pub const LICENCES: [&str; 13] = [
 ];
 
 /// Crates in the tree in two versions, and who holds the older one.
-pub const TWICE: [(&str, &str); 8] = [
+pub const TWICE: [(&str, &str); 10] = [
     ("allocator-api2", "regalloc2 and bumpalo, of cranelift"),
     ("bitflags", "region, of cranelift-jit"),
     ("getrandom", "ahash"),
     ("hashbrown", "cranelift-codegen and regalloc2"),
+    ("itertools", "criterion"),
     ("libloading", "ash"),
+    ("miniz_oxide", "png"),
     ("num-bigint", "num-rational"),
     ("signal-hook", "crossterm"),
     ("syn", "procedural macros that have not moved on"),
