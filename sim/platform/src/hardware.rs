@@ -90,6 +90,8 @@ pub(crate) struct NodeState {
     pub(crate) waits_for: Cell<u64>,
     numbered: Cell<u64>,
     died: Cell<bool>,
+    /// Whether all were told that it has died.
+    pub(crate) declared: Cell<bool>,
     pub(crate) counts: RefCell<Counts>,
 }
 
@@ -99,6 +101,8 @@ pub(crate) struct Hardware {
     pub(crate) clock: Clock,
     pub(crate) fabric: Fabric<Packet>,
     pub(crate) nodes: Vec<NodeState>,
+    /// Nodes that have died, to be noticed.
+    pub(crate) deaths: Mailbox<usize>,
     faults: Faults,
     /// Packets under way, and most of them at a time.
     in_flight: Cell<u64>,
@@ -126,12 +130,14 @@ impl Hardware {
             waits_for: Cell::new(0),
             numbered: Cell::new(0),
             died: Cell::new(false),
+            declared: Cell::new(false),
             counts: RefCell::default(),
         };
         Hardware {
             parameters: parameters.clone(),
             fabric: Fabric::new(simulation, mesh),
             nodes: (0..nodes).map(node).collect(),
+            deaths: clock.mailbox("deaths"),
             faults: faults.clone(),
             in_flight: Cell::new(0),
             most_in_flight: Cell::new(0),
@@ -144,8 +150,11 @@ impl Hardware {
         self.nodes[node].died.get()
     }
 
+    /// Lets a node die, of which those who look for deaths hear.
     pub(crate) fn die(&self, node: usize) {
-        self.nodes[node].died.set(true);
+        if !self.nodes[node].died.replace(true) {
+            self.deaths.send(node);
+        }
     }
 
     /// Most packets that were under way at a time.
@@ -212,6 +221,9 @@ impl Hardware {
         node.waits_for.set(number);
         let mut reply = None;
         for _ in 0..tries {
+            if self.nodes[to].declared.get() {
+                break;
+            }
             self.put(from, to, Packet::Request { number, service })
                 .await;
             let limit = (service == Service::Visit).then_some(recovery.timeout);

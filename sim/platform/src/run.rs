@@ -188,9 +188,13 @@ pub fn run(setup: &Setup, programs: Vec<Box<dyn Program>>) -> Result<Run, NotRun
     for node in 0..nodes {
         stage.set(&mut simulation, node);
     }
-    for death in &setup.faults.deaths {
-        let stage = Rc::clone(&stage);
-        simulation.serve(format!("death of node {}", death.node), stage.kill(*death));
+    simulation.serve("watch for deaths", Rc::clone(&stage).notice_deaths());
+    for &Death { node, from } in &setup.faults.deaths {
+        let hardware = Rc::clone(&stage.hardware);
+        simulation.serve(format!("death of node {node}"), async move {
+            hardware.clock.until(from).await;
+            hardware.die(node);
+        });
     }
     Ok(stage.watch(simulation, setup))
 }
@@ -262,28 +266,33 @@ impl Stage {
         hardware.count(node, |counts| counts.ended = Some(hardware.clock.now()));
     }
 
-    /// Lets a node die, and another one take over what it had.
-    async fn kill(self: Rc<Self>, death: Death) {
-        let hardware = &self.hardware;
-        hardware.clock.until(death.from).await;
-        hardware.die(death.node);
-        if self.manager.kind != ManagerKind::Metes {
-            return;
+    /// Notices deaths, each after a while, and lets another node take over what the dead had.
+    async fn notice_deaths(self: Rc<Self>) {
+        loop {
+            let dead = self.hardware.deaths.receive().await;
+            if self.manager.kind == ManagerKind::Metes {
+                let burial = Rc::clone(&self).take_over(dead);
+                self.hardware
+                    .clock
+                    .serve(format!("burial of node {dead}"), burial);
+            }
         }
-        hardware
-            .clock
-            .delay(hardware.parameters.recovery.detection)
-            .await;
+    }
+
+    async fn take_over(self: Rc<Self>, dead: usize) {
+        let hardware = &self.hardware;
+        let detection = hardware.parameters.recovery.detection;
+        hardware.clock.delay(detection).await;
         let nodes = self.programs.len();
-        for node in (1..nodes).map(|step| (death.node + step) % nodes) {
+        for node in (1..nodes).map(|step| (dead + step) % nodes) {
             if hardware.is_dead(node) {
                 continue;
             }
-            if let Some(addresses) = self.manager.bury(node, death.node).await {
+            if let Some(addresses) = self.manager.bury(node, dead).await {
                 self.adopted
                     .set(self.adopted.get() + addresses.len() as u64);
                 let played = &self.programs[node];
-                played.program.borrow_mut().inherit(death.node, &addresses);
+                played.program.borrow_mut().inherit(dead, &addresses);
                 if !played.runs.get() {
                     self.play(node);
                 }

@@ -9,13 +9,16 @@ use super::{Manager, Served};
 use crate::hardware::{Reply, Service};
 use crate::view::{Answer, Ask, Command, Resume};
 
+/// Cycles after which is looked again whether a node's manager has time.
+const PATIENCE: u64 = 100;
+
 impl Manager {
     pub(super) async fn allocate_by_mesh(&self, node: usize, size: u64) -> Served {
         self.hardware
             .compute(self.hardware.parameters.core.map_allocate)
             .await;
         let align = super::ALIGN;
-        let (answer, visits) = self.command(node, Command::Allocate { size, align }).await;
+        let (answer, visits) = self.call(node, Command::Allocate { size, align }).await;
         let address = match answer {
             Answer::Allocated(Ok(address)) => Some(address),
             _ => None,
@@ -36,19 +39,26 @@ impl Manager {
             return true;
         }
         let address = self.memory.space.address(place);
-        let (answer, _) = self.command(node, Command::Free { address }).await;
+        let (answer, _) = self.call(node, Command::Free { address }).await;
         answer == Answer::Freed(Ok(())) || self.hardware.is_dead(owner)
     }
 
     /// Takes a dead node for dead, and its blocks for this node's; nothing if this node has died, too.
     pub(crate) async fn bury(&self, node: usize, dead: usize) -> Option<Vec<u64>> {
-        let turn = self.hardware.nodes[node].calls.acquire().await;
-        if self.hardware.is_dead(node) {
-            return None;
-        }
+        // A node that dies in a call never gives its turn back.
+        let turn = loop {
+            if self.hardware.is_dead(node) {
+                return None;
+            }
+            if let Some(turn) = self.hardware.nodes[node].calls.try_acquire() {
+                break turn;
+            }
+            self.hardware.clock.delay(PATIENCE).await;
+        };
         self.command(node, Command::DeclareDead { node: dead })
-            .await;
-        let (answer, _) = self.command(node, Command::Adopt { node: dead }).await;
+            .await?;
+        self.hardware.nodes[dead].declared.set(true);
+        let (answer, _) = self.command(node, Command::Adopt { node: dead }).await?;
         drop(turn);
         match answer {
             Answer::Adopted(Ok(addresses)) if !self.hardware.is_dead(node) => Some(addresses),
@@ -56,8 +66,16 @@ impl Manager {
         }
     }
 
-    /// Lets the node's manager do something, and the messages of it travel.
-    async fn command(&self, node: usize, command: Command) -> (Answer, u64) {
+    /// As [`command`](Self::command), of a program: one whose node falls silent waits for ever.
+    async fn call(&self, node: usize, command: Command) -> (Answer, u64) {
+        match self.command(node, command).await {
+            Some(done) => done,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lets the node's manager do something, and the messages of it travel. Nothing if the node falls silent.
+    async fn command(&self, node: usize, command: Command) -> Option<(Answer, u64)> {
         let hardware = &self.hardware;
         let core = hardware.parameters.core;
         hardware.pass(core.command).await;
@@ -71,14 +89,14 @@ impl Manager {
                 } => {
                     hardware.at_core_side(node, before).await;
                     hardware.pass(core.answer).await;
-                    return (answer, visits);
+                    return Some((answer, visits));
                 }
                 Ask::Visit { node: to, before } => {
                     hardware.at_core_side(node, before).await;
                     if to == node {
                         self.visit_own(node).await
                     } else {
-                        self.visit_other(node, to).await
+                        self.visit_other(node, to).await?
                     }
                 }
                 Ask::Acted(_) => unreachable!("what was done is answered where it was done"),
@@ -97,23 +115,23 @@ impl Manager {
         self.callers[node].resume(Resume::Back)
     }
 
-    async fn visit_other(&self, node: usize, to: usize) -> Ask {
+    async fn visit_other(&self, node: usize, to: usize) -> Option<Ask> {
         let reply = self.hardware.ask(node, to, Service::Visit).await;
-        match reply {
-            Some(Reply::Held(_)) => self.callers[node].resume(Resume::Back),
-            // Not reached. If it was, and no answer came through, the node cannot know what it has there; it is cut off,
-            // and falls silent: what it has is found by tags.
-            _ if self.was_there(node) => {
+        let there = self.callers[node].is_there();
+        let resume = match reply {
+            Some(Reply::Held(_)) => Resume::Back,
+            // The node has done what it was asked for, and died of something else: as if it had died a moment later.
+            _ if there && self.hardware.is_dead(to) => Resume::Back,
+            // It lives, and no answer came through: who asked cannot know what it has there; it is cut off, and falls
+            // silent. What it has is found by tags.
+            _ if there => {
                 self.hardware.die(node);
-                std::future::pending().await
+                return None;
             }
-            _ => self.callers[node].resume(Resume::There(false)),
-        }
-    }
-
-    /// Whether what a node wanted to do elsewhere was done.
-    fn was_there(&self, node: usize) -> bool {
-        self.callers[node].is_there()
+            // Not reached.
+            _ => Resume::There(false),
+        };
+        Some(self.callers[node].resume(resume))
     }
 
     /// What a node's manager does where its message has arrived; its cycles.

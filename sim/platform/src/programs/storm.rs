@@ -122,8 +122,12 @@ impl Blown {
     }
 
     fn free_what_lies_here(&mut self) -> Option<Action> {
-        let address = self.table.borrow_mut().passed[self.node].pop()?;
-        self.free(address)
+        loop {
+            let address = self.table.borrow_mut().passed[self.node].pop()?;
+            if let Some(action) = self.free(address) {
+                return Some(action);
+            }
+        }
     }
 
     /// Frees a block, which nobody has from now on; nothing if nobody had it.
@@ -194,19 +198,21 @@ impl Program for Blown {
         let mut table = self.table.borrow_mut();
         table.ended[dead] = true;
         table.passed[dead].clear();
-        let of_dead =
-            |(address, (_, holder)): (&u64, &(u64, usize))| (*holder == dead).then_some(*address);
-        let mut inherited: Vec<u64> = table.held.iter().filter_map(of_dead).collect();
-        // What it was given in its last step, and never knew of.
-        let known =
-            |address: &u64| table.held.contains_key(address) || table.freeing.contains(address);
-        let unknown = addresses.iter().filter(|address| !known(address));
-        let unknown: Vec<u64> = unknown.copied().collect();
-        for address in unknown {
-            table.held.insert(address, (0, self.node));
-            inherited.push(address);
-        }
         let node = self.node;
+        let mut inherited = Vec::new();
+        for (address, (_, holder)) in &mut table.held {
+            if *holder == dead {
+                *holder = node;
+                inherited.push(*address);
+            }
+        }
+        // What it was given in its last step, and never knew of.
+        for address in addresses {
+            if !table.held.contains_key(address) && !table.freeing.contains(address) {
+                table.held.insert(*address, (0, node));
+                inherited.push(*address);
+            }
+        }
         table.passed[node].extend(inherited);
     }
 }
