@@ -5,6 +5,8 @@
 //! Invariant: each marker of the skeleton occurs once in it and in no part, and data goes in last with every
 //! `<` escaped, so that no string of it is taken for a marker or ends an element.
 
+pub mod columns;
+
 /// Defines the pages: what each adds to the style and the scripts of all, in order.
 macro_rules! pages {
     ($($(#[$about:meta])* $name:ident = [$($style:literal)*], [$($script:literal)*];)*) => {
@@ -41,8 +43,8 @@ pages! {
     ];
     /// The explorer of a whole space; its columns are the bytes beside its data.
     EXPLORER = ["report.css" "explorer.css"], [
-        "page-profile.js" "explorer-data.js" "explorer-filter.js" "explorer-scatter.js"
-        "explorer-parallel.js" "explorer-table.js" "explorer-compare.js" "explorer-advice.js"
+        "page-profile.js" "page-columns.js" "explorer-data.js" "explorer-filter.js"
+        "explorer-scatter.js" "explorer-parallel.js" "explorer-table.js" "explorer-compare.js" "explorer-advice.js"
         "explorer-emit.js" "explorer-export.js" "explorer-main.js"
     ];
     /// The live view of a device heap.
