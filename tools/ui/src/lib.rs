@@ -1,4 +1,4 @@
-//! The pages of Metes: report, explorer, device watch, experiment. All are one skeleton with one style and
+//! The pages of Metes: report, explorer, device watch, experiment, mesh. All are one skeleton with one style and
 //! one set of scripts, to which each adds its own; what a page shows is JSON that goes in last. `README.md`
 //! beside this crate says what each page does.
 //!
@@ -51,6 +51,10 @@ pages! {
     WATCH = ["watch.css"], ["watch.js"];
     /// What an experiment or a benchmark found.
     EXPERIMENT = ["experiment.css"], ["experiment-categories.js" "experiment.js"];
+    /// A mesh as it ran; its looks are the bytes beside its data.
+    MESH = ["mesh.css"], [
+        "page-columns.js" "mesh-data.js" "mesh-picture.js" "mesh-charts.js" "mesh-player.js" "mesh-node.js" "mesh-main.js"
+    ];
 }
 
 /// A page without its data.
