@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use metes_mesh_replay::Kill;
 
 use crate::quantity::positive_size;
 
@@ -27,7 +28,8 @@ pub(crate) enum MeshAction {
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes mesh run operations.txt --nodes 4 --heap 64KiB --json
-  metes mesh run operations.txt --nodes 16 --heap 4KiB --fabric sequential --kind best-fit")]
+  metes mesh run operations.txt --nodes 16 --heap 4KiB --fabric sequential --kind best-fit
+  metes mesh run operations.txt --nodes 4 --heap 64KiB --fabric processes --kill 2@100")]
 pub(crate) struct MeshRun {
     /// The operations
     pub(crate) trace: PathBuf,
@@ -43,6 +45,22 @@ pub(crate) struct MeshRun {
     /// The kind of each heap: a name such as tlsf or best-fit:order=fifo
     #[arg(long, value_name = "HEAP", default_value = "tlsf")]
     pub(crate) kind: String,
+    /// A node that dies after so many operations of its own, and accesses to what nodes share since then; may be given for
+    /// several
+    #[arg(long, value_name = "NODE@OPERATION[.STEP]", value_parser = kill)]
+    pub(crate) kill: Vec<Kill>,
+}
+
+fn kill(text: &str) -> Result<Kill, String> {
+    let parsed = text.split_once('@').and_then(|(node, after)| {
+        let (operation, step) = after.split_once('.').unwrap_or((after, "0"));
+        Some(Kill {
+            node: node.parse().ok()?,
+            operation: operation.parse().ok()?,
+            step: step.parse().ok()?,
+        })
+    });
+    parsed.ok_or_else(|| "name a node and its operation, such as 2@100 or 2@100.7".to_string())
 }
 
 /// What nodes are.
@@ -50,6 +68,8 @@ pub(crate) struct MeshRun {
 pub(crate) enum MeshFabric {
     /// A thread each, all at once
     Threads,
+    /// A process each over one mapping, all at once
+    Processes,
     /// Turns of one thread, in the order of the trace
     Sequential,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use metes_heap::store::Store;
 use metes_heap::{AnyIndex, Tagged};
-use metes_mesh_replay::{FabricKind, NotReplayed, Replayed, Trace, Unread, replay};
+use metes_mesh_replay::{FabricKind, NotReplayed, Replayed, Setting, Trace, Unread, replay_with};
 
 use crate::arguments::{Mesh, MeshAction, MeshFabric, MeshRun};
 use crate::error::Failure;
@@ -26,9 +26,16 @@ fn run_trace(arguments: &MeshRun, json: bool) -> Result<u8, Failure> {
     let trace = read(path, arguments.nodes)?;
     let fabric = match arguments.fabric {
         MeshFabric::Threads => FabricKind::Threads,
+        MeshFabric::Processes => FabricKind::Processes,
         MeshFabric::Sequential => FabricKind::Sequential,
     };
-    let replayed = replay(&trace, arguments.nodes, arguments.heap, fabric, |_| index())
+    let setting = Setting {
+        nodes: arguments.nodes,
+        heap: arguments.heap,
+        fabric,
+        kills: &arguments.kill,
+    };
+    let replayed = replay_with(&trace, setting, |_| index(), |_, _| {})
         .map_err(|error| Failure::input(remedy(error)))?;
     if json {
         output::json(&replayed)?;
@@ -66,11 +73,16 @@ fn index(kind: &str) -> Result<impl Fn() -> AnyIndex<<Tagged as Store>::Block> +
 fn remedy(error: NotReplayed) -> String {
     let option = match error {
         NotReplayed::Impossible(metes_mesh::Impossible::Nodes { .. })
-        | NotReplayed::Threads { .. } => "--nodes: ",
+        | NotReplayed::Threads { .. }
+        | NotReplayed::NotStarted { .. } => "--nodes: ",
         NotReplayed::Impossible(_) | NotReplayed::NotMade(_) | NotReplayed::TooMuch { .. } => {
             "--heap: "
         }
-        NotReplayed::Shared { .. } | NotReplayed::Broken { .. } => "",
+        NotReplayed::Immortal
+        | NotReplayed::NoVictim { .. }
+        | NotReplayed::Twice { .. }
+        | NotReplayed::Longer { .. } => "--kill: ",
+        NotReplayed::NobodyLives | NotReplayed::Shared { .. } | NotReplayed::Broken { .. } => "",
     };
     format!("{option}{error}")
 }
@@ -88,15 +100,29 @@ fn show(replayed: &Replayed) -> Result<(), Failure> {
         remote,
         parked,
         longest,
+        adopted,
+        undone,
         ..
     } = *replayed;
+    let deaths = match &replayed.dead[..] {
+        [] => String::new(),
+        dead => format!(
+            "died: {}; {} blocks adopted, {} operations not done\n",
+            dead.iter()
+                .map(|node| format!("node {node}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+            grouped(adopted),
+            grouped(undone)
+        ),
+    };
     let counts = [operations, local, remote, failed, spurious, parked, longest].map(grouped);
     let [operations, local, remote, failed, spurious, parked, longest] = counts;
     output::text(&format!(
         "{operations} operations: {local} requests served by the own heap, {remote} by another, {failed} refused \
          ({spurious} though a heap had room)\n\
          {parked} blocks freed without a lock; no request looked into more than {longest} heaps\n\
-         {} in use at the end, {} blocks lost\n\n{table}",
+         {deaths}{} in use at the end, {} blocks lost\n\n{table}",
         bytes(replayed.live_bytes),
         grouped(replayed.lost_blocks)
     ))
