@@ -24,6 +24,7 @@ mod processes;
 mod replay;
 mod sequential;
 mod threads;
+mod timed;
 mod trace;
 
 pub use account::account;
@@ -31,5 +32,8 @@ pub use board::{Board, bury, is_dead, words};
 pub use life::{Call, Life, Watch};
 pub use lists::Lists;
 pub use mortal::Mortal;
-pub use replay::{FabricKind, Kill, NotReplayed, Replayed, Setting, check, replay, replay_with};
+pub use replay::{
+    FabricKind, Kill, NotReplayed, NotWhere, Replayed, Setting, check, replay, replay_with,
+};
+pub use timed::{Latencies, Latency, Timed};
 pub use trace::{Operation, Trace, Unread};

@@ -3,10 +3,12 @@
 //! Invariant: one after the other, the same trace gives the same result; all at once, each block is written by who asked for
 //! it and read by who frees it, so that two nodes with one block are found.
 
+use std::str::FromStr;
+
 use metes_heap::Tagged;
 use metes_heap::index::Index;
 use metes_mesh::{HeapSpace, Impossible, Node, NotMade};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::account::account;
 use crate::common::Common;
@@ -46,6 +48,26 @@ pub struct Kill {
     /// Accesses to what nodes share that it has made since.
     pub step: u64,
 }
+
+/// As it is written: `NODE@OPERATION` or `NODE@OPERATION.STEP`.
+impl FromStr for Kill {
+    type Err = NotWhere;
+
+    fn from_str(text: &str) -> Result<Kill, NotWhere> {
+        let (node, after) = text.split_once('@').ok_or(NotWhere)?;
+        let (operation, step) = after.split_once('.').unwrap_or((after, "0"));
+        Ok(Kill {
+            node: node.parse().map_err(|_| NotWhere)?,
+            operation: operation.parse().map_err(|_| NotWhere)?,
+            step: step.parse().map_err(|_| NotWhere)?,
+        })
+    }
+}
+
+/// It does not say where a node dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("name a node and its operation, such as 2@100 or 2@100.7")]
+pub struct NotWhere;
 
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +160,7 @@ pub enum NotReplayed {
 }
 
 /// What came of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replayed {
     /// Operations.
     pub operations: u64,

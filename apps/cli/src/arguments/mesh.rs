@@ -47,20 +47,8 @@ pub(crate) struct MeshRun {
     pub(crate) kind: String,
     /// A node that dies after so many operations of its own, and accesses to what nodes share since then; may be given for
     /// several
-    #[arg(long, value_name = "NODE@OPERATION[.STEP]", value_parser = kill)]
+    #[arg(long, value_name = "NODE@OPERATION[.STEP]")]
     pub(crate) kill: Vec<Kill>,
-}
-
-fn kill(text: &str) -> Result<Kill, String> {
-    let parsed = text.split_once('@').and_then(|(node, after)| {
-        let (operation, step) = after.split_once('.').unwrap_or((after, "0"));
-        Some(Kill {
-            node: node.parse().ok()?,
-            operation: operation.parse().ok()?,
-            step: step.parse().ok()?,
-        })
-    });
-    parsed.ok_or_else(|| "name a node and its operation, such as 2@100 or 2@100.7".to_string())
 }
 
 /// What nodes are.
@@ -70,6 +58,8 @@ pub(crate) enum MeshFabric {
     Threads,
     /// A process each over one mapping, all at once
     Processes,
+    /// A rank of MPI each over windows, all at once: needs metes-mesh-mpi and the mpirun of Open MPI
+    Mpi,
     /// Turns of one thread, in the order of the trace
     Sequential,
 }

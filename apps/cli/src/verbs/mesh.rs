@@ -1,12 +1,16 @@
 //! `metes mesh`.
 
+mod mpi;
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use metes_heap::store::Store;
 use metes_heap::{AnyIndex, Tagged};
-use metes_mesh_replay::{FabricKind, NotReplayed, Replayed, Setting, Trace, Unread, replay_with};
+use metes_mesh_replay::{
+    FabricKind, Lists, NotReplayed, Replayed, Setting, Trace, Unread, check, replay, replay_with,
+};
 
 use crate::arguments::{Mesh, MeshAction, MeshFabric, MeshRun};
 use crate::error::Failure;
@@ -26,7 +30,7 @@ fn run_trace(arguments: &MeshRun, json: bool) -> Result<u8, Failure> {
     let trace = read(path, arguments.nodes)?;
     let fabric = match arguments.fabric {
         MeshFabric::Threads => FabricKind::Threads,
-        MeshFabric::Processes => FabricKind::Processes,
+        MeshFabric::Processes | MeshFabric::Mpi => FabricKind::Processes,
         MeshFabric::Sequential => FabricKind::Sequential,
     };
     let setting = Setting {
@@ -35,12 +39,28 @@ fn run_trace(arguments: &MeshRun, json: bool) -> Result<u8, Failure> {
         fabric,
         kills: &arguments.kill,
     };
+    if let MeshFabric::Mpi = arguments.fabric {
+        // What cannot be is told here, in the words of options, and not by every rank.
+        let lists = Lists::new(&trace, arguments.nodes);
+        check(&lists, setting)
+            .and_then(|_| {
+                replay(
+                    &Trace::default(),
+                    1,
+                    arguments.heap,
+                    FabricKind::Sequential,
+                    |_| index(),
+                )
+            })
+            .map_err(|error| Failure::input(remedy(error)))?;
+        return mpi::run(arguments, json);
+    }
     let replayed = replay_with(&trace, setting, |_| index(), |_, _| {})
         .map_err(|error| Failure::input(remedy(error)))?;
     if json {
         output::json(&replayed)?;
     } else {
-        show(&replayed)?;
+        output::text(&shown(&replayed))?;
     }
     Ok(0)
 }
@@ -56,13 +76,8 @@ fn read(path: &Path, nodes: u32) -> Result<Trace, Failure> {
 /// What each node's heap is made by.
 fn index(kind: &str) -> Result<impl Fn() -> AnyIndex<<Tagged as Store>::Block> + use<>, Failure> {
     let config = heap::resolve(kind)?;
-    let described = &config.heap;
-    let mut pools = described.general.iter();
-    let (pool, more) = (pools.next(), pools.next());
-    let alone = more.is_none() && described.dedicated.is_empty() && described.objects.is_empty();
-    let plain = config.store == metes_config::StoreKind::default() && config.levels.is_empty();
-    match pool.filter(|_| alone && plain) {
-        Some(pool) => Ok(move || AnyIndex::new(pool.index, pool.limits)),
+    match config.one_pool() {
+        Some((index, limits)) => Ok(move || AnyIndex::new(index, limits)),
         None => Err(Failure::input(format!(
             "--kind {kind}: a node's heap is one pool with boundary tags; name one such as tlsf, best-fit or buddy"
         ))),
@@ -87,7 +102,8 @@ fn remedy(error: NotReplayed) -> String {
     format!("{option}{error}")
 }
 
-fn show(replayed: &Replayed) -> Result<(), Failure> {
+/// What came of a trace, for people.
+fn shown(replayed: &Replayed) -> String {
     let mut table = Table::new(&["node", "most bytes"]);
     for (node, &peak) in replayed.node_peaks.iter().enumerate() {
         table.row(anstyle::Style::new(), vec![node.to_string(), bytes(peak)]);
@@ -118,12 +134,12 @@ fn show(replayed: &Replayed) -> Result<(), Failure> {
     };
     let counts = [operations, local, remote, failed, spurious, parked, longest].map(grouped);
     let [operations, local, remote, failed, spurious, parked, longest] = counts;
-    output::text(&format!(
+    format!(
         "{operations} operations: {local} requests served by the own heap, {remote} by another, {failed} refused \
          ({spurious} though a heap had room)\n\
          {parked} blocks freed without a lock; no request looked into more than {longest} heaps\n\
          {deaths}{} in use at the end, {} blocks lost\n\n{table}",
         bytes(replayed.live_bytes),
         grouped(replayed.lost_blocks)
-    ))
+    )
 }

@@ -148,3 +148,30 @@ fn what_cannot_be_names_its_option() {
         "{told}"
     );
 }
+
+/// What is missing is named, with where to get it.
+#[test]
+fn mpi_that_is_not_there_is_told() {
+    let place = place();
+    let run = "mesh run trace.txt --nodes 2 --heap 64KiB --fabric mpi";
+    let run: Vec<&str> = run.split(' ').collect();
+    let mut command = place.command(&run);
+    let output = command.env("PATH", place.path("")).output();
+    let output = output.expect("metes is run");
+    assert_eq!(status(&output), 2);
+    let told = stderr(&output);
+    assert!(
+        told.contains("--fabric mpi: metes-mesh-mpi is neither"),
+        "{told}"
+    );
+    let mut command = place.command(&run);
+    command.env("METES_MESH_MPI", "none");
+    let output = command.env("PATH", place.path("")).output();
+    let output = output.expect("metes is run");
+    assert_eq!(status(&output), 2);
+    let told = stderr(&output);
+    assert!(
+        told.contains("no mpirun of Open MPI is on the path"),
+        "{told}"
+    );
+}
