@@ -130,14 +130,15 @@ impl Ranks {
         say(self.rank, Own::Elapsed, watch.elapsed().as_nanos() as u64);
         say(self.rank, Own::Told, 1);
         loop {
-            if own(self.rank, Own::Over) != 0 {
-                return Ok(None);
-            }
             let lives = |&rank: &u32| !is_dead(self, rank);
             let first = (0..self.space.nodes()).find(lives);
             let told = (0..self.space.nodes())
                 .filter(lives)
                 .all(|rank| own(rank, Own::Told) != 0);
+            // In this order: who has added up says so before it ends, and is taken for dead afterwards.
+            if own(self.rank, Own::Over) != 0 {
+                return Ok(None);
+            }
             if first == Some(self.rank) && told {
                 break;
             }

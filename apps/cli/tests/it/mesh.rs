@@ -175,3 +175,71 @@ fn mpi_that_is_not_there_is_told() {
         "{told}"
     );
 }
+
+/// What `mpirun` is given and what it gives back, by one that stands in for it.
+#[test]
+fn ranks_are_started_and_heard() {
+    let place = place();
+    place.write("trace.txt", TRACE);
+    place.write(
+        "document.json",
+        r#"{"operations": 7, "failed": 1, "spurious": 0, "live_bytes": 4500, "lost_blocks": 0,
+            "node_peaks": [3000, 1500], "local": 3, "remote": 1, "parked": 0, "visits": 6, "skips": 0, "longest": 2,
+            "dead": [0], "adopted": 3, "undone": 0, "seconds": 0.5, "operations_per_second": 14.0,
+            "latency": {"local": {"calls": 3, "p50": 1e-6, "p99": 2e-6, "max": 3e-6},
+            "remote": {"calls": 1, "p50": 4e-6, "p99": 4e-6, "max": 4e-6},
+            "refused": {"calls": 1, "p50": 5e-6, "p99": 5e-6, "max": 5e-6},
+            "free": {"calls": 0, "p50": 0, "p99": 0, "max": 0},
+            "free_remote": {"calls": 0, "p50": 0, "p99": 0, "max": 0}}}"#,
+    );
+    let program = |text: &str| {
+        let path = place.write("mpirun.openmpi", text);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, mode).expect("it can be run");
+    };
+    let version =
+        "#!/bin/sh\n[ \"$1\" != --version ] || { echo 'mpirun (Open MPI) 4.1.4'; exit 0; }\n";
+    let run = |more: &[&str]| {
+        let run = "mesh run trace.txt --nodes 2 --heap 4KiB --fabric mpi --kill 0@3";
+        let run: Vec<&str> = run.split(' ').chain(more.iter().copied()).collect();
+        let path = format!("{}:/bin:/usr/bin", place.path("").display());
+        let mut command = place.command(&run);
+        command.env("METES_MESH_MPI", "ranks").env("PATH", path);
+        command.output().expect("metes is run")
+    };
+    program(&format!(
+        "{version}echo \"$@\" > arguments\ncat document.json\n"
+    ));
+    let output = run(&["--json"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("\"adopted\": 3"),
+        "{}",
+        stdout(&output)
+    );
+    let arguments = place.read("arguments");
+    let last = "-n 2 ranks trace.txt --nodes 2 --heap 4096 --kind tlsf --kill 0@3.0\n";
+    assert!(arguments.ends_with(last), "{arguments}");
+    assert!(arguments.contains("--enable-recovery"), "{arguments}");
+    let told = stdout(&run(&[]));
+    assert!(
+        told.contains("14 operations a second, all ranks together"),
+        "{told}"
+    );
+    assert!(told.contains("died: node 0; 3 blocks adopted"), "{told}");
+
+    for fails in [
+        "echo broken >&2; exit 3",
+        "cat document.json; exit 3",
+        "exit 0",
+    ] {
+        program(&format!("{version}{fails}\n"));
+        let output = run(&["--json"]);
+        assert_eq!(status(&output), 2, "{fails}");
+        assert!(
+            stderr(&output).contains("--fabric mpi: mpirun ended with"),
+            "{fails}"
+        );
+        assert!(stdout(&output).is_empty(), "{fails}");
+    }
+}
