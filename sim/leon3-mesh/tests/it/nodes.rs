@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use metes_leon3::{End, Model, Stop};
+use metes_leon3::{End, Machine, Model, Stop};
+use metes_leon3_mesh::memory::attach_to;
 
-use crate::image::{Ran, Setting, machine, run};
+use crate::image::{Ran, Setting, machine, run, settings};
 
 const SETTING: Setting = Setting {
     cores: 4,
@@ -146,6 +147,41 @@ fn a_run_is_the_same_again() {
             };
             assert_eq!(passed(setting), passed(setting));
         }
+    }
+}
+
+#[test]
+fn a_resumed_run_goes_on_as_before() {
+    let taken = |machine: &Machine| {
+        let mut bytes = Vec::new();
+        machine
+            .snapshot(&mut bytes)
+            .expect("there is room in a vector");
+        bytes
+    };
+    for cores in [1, 9] {
+        let setting = Setting {
+            cores,
+            mesh: true,
+            ..SETTING
+        };
+        let all = passed(setting);
+        let mut whole = machine(setting);
+        whole.run(all.instructions / 3, &mut ());
+        let bytes = taken(&whole);
+        let mut resumed = Machine::resume_with(bytes.as_slice(), |_, bus| {
+            attach_to(bus, cores, &settings(cores)).expect("it fits");
+        })
+        .expect("it is whole");
+        assert!(taken(&resumed) == bytes, "a copy of a copy");
+        for machine in [&mut whole, &mut resumed] {
+            assert_eq!(machine.run(all.instructions / 3, &mut ()), Stop::Limit);
+        }
+        assert!(
+            taken(&resumed) == taken(&whole),
+            "ways and memories included"
+        );
+        assert_eq!(run(resumed), all);
     }
 }
 
