@@ -441,11 +441,8 @@ fn both_engines_and_all_portions_do_the_same() {
         Platform::new(3, 30).run(&mut nodes)
     };
     let expected = run(|_| {});
-    #[cfg(feature = "translate")]
-    {
-        assert!(run(|node| node.machine().translate_after(None)) == expected);
-        assert!(run(|node| node.machine().translate_after(Some(2))) == expected);
-    }
+    assert!(run(|node| node.machine().translate_after(None)) == expected);
+    assert!(run(|node| node.machine().translate_after(Some(2))) == expected);
     assert!(run(|node| node.silent_for(100_000)) == expected);
 }
 

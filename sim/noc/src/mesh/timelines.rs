@@ -102,9 +102,11 @@ impl Timelines {
         }
         for (node, direction) in self.topology.path(source, destination) {
             let link = self.topology.link(node, direction);
-            let begin = self.links[link].first_free(past, cycle, self.occupancy);
-            if self.deaths.link(link, begin) {
-                return Err((begin, Reason::DeadLink));
+            if self.deaths.any() {
+                let begin = self.links[link].first_free(past, cycle, self.occupancy);
+                if self.deaths.link(link, begin) {
+                    return Err((begin, Reason::DeadLink));
+                }
             }
             cycle = self.links[link].reserve(past, cycle, self.occupancy) + self.hop;
             self.used[link].count(self.occupancy);
@@ -135,9 +137,7 @@ impl Timeline {
     /// When, from `cycle` on, so many cycles are first left. What is over by `now` is forgotten: nobody asks for it again.
     /// Linear in what is taken.
     fn first_free(&mut self, now: u64, cycle: u64, cycles: u64) -> u64 {
-        while self.0.front().is_some_and(|(_, end)| *end <= now) {
-            self.0.pop_front();
-        }
+        self.forget(now);
         let mut begin = cycle;
         for &(from, end) in &self.0 {
             if begin + cycles <= from {
@@ -148,9 +148,28 @@ impl Timeline {
         begin
     }
 
+    fn forget(&mut self, now: u64) {
+        while self.0.front().is_some_and(|(_, end)| *end <= now) {
+            self.0.pop_front();
+        }
+    }
+
     /// Takes the first cycles that are left from `cycle` on, and returns when they begin. What is over by `now` is
     /// forgotten: nobody may ask for an earlier cycle again. Linear in what is taken.
     pub fn reserve(&mut self, now: u64, cycle: u64, cycles: u64) -> u64 {
+        self.forget(now);
+        // As a rule nobody is behind.
+        match self.0.back_mut() {
+            Some((_, end)) if *end > cycle => {}
+            Some((_, end)) if *end == cycle => {
+                *end += cycles;
+                return cycle;
+            }
+            _ => {
+                self.0.push_back((cycle, cycle + cycles));
+                return cycle;
+            }
+        }
         let begin = self.first_free(now, cycle, cycles);
         let end = begin + cycles;
         let place = self.0.partition_point(|(from, _)| *from < begin);
