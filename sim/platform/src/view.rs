@@ -205,6 +205,10 @@ impl Fabric for View<'_> {
         acted
     }
 
+    fn acts_there(&self) -> bool {
+        true
+    }
+
     fn load(&self, node: Node, word: Word) -> u64 {
         self.step();
         match word {
