@@ -2,7 +2,7 @@
 //!
 //! | offset | register | |
 //! | --- | --- | --- |
-//! | 0x00 | command | written: the controller begins with what it says and what the operand is |
+//! | 0x00 | command | written: the core waits until the last command is answered, then the controller begins with this one |
 //! | 0x04 | operand | |
 //! | 0x08 | result | read: the core waits until the controller has answered the last command |
 //! | 0x0c | self | the node's number |
@@ -10,10 +10,11 @@
 //! | 0x14 | shift | the heap of node *n* begins at space + (*n* << shift) |
 //! | 0x18 | space | where heaps begin: the heap space map of the paper (section II) |
 //!
-//! A program that needs no answer does not read the result, and goes on while the controller is at work. The registers are on
-//! no bridge: what it takes a command to arrive and an answer to come back is the platform's to say.
+//! A program that needs no answer does not read the result, and goes on while the controller is at work, until its next command.
+//! The registers are on no bridge: what it takes a command to arrive and an answer to come back is the platform's to say.
 //!
-//! *Invariant:* the core executes nothing behind a command before whoever runs the machine has taken it.
+//! *Invariant:* the core executes nothing behind a command before whoever runs the machine has taken it; commands are issued one
+//! after the other, none before the last one is answered.
 
 use metes_leon3::devices::{Access, Device, Identity, NEVER};
 use serde::{Deserialize, Serialize};
@@ -112,7 +113,9 @@ impl Device for Controller {
     fn write(&mut self, offset: u32, value: u32, access: &mut Access) {
         match offset {
             0x00 => {
-                self.issued = Some(((value, self.operand), access.cycle));
+                let cycle = access.cycle.max(self.ready);
+                access.wait(cycle - access.cycle);
+                self.issued = Some(((value, self.operand), cycle));
                 self.next = access.now;
             }
             0x04 => self.operand = value,

@@ -14,6 +14,8 @@
 //! | [`settings`] | what things take |
 //! | [`command`], [`controller`] | what a core asks of its node's controller, and by which registers |
 //! | [`node`] | a machine that runs from command to command |
+//! | [`program`] | such machines as programs of [`metes_platform`] |
+//! | [`steps`] | what the image of the heap space map is told to do |
 //!
 //! *Invariant:* time is all that the mesh adds: the same loads give the same values as of RAM, in the order in which the
 //! machine lets its cores run. A machine and its quantum give the same run, cycle for cycle, on any host.
@@ -24,11 +26,15 @@ pub mod controller;
 pub mod homes;
 pub mod memory;
 pub mod node;
+pub mod program;
 pub mod settings;
+pub mod steps;
 
 pub use command::{Command, NOTHING};
 pub use controller::{Controller, Place};
 pub use homes::{Homes, Stripe};
 pub use memory::{Counts, MeshMemory, attach};
 pub use node::{Answer, Astray, Issued, Leon3Node, NoRoom};
+pub use program::{Leon3Program, Managed, NoProgram, Seen, leon3_programs};
 pub use settings::{Settings, Unfit};
+pub use steps::Step;

@@ -15,7 +15,7 @@ enum { LOCK = 1, TRY, UNLOCK, TAKE, GIVE, ALLOCATE, FREE, SEND, RECEIVE, MARK };
 
 /* Steps: the kind in the upper byte, a number in the others. */
 enum { END, COMPUTE, GET, PUT, PASS, ACCEPT, TELL };
-#define STEPS 16384
+#define STEPS 65536
 #define BLOCKS 4096
 __attribute__((section(".data"))) u32 steps[STEPS] = {0};
 /* Whether requests are left to whoever manages the platform's memory. */

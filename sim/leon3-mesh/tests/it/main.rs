@@ -4,4 +4,5 @@ mod controlled;
 mod image;
 mod memory;
 mod nodes;
+mod platform;
 mod qemu;
