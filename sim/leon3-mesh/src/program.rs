@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use metes_leon3::{Image, NoImage};
-use metes_mesh::Impossible;
-use metes_platform::{Action, HeapStep, Outcome, Parameters, Program};
+use metes_platform::{Action, HeapStep, NotRun, Outcome, Parameters, Program};
 
 use crate::command::{Command, NOTHING};
 use crate::controller::Place;
@@ -59,9 +58,9 @@ pub enum NoProgram {
     /// A list cannot be given to it.
     #[error(transparent)]
     Words(#[from] NoRoom),
-    /// The heaps cannot lie so.
+    /// There is no such platform.
     #[error(transparent)]
-    Space(#[from] Impossible),
+    Platform(#[from] NotRun),
     /// Addresses of 32 bits do not reach them.
     #[error("heaps reach to {end:#x}, where addresses of 32 bits do not: make them smaller")]
     Wide {
@@ -129,7 +128,7 @@ pub fn leon3_programs(
 
 /// Where a node is, as the platform lays its heaps.
 fn place(parameters: &Parameters, node: usize) -> Result<Place, NoProgram> {
-    let space = parameters.space()?;
+    let space = parameters.space().map_err(NotRun::from)?;
     let end = space.base() + space.stride() * u64::from(space.nodes());
     if end > 1 << 32 {
         return Err(NoProgram::Wide { end });
