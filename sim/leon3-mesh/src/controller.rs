@@ -145,7 +145,12 @@ impl Device for Controller {
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        *self = postcard::from_bytes(bytes).map_err(|error| error.to_string())?;
+        let saved: Controller = postcard::from_bytes(bytes).map_err(|error| error.to_string())?;
+        // Far behind all that comes, and far from where sums overflow.
+        if saved.ready > 1 << 62 {
+            return Err("its answer comes at no cycle that there is".to_owned());
+        }
+        *self = saved;
         Ok(())
     }
 }

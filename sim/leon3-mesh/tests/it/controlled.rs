@@ -2,196 +2,23 @@
 //!
 //! *Invariant:* what a request should be given is said by a model that knows no commands.
 
-use std::collections::{BTreeMap, VecDeque};
-
+use metes_leon3::devices::{Access, Device};
 use metes_leon3::{Bus, Configuration, Core, End, Image, Model, Observer};
-use metes_leon3_mesh::{Answer, Astray, Command, Issued, Leon3Node, NOTHING, NoRoom, Place};
+use metes_leon3_mesh::{
+    Answer, Astray, Command, Controller, Issued, Leon3Node, NoRoom, Step, steps,
+};
 use metes_random::Random;
 use proptest::prelude::*;
 
 use crate::image::c_image;
+use crate::table::{HEAP, Heap, Platform, SHIFT, SPACE, nodes, place, request};
 
-const SPACE: u32 = 0x6000_0000;
-const SHIFT: u32 = 12;
-/// Bytes of each heap.
-const HEAP: u32 = 1 << SHIFT;
-
-/// Steps of the image.
-mod step {
-    pub(super) const END: u32 = 0;
-
-    pub(super) fn compute(instructions: u32) -> [u32; 1] {
-        [1 << 24 | instructions]
-    }
-
-    pub(super) fn get(block: u32, size: u32) -> [u32; 2] {
-        [2 << 24 | block, size]
-    }
-
-    pub(super) fn put(block: u32) -> [u32; 1] {
-        [3 << 24 | block]
-    }
-
-    pub(super) fn pass(node: u32, block: u32) -> [u32; 2] {
-        [4 << 24 | node, block]
-    }
-
-    pub(super) fn accept(block: u32) -> [u32; 1] {
-        [5 << 24 | block]
-    }
-
-    pub(super) fn tell(word: u32) -> [u32; 1] {
-        [6 << 24 | word]
-    }
+fn get(block: u16, size: u32) -> Step {
+    Step::Get { block, size }
 }
 
-/// A heap that serves the first place that is large enough: blocks by their offsets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Heap(BTreeMap<u32, u32>);
-
-impl Heap {
-    fn take(&mut self, size: u32) -> Option<u32> {
-        let size = size.next_multiple_of(8);
-        let ends = self.0.iter().map(|(offset, size)| offset + size);
-        let fits = |offset: &u32| {
-            let next = self.0.range(offset..).next();
-            offset + size <= next.map_or(HEAP, |(next, _)| *next)
-        };
-        let offset = [0].into_iter().chain(ends).find(fits)?;
-        self.0.insert(offset, size);
-        Some(offset)
-    }
-
-    fn give(&mut self, offset: u32) {
-        self.0.remove(&offset).expect("a block begins here");
-    }
-}
-
-/// The scheme of the paper, where nobody is in the way.
-fn request(heaps: &mut [Heap], node: usize, size: u32) -> u32 {
-    let all = heaps.len();
-    let mut served = (0..all).map(|further| (node + further) % all);
-    served
-        .find_map(|node| Some(SPACE + ((node as u32) << SHIFT) + heaps[node].take(size)?))
-        .unwrap_or(0)
-}
-
-fn place(node: usize, nodes: usize) -> Place {
-    Place {
-        node: node as u32,
-        nodes: nodes as u32,
-        space: SPACE,
-        shift: SHIFT,
-    }
-}
-
-fn nodes(image: &Image, programs: &[Vec<u32>]) -> Vec<Leon3Node> {
-    let node = |(number, program): (usize, &Vec<u32>)| {
-        let mut node = Leon3Node::new(image, place(number, programs.len())).expect("it fits");
-        node.set(image, "steps", program).expect("it has room");
-        node.set(image, "marked", &[1]).expect("it has the word");
-        node
-    };
-    programs.iter().enumerate().map(node).collect()
-}
-
-/// A platform: heaps with locks, words under way.
-struct Platform {
-    heaps: Vec<Heap>,
-    /// Who has the lock of each heap.
-    locks: Vec<Option<usize>>,
-    words: Vec<VecDeque<u32>>,
-    /// Cycles from a command to its answer.
-    takes: u64,
-    /// Locks that another node had.
-    skipped: u64,
-}
-
-impl Platform {
-    fn new(nodes: usize, takes: u64) -> Platform {
-        Platform {
-            heaps: vec![Heap::default(); nodes],
-            locks: vec![None; nodes],
-            words: vec![VecDeque::new(); nodes],
-            takes,
-            skipped: 0,
-        }
-    }
-
-    /// Does a command, if it can be done now.
-    fn serve(&mut self, from: usize, command: Command) -> Option<u32> {
-        let lock = |locks: &mut Vec<Option<usize>>, node: u32| {
-            let place = &mut locks[node as usize];
-            assert_ne!(*place, Some(from), "a node waits for itself");
-            place.is_none().then(|| *place = Some(from))
-        };
-        Some(match command {
-            Command::Lock { node } => lock(&mut self.locks, node).map(|()| 1)?,
-            Command::TryLock { node } => {
-                let taken = lock(&mut self.locks, node).is_some();
-                self.skipped += u64::from(!taken);
-                u32::from(taken)
-            }
-            Command::Unlock { node } => {
-                assert_eq!(self.locks[node as usize].take(), Some(from));
-                0
-            }
-            Command::Take { node, size } => {
-                assert_eq!(self.locks[node as usize], Some(from));
-                self.heaps[node as usize].take(size).unwrap_or(NOTHING)
-            }
-            Command::Give { node, offset } => {
-                self.heaps[node as usize].give(offset);
-                0
-            }
-            Command::Allocate { size } => match request(&mut self.heaps, from, size) {
-                0 => NOTHING,
-                address => address,
-            },
-            Command::Free { address } => {
-                let within = address - SPACE;
-                self.heaps[(within >> SHIFT) as usize].give(within & (HEAP - 1));
-                0
-            }
-            Command::Send { node, word } => {
-                self.words[node as usize].push_back(word);
-                0
-            }
-            Command::Receive => self.words[from].pop_front()?,
-            Command::Mark { .. } | Command::Done => 0,
-        })
-    }
-
-    /// Lets all nodes run to their ends, each command in the order of its cycle; all that was issued.
-    fn run(&mut self, nodes: &mut [Leon3Node]) -> Vec<(usize, Issued)> {
-        let (mut issued, mut now) = (Vec::new(), 0);
-        let begin = |(number, node): (usize, &mut Leon3Node)| {
-            let first = node.next(Answer::default()).expect("a program");
-            (first.cycle, number, first)
-        };
-        // What each waits for, by the cycle from which it can be done.
-        let mut waiting: Vec<_> = nodes.iter_mut().enumerate().map(begin).collect();
-        while !waiting.is_empty() {
-            waiting.sort_by_key(|(cycle, number, _)| (*cycle, *number));
-            let done = (0..waiting.len()).find_map(|index| {
-                let (_, number, is) = waiting[index];
-                Some((index, self.serve(number, is.command)?))
-            });
-            let (index, word) = done.expect("all wait for each other");
-            let (cycle, number, is) = waiting.remove(index);
-            now = now.max(cycle);
-            issued.push((number, is));
-            if is.command != Command::Done {
-                let answer = Answer {
-                    word,
-                    cycle: now + self.takes,
-                };
-                let next = nodes[number].next(answer).expect("a program");
-                waiting.push((next.cycle, number, next));
-            }
-        }
-        issued
-    }
+fn put(block: u16) -> Step {
+    Step::Put { block }
 }
 
 /// What requests were given: the second mark of each.
@@ -204,17 +31,17 @@ fn given(issued: &[(usize, Issued)], of: usize) -> Vec<u32> {
 }
 
 /// A program of random requests, and the same as a plain list: a size, or the number of a request whose block is freed.
-fn random_requests(random: &mut Random, count: usize) -> (Vec<u32>, Vec<Result<u32, usize>>) {
+fn random_requests(random: &mut Random, count: usize) -> (Vec<Step>, Vec<Result<u32, usize>>) {
     let (mut program, mut plain, mut live) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..count {
-        program.extend(step::compute(random.below(300) as u32));
+        program.push(Step::Compute(random.below(300)));
         if !live.is_empty() && random.below(5) < 2 {
             let freed = live.swap_remove(random.below(live.len() as u64) as usize);
-            program.extend(step::put(freed as u32));
+            program.push(put(freed as u16));
             plain.push(Err(freed));
         } else {
             let size = 1 + random.below(500) as u32;
-            program.extend(step::get(number as u32, size));
+            program.push(get(number as u16, size));
             plain.push(Ok(size));
             live.push(number);
         }
@@ -229,7 +56,7 @@ proptest! {
     fn requests_of_a_node_are_given_what_the_scheme_says(seed: u64, all in 1..5usize, managed in 0..2u32) {
         let image = c_image("hsm");
         let (program, plain) = random_requests(&mut Random::new(seed), 120);
-        let mut programs = vec![vec![step::END]; all];
+        let mut programs = vec![Vec::new(); all];
         programs[all / 2] = program;
         let mut nodes = nodes(&image, &programs);
         for node in &mut nodes {
@@ -280,7 +107,7 @@ proptest! {
 fn a_heap_whose_lock_is_taken_is_passed_over() {
     let image = c_image("hsm");
     // Node 0 has filled its own heap, and asks for node 1's while node 2 is at it.
-    let program = [step::get(0, HEAP), step::get(1, HEAP)].concat();
+    let program = steps::words(&[get(0, HEAP), get(1, HEAP)]);
     let mut node = Leon3Node::new(&image, place(0, 3)).expect("it fits");
     node.set(&image, "steps", &program).expect("it has room");
     let mut platform = Platform::new(3, 1);
@@ -300,20 +127,12 @@ fn a_heap_whose_lock_is_taken_is_passed_over() {
 #[test]
 fn blocks_are_passed_on() {
     let image = c_image("hsm");
-    let master = [
-        &step::get(0, 100)[..],
-        &step::pass(1, 0),
-        &step::accept(1),
-        &step::put(1),
-    ];
-    let slave = [
-        &step::accept(0)[..],
-        &step::put(0),
-        &step::get(0, 200),
-        &step::pass(0, 0),
-    ];
+    let pass = |to| Step::Pass { to, block: 0 };
+    let accept = Step::Accept { block: 0 };
+    let master = vec![get(0, 100), pass(1), accept, put(0)];
+    let slave = vec![accept, put(0), get(0, 200), pass(0)];
     let mut platform = Platform::new(2, 20);
-    let issued = platform.run(&mut nodes(&image, &[master.concat(), slave.concat()]));
+    let issued = platform.run(&mut nodes(&image, &[master, slave]));
     let freed: Vec<_> = issued
         .iter()
         .filter_map(|(node, is)| match is.command {
@@ -329,7 +148,7 @@ fn blocks_are_passed_on() {
 #[test]
 fn an_answer_carries_time_forward() {
     let image = c_image("hsm");
-    let program = [&step::get(0, 8)[..], &step::put(0), &step::tell(7)].concat();
+    let program = vec![get(0, 8), put(0), Step::Tell(7)];
     let cycles = |takes| {
         let mut nodes = nodes(&image, std::slice::from_ref(&program));
         let issued = Platform::new(1, takes).run(&mut nodes);
@@ -390,15 +209,9 @@ impl Observer for Counted {
 #[test]
 fn a_call_takes_some_thirty_instructions() {
     let image = c_image("hsm");
-    let program = [
-        &step::get(0, HEAP)[..],
-        &step::get(1, HEAP),
-        &step::get(2, HEAP),
-        &step::get(3, HEAP),
-        &step::get(4, HEAP),
-        &step::put(0),
-    ]
-    .concat();
+    let gets = (0..5).map(|block| get(block, HEAP));
+    let program: Vec<_> = gets.chain([put(0)]).collect();
+    let program = steps::words(&program);
     let mut platform = Platform::new(4, 5);
     let mut node = Leon3Node::new(&image, place(0, 4)).expect("it fits");
     node.set(&image, "steps", &program).expect("it has room");
@@ -426,7 +239,7 @@ fn a_call_takes_some_thirty_instructions() {
 }
 
 #[test]
-fn both_engines_and_all_portions_do_the_same() {
+fn both_engines_do_the_same() {
     let image = c_image("hsm");
     let mut random = Random::new(5);
     let programs: Vec<_> = (0..3)
@@ -440,7 +253,24 @@ fn both_engines_and_all_portions_do_the_same() {
     let expected = run(|_| {});
     assert!(run(|node| node.machine().translate_after(None)) == expected);
     assert!(run(|node| node.machine().translate_after(Some(2))) == expected);
-    assert!(run(|node| node.silent_for(100_000)) == expected);
+}
+
+#[test]
+fn a_controller_goes_on_as_it_was_saved() {
+    let mut access = Access::new(7, 0);
+    let mut saved = Controller::new(place(1, 2));
+    saved.write(0x04, 24, &mut access);
+    saved.answer(5, 100);
+    saved.write(0x00, 4 << 24, &mut access);
+    assert_eq!(access.waits(), 93);
+    let mut other = Controller::new(place(0, 2));
+    other.restore(&saved.save()).expect("it is one's");
+    assert_eq!(other, saved);
+    let taken = other.take().expect("a command");
+    assert_eq!(taken, (100, Ok(Command::Take { node: 0, size: 24 })));
+    assert!(other.restore(&[1]).is_err());
+    saved.answer(5, u64::MAX);
+    assert!(other.restore(&saved.save()).is_err());
 }
 
 #[test]

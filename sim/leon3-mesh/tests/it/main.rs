@@ -6,3 +6,4 @@ mod memory;
 mod nodes;
 mod platform;
 mod qemu;
+mod table;
