@@ -72,8 +72,8 @@ fn compare() -> Result<(), Box<dyn Error>> {
             modelled.cycles
         );
         let by_code = manager == ManagerKind::Proposed;
-        let all = [Managed::ByPlatform, Managed::ByCode];
-        for managed in &all[..1 + usize::from(by_code)] {
+        let all = [Managed::ByPlatform, Managed::ByNobody, Managed::ByCode];
+        for managed in &all[..1 + 2 * usize::from(by_code)] {
             let (programs, seen) = leon3_programs(&image, &setup.parameters, &lists, *managed)?;
             let begun = Instant::now();
             let run = run(&setup, programs)?;

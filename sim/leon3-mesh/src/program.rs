@@ -76,6 +76,8 @@ pub enum Managed {
     ByPlatform,
     /// The C of the heap space map, on the core; for runs of the manager `proposed`.
     ByCode,
+    /// Nobody: a request is an empty call, and refused. What is between its two marks is the program's own in all others.
+    ByNobody,
 }
 
 /// A node's program on a simulated core.
@@ -111,8 +113,12 @@ pub fn leon3_programs(
         let place = place(parameters, number)?;
         let mut node = Leon3Node::new(image, place)?;
         node.set(image, "steps", &steps::words(list))?;
-        let by_platform = managed == Managed::ByPlatform;
-        node.set(image, "managed", &[by_platform.into()])?;
+        let word = match managed {
+            Managed::ByCode => 0,
+            Managed::ByPlatform => 1,
+            Managed::ByNobody => 2,
+        };
+        node.set(image, "managed", &[word])?;
         node.set(image, "marked", &[1])?;
         programs.push(Box::new(Leon3Program {
             number,

@@ -18,8 +18,9 @@ enum { END, COMPUTE, GET, PUT, PASS, ACCEPT, TELL };
 #define STEPS 65536
 #define BLOCKS 4096
 __attribute__((section(".data"))) u32 steps[STEPS] = {0};
-/* Whether requests are left to whoever manages the platform's memory. */
-__attribute__((section(".data"))) u32 managed = 0;
+/* Who serves requests. */
+enum { BY_CODE, BY_PLATFORM, BY_NOBODY };
+__attribute__((section(".data"))) u32 managed = BY_CODE;
 /* Whether each request is between two marks. */
 __attribute__((section(".data"))) u32 marked = 0;
 
@@ -86,18 +87,29 @@ APART void free(void *block)
         order(GIVE, offset >> map.shift, offset & ((1u << map.shift) - 1));
 }
 
+/* A call in which nothing is done, to be compared with. */
+APART void *nothing(u32 size)
+{
+    (void)size;
+    return 0;
+}
+
 static void *get(u32 size)
 {
-    if (!managed)
+    if (managed == BY_CODE)
         return malloc(size);
+    if (managed == BY_NOBODY)
+        return nothing(size);
     u32 address = ask(ALLOCATE, 0, size);
     return address == NOTHING ? 0 : (void *)address;
 }
 
 static void put_back(void *block)
 {
-    if (!managed)
+    if (managed == BY_CODE)
         free(block);
+    else if (managed == BY_NOBODY)
+        nothing((u32)block);
     else if (block)
         ask(FREE, 0, (u32)block);
 }

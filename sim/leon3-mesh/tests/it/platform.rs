@@ -240,6 +240,29 @@ fn a_master_and_63_slaves_run_on_simulated_cores() {
     }
 }
 
+/// What the program itself does between its marks is little beside what a call takes.
+#[test]
+fn an_empty_call_is_refused_and_short() {
+    let image = c_image("hsm");
+    let lists = lists(&turns(&mut Random::new(4), 4, 20, 300));
+    let setup = setup(2, 4096, ManagerKind::Proposed);
+    let (run, seen) = simulated(&setup, &image, &lists, Managed::ByNobody);
+    assert!(
+        given(&seen, 4)
+            .iter()
+            .flatten()
+            .all(|address| *address == 0)
+    );
+    assert_eq!(
+        run.sum(|counts| counts.served_at_home + counts.served_away),
+        0
+    );
+    let (_, by_code) = simulated(&setup, &image, &lists, Managed::ByCode);
+    let empty = seen.cycles_a_call().expect("there were calls");
+    assert!((10.0..40.0).contains(&empty), "{empty}");
+    assert!(by_code.cycles_a_call() > Some(2.0 * empty));
+}
+
 #[test]
 fn what_does_not_fit_is_told() {
     let image = c_image("hsm");
