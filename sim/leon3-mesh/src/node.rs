@@ -162,7 +162,8 @@ impl Leon3Node {
         let unknown = || NoRoom::Unknown {
             name: name.to_owned(),
         };
-        let symbol = image.symbol(name).ok_or_else(unknown)?;
+        let symbol = image.symbol(name).filter(|symbol| !symbol.function);
+        let symbol = symbol.ok_or_else(unknown)?;
         let room = symbol.size as usize / 4;
         if words.len() > room {
             return Err(NoRoom::Short {

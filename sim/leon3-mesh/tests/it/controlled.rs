@@ -315,8 +315,10 @@ fn a_program_that_goes_astray_is_told() {
 
     let image = c_image("hsm");
     let mut node = Leon3Node::new(&image, place).expect("it fits");
-    let unknown = node.set(&image, "no words", &[1]).expect_err("it has none");
-    assert!(matches!(unknown, NoRoom::Unknown { .. }), "{unknown}");
+    for name in ["no words", "malloc"] {
+        let unknown = node.set(&image, name, &[1]).expect_err("it has none");
+        assert!(matches!(unknown, NoRoom::Unknown { .. }), "{unknown}");
+    }
     let short = node.set(&image, "marked", &[1, 2]).expect_err("it has one");
     assert!(
         short
