@@ -10,8 +10,10 @@
 //! Invariant: what is replayed is what the trace says: no block is freed that was not asked for, or twice, and each
 //! node does its operations in their order.
 
+mod page;
 mod replay;
 mod trace;
 
+pub use page::page;
 pub use replay::{FabricKind, NotReplayed, Replayed, replay};
 pub use trace::{Operation, Trace, Unread};

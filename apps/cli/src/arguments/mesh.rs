@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::platform::{MeshBound, MeshPlatform, MeshSimulate};
 use crate::quantity::positive_size;
 
 /// One heap over many nodes: local first, remote when full, refusals that are true
@@ -17,6 +18,9 @@ pub(crate) struct Mesh {
 #[derive(Subcommand)]
 pub(crate) enum MeshAction {
     Run(MeshRun),
+    Simulate(MeshSimulate),
+    Platform(MeshPlatform),
+    Bound(MeshBound),
 }
 
 /// Do what a trace says that nodes ask for and free, and say who served it

@@ -1,5 +1,7 @@
 //! `metes mesh`.
 
+mod simulate;
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -17,6 +19,9 @@ use crate::quantity::{bytes, grouped};
 pub(crate) fn run(arguments: &Mesh, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         MeshAction::Run(arguments) => run_trace(arguments, json),
+        MeshAction::Simulate(arguments) => simulate::simulate(arguments, json),
+        MeshAction::Platform(_) => simulate::platform(json),
+        MeshAction::Bound(arguments) => simulate::bounds(arguments, json),
     }
 }
 

@@ -15,7 +15,7 @@ impl Manager {
         if let HeapStep::Give { offset, size } = step {
             let given = self.free_by_message(node, place(heap, offset), 0).await;
             if given {
-                self.memory.parts[heap].give(size, self.hardware.clock.now());
+                self.memory.parts[heap].give(size);
             }
             return Outcome::Freed(given);
         }
