@@ -180,6 +180,7 @@ impl Manager {
             counts.allocate.add(cycles);
             counts.visits += served.visits;
             counts.skips += served.skips;
+            counts.most_visits = counts.most_visits.max(served.visits + served.skips);
             match served.place {
                 Some(place) if place.node.0 as usize == node => counts.served_at_home += 1,
                 Some(_) => {

@@ -10,12 +10,12 @@ use metes_platform::{
 };
 use serde_json::json;
 
-use crate::arguments::{MeshBound, MeshLoad, MeshManager, MeshSimulate, PlatformShape};
+use crate::arguments::{MeshBound, MeshLoad, MeshManager, MeshRun, MeshSimulate, PlatformShape};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::heap;
 use crate::output::{self, Table};
 use crate::own::Form;
-use crate::quantity::{bytes, grouped};
+use crate::quantity::grouped;
 
 /// The cycle after which a run is broken off.
 const LIMIT: u64 = 1 << 40;
@@ -156,18 +156,10 @@ fn read(shape: &PlatformShape) -> Result<Parameters, Failure> {
 }
 
 /// The kind of heap of that name.
-fn kind(name: &str) -> Result<HeapKind, Failure> {
+pub(super) fn kind(name: &str) -> Result<HeapKind, Failure> {
     let config = heap::resolve(name)?;
-    let described = &config.heap;
-    let mut pools = described.general.iter();
-    let (pool, more) = (pools.next(), pools.next());
-    let alone = more.is_none() && described.dedicated.is_empty() && described.objects.is_empty();
-    let plain = config.store == metes_config::StoreKind::default() && config.levels.is_empty();
-    match pool.filter(|_| alone && plain) {
-        Some(pool) => Ok(HeapKind {
-            index: pool.index,
-            limits: pool.limits,
-        }),
+    match config.one_pool() {
+        Some((index, limits)) => Ok(HeapKind { index, limits }),
         None => Err(Failure::input(format!(
             "--kind {name}: a node's heap is one pool with boundary tags; name one such as tlsf, best-fit or buddy"
         ))),
@@ -350,4 +342,35 @@ fn show_bound(bound: &Bound, simulated: u64) -> Result<(), Failure> {
         "{} nodes, {} packets at most\n\n{table}\nThe derivation: docs/mesh-platform.md\n",
         bound.nodes, bound.packets
     ))
+}
+
+/// `metes mesh run --fabric platform`.
+pub(super) fn replay(
+    arguments: &MeshRun,
+    trace: &metes_mesh_replay::Trace,
+    json: bool,
+) -> Result<u8, Failure> {
+    if !arguments.kill.is_empty() {
+        return Err(Failure::input(
+            "--kill: on the platform nodes die at cycles; name them by `metes mesh simulate --faults`, or take another --fabric",
+        ));
+    }
+    let heaps = kind(&arguments.kind)?;
+    let replayed = metes_mesh_replay::on_platform(trace, arguments.nodes, arguments.heap, heaps);
+    let (replayed, run) = replayed.map_err(fail)?;
+    if json {
+        let mut document = serde_json::to_value(&replayed).map_err(fail)?;
+        document["cycles"] = json!(run.cycles);
+        document["cycles_an_operation"] = json!(run.cycles_an_event());
+        document["longest_cycles"] = json!(longest(&run));
+        output::json(&document)?;
+    } else {
+        output::text(&super::shown(&replayed))?;
+        output::text(&format!(
+            "\n{} cycles, {:.1} a request or free\n",
+            grouped(run.cycles),
+            run.cycles_an_event().unwrap_or(0.0)
+        ))?;
+    }
+    Ok(0)
 }
