@@ -41,7 +41,7 @@ pub use heaps::{HeapKind, NodeHeap};
 pub use managers::ManagerKind;
 pub use memory::Audit;
 pub use parameters::{Parameters, ParametersError};
-pub use program::{Action, Message, Outcome, Program};
+pub use program::{Action, HeapStep, Message, Outcome, Program};
 pub use recording::Recording;
 pub use run::{NotRun, Run, Setup, run};
 pub use workload::{Step, Task, Workload};

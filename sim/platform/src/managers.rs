@@ -14,6 +14,7 @@
 mod c;
 mod metes;
 mod papers;
+mod steps;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -21,7 +22,7 @@ use std::rc::Rc;
 use std::str::FromStr;
 
 use metes_heap::{Fit, IndexKind, Limits, Links, Order};
-use metes_mesh::{HeapSpace, LocalHeap, Node, Place};
+use metes_mesh::{LocalHeap, Node, Place};
 use serde::{Deserialize, Serialize};
 
 use crate::hardware::{Hardware, Reply, Service};
@@ -131,8 +132,7 @@ impl Manager {
     ) -> Result<Manager, NotRun> {
         let parameters = &hardware.parameters;
         let nodes = parameters.nodes();
-        let stride = parameters.heap.next_power_of_two();
-        let space = HeapSpace::new(BASE.next_multiple_of(stride), parameters.heap, nodes as u32)?;
+        let space = parameters.space()?;
         let each = if kind == ManagerKind::Metes {
             heaps
         } else {
@@ -263,9 +263,6 @@ impl Manager {
         }
     }
 }
-
-/// Where the heap space begins, unless a heap is larger (paper, section II).
-const BASE: u64 = 0x6000_0000;
 
 fn place(node: usize, offset: u64) -> Place {
     Place {

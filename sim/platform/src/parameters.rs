@@ -3,6 +3,7 @@
 //! *Invariant:* parameters that pass [`Parameters::check`] make a platform: nothing that they say can make a run panic or
 //! hang, or sums of cycles overflow.
 
+use metes_mesh::{HeapSpace, Impossible};
 use metes_noc::ParametersError as NetworkError;
 use serde::{Deserialize, Serialize};
 
@@ -251,6 +252,20 @@ impl Parameters {
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.network.columns * self.network.rows
+    }
+
+    /// Where heaps lie: one behind the other, from where the paper has them (section II), or its multiple where they are larger.
+    ///
+    /// # Errors
+    /// No heaps can lie so.
+    pub fn space(&self) -> Result<HeapSpace, Impossible> {
+        const BASE: u64 = 0x6000_0000;
+        let stride = self.heap.next_power_of_two();
+        HeapSpace::new(
+            BASE.next_multiple_of(stride),
+            self.heap,
+            self.nodes() as u32,
+        )
     }
 
     /// Cycles of so many instructions of a core, rounded up.

@@ -22,6 +22,14 @@ pub enum Action {
         /// Bytes that were asked for.
         size: u64,
     },
+    /// A step at the heap of a node: of a program that manages memory by itself, by the controllers' services. Such programs run
+    /// under the manager `proposed`, whose heaps have nothing but blocks.
+    At {
+        /// The node.
+        heap: usize,
+        /// What is done there.
+        step: HeapStep,
+    },
     /// Sends words to another node's program.
     Send {
         /// The node.
@@ -33,6 +41,29 @@ pub enum Action {
     Receive,
     /// Has ended.
     End,
+}
+
+/// A step at a heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapStep {
+    /// Its lock, however long it takes.
+    Lock,
+    /// Its lock if it is free.
+    TryLock,
+    /// Back with its lock.
+    Unlock,
+    /// A block; the lock is the program's.
+    Take {
+        /// Bytes.
+        size: u64,
+    },
+    /// Back with a block: a message, with the lock taken and given back there.
+    Give {
+        /// Its offset.
+        offset: u64,
+        /// Bytes that were asked for.
+        size: u64,
+    },
 }
 
 /// What came of the last action.
@@ -48,6 +79,10 @@ pub enum Outcome {
     Refused,
     /// The block was freed, or was no block in use.
     Freed(bool),
+    /// The lock is the program's now, or it is not.
+    Held(bool),
+    /// A block at this offset of the heap, or none.
+    Offset(Option<u64>),
     /// Words have come.
     Message(Message),
 }

@@ -248,6 +248,12 @@ impl Stage {
                     self.bad_frees.set(self.bad_frees.get() + u64::from(!freed));
                     Outcome::Freed(freed)
                 }
+                Action::At { heap, step } => {
+                    let outcome = self.manager.step(node, heap, step).await;
+                    let bad = outcome == Outcome::Freed(false);
+                    self.bad_frees.set(self.bad_frees.get() + u64::from(bad));
+                    outcome
+                }
                 Action::Send { to, words } => {
                     let message = crate::program::Message { from: node, words };
                     hardware.pass(hardware.parameters.core.command).await;

@@ -265,7 +265,7 @@ impl Manager {
         self.hardware.pass(cycles).await;
     }
 
-    fn count_lock(&self, node: usize) {
+    pub(super) fn count_lock(&self, node: usize) {
         let lock = self.hardware.parameters.controller.lock;
         self.hardware
             .count(node, |counts| counts.communication += lock);
