@@ -77,14 +77,15 @@ function paintRefused(context, x, y, size, ink) {
 function paintWords(context, x, y, size, node, ink) {
   context.fillStyle = node.dead ? ink.soft : ink.ink;
   context.textAlign = "left";
-  context.textBaseline = "top";
+  context.textBaseline = "bottom";
   context.font = `600 ${Math.min(14, size * 0.2)}px ${ink.sans}`;
-  context.fillText(String(node.number), x + size * 0.13, y + size * 0.09);
+  // Below, where the level of a heap that fills is seldom.
+  context.fillText(String(node.number), x + size * 0.13, y + size * 0.93);
   if (size < 64 || node.dead) return;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.font = `${Math.min(17, size * 0.19)}px ${ink.sans}`;
-  context.fillText(percent(node.share), x + size / 2, y + size * 0.56);
+  context.fillText(percent(node.share), x + size / 2, y + size * 0.52);
 }
 
 // Paints a link from an edge to an edge, on the right-hand side of its way; `share` is that of the most packets.
