@@ -70,11 +70,11 @@ pub struct Heap<I, S: Store> {
     reserve: usize,
     plan: Plan,
     store: S,
-    index: I,
+    pub(crate) index: I,
     /// First block of the first region.
     base: Option<S::Block>,
     span: usize,
-    counters: Counters,
+    pub(crate) counters: Counters,
 }
 
 /// Where the heads are is the last word of the store, and the top word and the bitmaps follow.

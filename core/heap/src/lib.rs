@@ -59,6 +59,7 @@ pub use mapped::{Mapped, MappedBlock};
 pub use objects::{ObjectPools, Slabs};
 pub use statistics::Statistics;
 pub use store::counted::Counted;
+pub use store::distant::{Carried, Distant, DistantBlock, Words};
 pub use store::hardened::{Hardened, MOST_DOUBTS};
 pub use store::ledger::{ByHandle, Direct, Hashed, Ledger, Record, UnitRecord};
 pub use store::tagged::{Memory, Tagged};

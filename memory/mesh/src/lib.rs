@@ -50,6 +50,8 @@ mod words;
 pub use fabric::{EXCHANGE, Fabric, LOAD, STORE, Word};
 pub use leases::Leases;
 pub use local::{LocalHeap, TaggedHeap};
+#[cfg(feature = "std")]
+pub use mapping::Mapping;
 pub use mesh::{Counts, Mesh, Options};
 pub use part::{Audit, NotMade};
 pub use refusal::{BadFree, Expelled, Refusal};

@@ -7,22 +7,47 @@ use core::ptr::NonNull;
 
 /// Memory that is given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     start: NonNull<u8>,
     layout: Layout,
 }
+
+// SAFETY: it hands out an address; who reads or writes behind it answers for that.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Memory of this layout, which has a byte at least; nothing where the host has not so much.
     pub(crate) fn new(layout: Layout) -> Option<Mapping> {
         debug_assert!(layout.size() > 0, "there is something to map");
-        let start = take(layout)?;
+        let start = take(layout, Sharing::Threads)?;
         Some(Mapping { start, layout })
     }
 
-    pub(crate) fn start(&self) -> NonNull<u8> {
+    /// Memory that processes which this one forks have, too, at the same address: what one writes, all see. Nothing where the
+    /// host has not so much, or no such memory, or no byte is asked for.
+    pub fn of_processes(layout: Layout) -> Option<Mapping> {
+        if layout.size() == 0 || cfg!(not(all(unix, not(miri)))) {
+            return None;
+        }
+        let start = take(layout, Sharing::Processes)?;
+        Some(Mapping { start, layout })
+    }
+
+    /// Where it begins.
+    pub fn start(&self) -> NonNull<u8> {
         self.start
     }
+}
+
+/// Who has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    /// This process.
+    Threads,
+    /// Those that it forks, too.
+    Processes,
 }
 
 impl Drop for Mapping {
@@ -34,11 +59,15 @@ impl Drop for Mapping {
 
 /// What the system maps is zero and costs nothing before it is written; what the global allocator zeroes is written.
 #[cfg(all(unix, not(miri)))]
-fn take(layout: Layout) -> Option<NonNull<u8>> {
+fn take(layout: Layout, sharing: Sharing) -> Option<NonNull<u8>> {
     let (size, align) = (layout.size(), layout.align());
     let wide = size.checked_add(align)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let whose = match sharing {
+        Sharing::Threads => libc::MAP_PRIVATE,
+        Sharing::Processes => libc::MAP_SHARED,
+    };
+    let flags = whose | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping, wherever there is room.
     let mapped = unsafe { libc::mmap(core::ptr::null_mut(), wide, protection, flags, -1, 0) };
     if mapped == libc::MAP_FAILED {
@@ -75,7 +104,7 @@ unsafe fn give_back(start: NonNull<u8>, layout: Layout) {
 }
 
 #[cfg(not(all(unix, not(miri))))]
-fn take(layout: Layout) -> Option<NonNull<u8>> {
+fn take(layout: Layout, _: Sharing) -> Option<NonNull<u8>> {
     // SAFETY: the layout has a byte at least.
     NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
 }
@@ -107,12 +136,10 @@ mod tests {
                 let start = mapping.start().as_ptr();
                 assert!(start.addr().is_multiple_of(align));
                 let places = [0, size / 2, size - 1];
-                // SAFETY: within the memory.
-                assert!(
-                    places
-                        .iter()
-                        .all(|&at| unsafe { start.add(at).read() } == 0)
-                );
+                for at in places {
+                    // SAFETY: within the memory.
+                    assert_eq!(unsafe { start.add(at).read() }, 0);
+                }
                 for at in places {
                     // SAFETY: as above.
                     unsafe { start.add(at).write(7) };
@@ -122,5 +149,8 @@ mod tests {
         // More than any host has addresses for.
         let layout = Layout::from_size_align(1 << 60, 1).expect("a layout");
         assert!(Mapping::new(layout).is_none());
+        assert!(Mapping::of_processes(layout).is_none());
+        let nothing = Layout::from_size_align(0, 1).expect("a layout");
+        assert!(Mapping::of_processes(nothing).is_none());
     }
 }

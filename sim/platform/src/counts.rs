@@ -23,6 +23,8 @@ pub struct Counts {
     pub spurious: u64,
     /// Heaps looked into.
     pub visits: u64,
+    /// Most heaps that a request looked into or passed over.
+    pub most_visits: u64,
     /// Heaps passed over because somebody held them.
     pub skips: u64,
     /// Cycles for which this node waited for locks of heaps, at its own controller and at others'.

@@ -38,6 +38,12 @@ pub struct TooSmall {
     pub bytes: u64,
 }
 
+/// Most words of records that a request to a heap of size classes reads and writes, for any index of the kind: its paths have
+/// no loop, so it is the greatest sum over their branches (a block is taken from a list and cut on both sides).
+pub const MOST_ACCESSES_OF_ALLOCATE: u64 = 36;
+/// Most of a free (merged on both sides).
+pub const MOST_ACCESSES_OF_FREE: u64 = 31;
+
 /// A heap of a node.
 pub struct NodeHeap {
     heap: ManuallyDrop<Heap<Index, Records>>,
@@ -225,5 +231,41 @@ mod tests {
     fn a_heap_without_room_for_itself_is_told() {
         let error = NodeHeap::new(tlsf(), 64).err();
         assert_eq!(error, Some(TooSmall { bytes: 64 }));
+    }
+
+    /// Every branch is met: aligned or not, cut on no side, one or both, lists that become empty or stay.
+    #[test]
+    fn accesses_are_bounded() {
+        let (mut allocate, mut free) = (0, 0);
+        for seed in 0..120 {
+            let second_level = [8, 16, 32][seed as usize % 3];
+            let index = IndexKind::Classes {
+                second_level,
+                probes: 0,
+            };
+            let kind = HeapKind { index, ..tlsf() };
+            let mut heap = NodeHeap::new(kind, 4096 << (seed % 4)).expect("it has room");
+            let mut random = Random::new(seed);
+            let largest = if seed % 3 == 0 { 64 } else { 700 };
+            let mut blocks = Vec::new();
+            for _ in 0..2000 {
+                let before = heap.accesses();
+                if random.below(100) < 55 {
+                    let align = if seed % 2 == 0 {
+                        8
+                    } else {
+                        1 << random.between(3, 6)
+                    };
+                    blocks.extend(heap.allocate(random.between(1, largest), align));
+                    allocate = allocate.max(heap.accesses() - before);
+                } else if !blocks.is_empty() {
+                    let at = random.below(blocks.len() as u64) as usize;
+                    assert!(heap.release(blocks.swap_remove(at)));
+                    free = free.max(heap.accesses() - before);
+                }
+            }
+        }
+        assert_eq!(allocate, MOST_ACCESSES_OF_ALLOCATE);
+        assert_eq!(free, MOST_ACCESSES_OF_FREE);
     }
 }

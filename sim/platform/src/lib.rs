@@ -14,10 +14,12 @@
 //! | [`managers`] | who manages the heaps |
 //! | [`faults`] | what goes wrong |
 //! | [`run`](mod@run) | a run and what came of it |
+//! | [`bound`](mod@bound) | how long a request may take, proven |
 //! | [`recording`] | how it looked on the way |
 //!
 //! *Invariant:* the same parameters and the same programs give the same run, event for event, on any host.
 
+pub mod bound;
 pub mod counts;
 pub mod faults;
 mod hardware;
@@ -32,6 +34,7 @@ pub mod run;
 mod view;
 pub mod workload;
 
+pub use bound::{Bound, NoBound, bound};
 pub use counts::Counts;
 pub use faults::{Death, Faults, NoFaults, Stall};
 pub use heaps::{HeapKind, NodeHeap};

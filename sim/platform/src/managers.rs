@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::str::FromStr;
 
 use metes_heap::{Fit, IndexKind, Limits, Links, Order};
-use metes_mesh::{HeapSpace, Node, Place};
+use metes_mesh::{HeapSpace, LocalHeap, Node, Place};
 use serde::{Deserialize, Serialize};
 
 use crate::hardware::{Hardware, Reply, Service};
@@ -138,7 +138,7 @@ impl Manager {
         } else {
             FIRST_FIT
         };
-        let memory = Rc::new(Memory::new(space, each)?);
+        let memory = Rc::new(Memory::new(hardware.clock.clone(), space, each)?);
         let single = match kind {
             ManagerKind::CSingle => {
                 let bytes = parameters.heap * nodes as u64;
@@ -180,6 +180,7 @@ impl Manager {
             counts.allocate.add(cycles);
             counts.visits += served.visits;
             counts.skips += served.skips;
+            counts.most_visits = counts.most_visits.max(served.visits + served.skips);
             match served.place {
                 Some(place) if place.node.0 as usize == node => counts.served_at_home += 1,
                 Some(_) => {
@@ -220,7 +221,7 @@ impl Manager {
         hardware.count(node, |counts| counts.free.add(cycles));
         drop(turn);
         if freed {
-            self.memory.parts[place.node.0 as usize].give(size, hardware.clock.now());
+            self.memory.parts[place.node.0 as usize].give(size);
         }
         freed
     }
@@ -239,21 +240,13 @@ impl Manager {
 
     /// A request to the heap of a node whose lock is held: what it gives, and cycles.
     fn take(&self, node: usize, size: u64) -> (Option<u64>, u64) {
-        use metes_mesh::LocalHeap;
-        let mut heap = self.memory.parts[node].heap.borrow_mut();
-        let before = heap.accesses();
-        let taken = heap.allocate(size, ALIGN);
-        (taken, heap.accesses() - before)
+        self.memory
+            .with_heap(node, |heap| heap.allocate(size, ALIGN))
     }
 
     /// A free into the heap of a node whose lock is held: whether there was such a block, and words of records.
     fn give(&self, node: usize, offset: u64) -> (bool, u64) {
-        let part = &self.memory.parts[node];
-        let mut heap = part.heap.borrow_mut();
-        let before = heap.accesses();
-        let given = heap.release(offset);
-        part.released.set(self.hardware.clock.now());
-        (given, heap.accesses() - before)
+        self.memory.with_heap(node, |heap| heap.release(offset))
     }
 
     /// The side of a controller at the network: serves requests, one at a time.

@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use metes_mesh::{HeapSpace, LocalHeap, Node, Tag, Word};
+use metes_noc::Clock;
 
 use crate::heaps::{HeapKind, NodeHeap, TooSmall};
 
@@ -16,7 +17,7 @@ pub(crate) struct Part {
     /// Links of parked blocks, by offset.
     pub(crate) links: RefCell<BTreeMap<u64, u64>>,
     pub(crate) heap: RefCell<NodeHeap>,
-    /// The cycle at which a block last went back into this heap, or was marked to.
+    /// The cycle at which a block last went back into this heap.
     pub(crate) released: Cell<u64>,
     /// Requested bytes in use, and the most of them.
     pub(crate) live: Cell<u64>,
@@ -27,6 +28,7 @@ pub(crate) struct Part {
 
 /// The memory of all nodes.
 pub(crate) struct Memory {
+    clock: Clock,
     pub(crate) space: HeapSpace,
     pub(crate) parts: Vec<Part>,
 }
@@ -57,7 +59,7 @@ impl Audit {
 }
 
 impl Memory {
-    pub(crate) fn new(space: HeapSpace, kind: HeapKind) -> Result<Memory, TooSmall> {
+    pub(crate) fn new(clock: Clock, space: HeapSpace, kind: HeapKind) -> Result<Memory, TooSmall> {
         let part = |_| -> Result<Part, TooSmall> {
             let granules = space.size().div_ceil(NodeHeap::APART);
             let heap = NodeHeap::new(kind, space.size())?;
@@ -74,7 +76,27 @@ impl Memory {
             })
         };
         let parts = space.from(Node(0)).map(part).collect::<Result<_, _>>()?;
-        Ok(Memory { space, parts })
+        Ok(Memory {
+            clock,
+            space,
+            parts,
+        })
+    }
+
+    /// Lets `change` at the heap of a node; also how many words of records it read and wrote.
+    pub(crate) fn with_heap<T>(
+        &self,
+        node: usize,
+        change: impl FnOnce(&mut NodeHeap) -> T,
+    ) -> (T, u64) {
+        let part = &self.parts[node];
+        let mut heap = part.heap.borrow_mut();
+        let (live, accesses) = (heap.live(), heap.accesses());
+        let changed = change(&mut heap);
+        if heap.live() < live {
+            part.released.set(self.clock.now());
+        }
+        (changed, heap.accesses() - accesses)
     }
 
     /// Whether a node was taken for dead, which is told to all controllers.
@@ -108,9 +130,8 @@ impl Part {
         self.peak.set(self.peak.get().max(live));
     }
 
-    /// Counts a block that was freed at a cycle.
-    pub(crate) fn give(&self, size: u64, cycle: u64) {
+    /// Counts a block that was freed.
+    pub(crate) fn give(&self, size: u64) {
         self.live.set(self.live.get().saturating_sub(size));
-        self.released.set(cycle);
     }
 }

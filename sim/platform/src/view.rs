@@ -272,12 +272,10 @@ impl Fabric for View<'_> {
     }
 
     unsafe fn with_heap<T>(&self, node: Node, change: impl FnOnce(&mut NodeHeap) -> T) -> T {
-        let mut heap = self.memory.parts[node.0 as usize].heap.borrow_mut();
-        let before = heap.accesses();
-        let changed = change(&mut heap);
+        let (changed, accesses) = self.memory.with_heap(node.0 as usize, change);
         // Whatever it was of an operation: a request, or a free.
         self.spend(self.costs.allocate.max(self.costs.free));
-        self.spend((heap.accesses() - before) * self.costs.access);
+        self.spend(accesses * self.costs.access);
         changed
     }
 

@@ -253,6 +253,19 @@ impl Config {
     }
 }
 
+impl Config {
+    /// The index of a heap that is one general pool with boundary tags, and nothing else: what a node of a mesh has.
+    pub fn one_pool(&self) -> Option<(metes_heap::IndexKind, metes_heap::Limits)> {
+        let heap = &self.heap;
+        let mut pools = heap.general.iter();
+        let (pool, more) = (pools.next(), pools.next());
+        let alone = more.is_none() && heap.dedicated.is_empty() && heap.objects.is_empty();
+        let plain = self.store == StoreKind::default() && self.levels.is_empty();
+        let pool = pool.filter(|_| alone && plain)?;
+        Some((pool.index, pool.limits))
+    }
+}
+
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name())

@@ -1,30 +1,31 @@
-//! The replay: nodes one after the other, or each a thread.
+//! The replay: nodes one after the other, each a thread, or each a process.
 //!
-//! Invariant: one after the other, the same trace gives the same result; as threads, each block is written by who asked for
+//! Invariant: one after the other, the same trace gives the same result; all at once, each block is written by who asked for
 //! it and read by who frees it, so that two nodes with one block are found.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::str::FromStr;
 
 use metes_heap::Tagged;
 use metes_heap::index::Index;
-use metes_mesh::{
-    Fabric, HeapSpace, Impossible, LocalHeap, Mesh, Node, NotMade, Refusal, Shared, Word,
-};
-use serde::Serialize;
+use metes_mesh::{HeapSpace, Impossible, Node, NotMade};
+use serde::{Deserialize, Serialize};
 
-use crate::trace::{Operation, Trace};
+use crate::account::account;
+use crate::common::Common;
+use crate::lists::Lists;
+use crate::trace::Trace;
+use crate::{sequential, threads};
 
 /// Where the address space of the heaps begins, as in the paper (section II), unless a heap is larger than that.
 const BASE: u64 = 0x6000_0000;
-/// Most nodes that are threads: what any host starts.
+/// Most nodes that are threads or processes: what any host starts.
 const MOST_THREADS: u32 = 1024;
 /// Most bytes of all heaps: each has a tag for every 32 of them, all of which are read in the end.
 const MOST_BYTES: u64 = 64 << 30;
+/// Of processes, whose memory is taken when it is read, too.
+const MOST_BYTES_SHARED: u64 = 8 << 30;
 /// Every block is aligned to this.
-const ALIGN: u64 = 8;
-/// What a request comes to: nothing yet, refused, or its address, which is greater.
-const NOTHING: u64 = 0;
-const REFUSED: u64 = 1;
+pub(crate) const ALIGN: u64 = 8;
 
 /// How nodes go about their operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,52 @@ pub enum FabricKind {
     Sequential,
     /// Each node a thread, which waits where it frees what was not yet asked for.
     Threads,
+    /// Each node a process over one mapping, which waits likewise.
+    Processes,
+}
+
+/// Where a node dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kill {
+    /// Which one.
+    pub node: u32,
+    /// Operations of its own that it has done then.
+    pub operation: u64,
+    /// Accesses to what nodes share that it has made since.
+    pub step: u64,
+}
+
+/// As it is written: `NODE@OPERATION` or `NODE@OPERATION.STEP`.
+impl FromStr for Kill {
+    type Err = NotWhere;
+
+    fn from_str(text: &str) -> Result<Kill, NotWhere> {
+        let (node, after) = text.split_once('@').ok_or(NotWhere)?;
+        let (operation, step) = after.split_once('.').unwrap_or((after, "0"));
+        Ok(Kill {
+            node: node.parse().map_err(|_| NotWhere)?,
+            operation: operation.parse().map_err(|_| NotWhere)?,
+            step: step.parse().map_err(|_| NotWhere)?,
+        })
+    }
+}
+
+/// It does not say where a node dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("name a node and its operation, such as 2@100 or 2@100.7")]
+pub struct NotWhere;
+
+/// How a trace is replayed.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// How many nodes.
+    pub nodes: u32,
+    /// Bytes of each heap.
+    pub heap: u64,
+    /// What nodes are.
+    pub fabric: FabricKind,
+    /// Which of them die where, each once at most.
+    pub kills: &'a [Kill],
 }
 
 /// Why nothing was replayed.
@@ -44,19 +91,57 @@ pub enum NotReplayed {
     /// There are no such heaps.
     #[error(transparent)]
     NotMade(#[from] NotMade),
-    /// More threads than are started.
-    #[error("{nodes} threads: give up to {MOST_THREADS} nodes, or replay them sequentially")]
+    /// More threads or processes than are started.
+    #[error("{nodes} at once: give up to {MOST_THREADS} nodes, or replay them sequentially")]
     Threads {
         /// How many were asked for.
         nodes: u32,
     },
     /// More memory than is looked through in the end.
-    #[error("{nodes} heaps of {heap} bytes: give up to {MOST_BYTES} bytes in all")]
+    #[error("{nodes} heaps of {heap} bytes: give up to {most} bytes in all")]
     TooMuch {
         /// How many nodes were asked for.
         nodes: u32,
         /// Bytes of each.
         heap: u64,
+        /// Most bytes in all.
+        most: u64,
+    },
+    /// A node that takes turns was to die.
+    #[error("nodes that take turns do not die: let each be a thread or a process")]
+    Immortal,
+    /// A node that is not there was to die.
+    #[error("there is no node {node}: nodes are 0 to {}", nodes - 1)]
+    NoVictim {
+        /// Which one.
+        node: u32,
+        /// How many there are.
+        nodes: u32,
+    },
+    /// A node was to die twice.
+    #[error("node {node} dies once: name it once")]
+    Twice {
+        /// Which one.
+        node: u32,
+    },
+    /// Nobody was to live, or nobody did.
+    #[error("all nodes die: let one live, to adopt what they leave")]
+    NobodyLives,
+    /// A node was to die after operations that it does not have.
+    #[error("node {node} has {operations} operations: let it die after as many at most")]
+    Longer {
+        /// Which one.
+        node: u32,
+        /// How many operations it has.
+        operations: u64,
+    },
+    /// The system does not start a process.
+    #[error("the process of node {node} is not started: {}; give fewer nodes, or let them be threads", std::io::Error::from_raw_os_error(*error))]
+    NotStarted {
+        /// Its node.
+        node: u32,
+        /// The system's number of the error.
+        error: i32,
     },
     /// A block did not hold what was written to it, or a heap is not whole: a bug.
     #[error(
@@ -75,14 +160,14 @@ pub enum NotReplayed {
 }
 
 /// What came of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replayed {
     /// Operations.
     pub operations: u64,
     /// Requests that were refused.
     pub failed: u64,
     /// Those of them that were refused though a heap could have served: sequentially, every heap is tried by itself; of
-    /// threads, those whose refusal is not sure.
+    /// nodes that work at once, those whose refusal is not sure.
     pub spurious: u64,
     /// Bytes of requests that were not freed.
     pub live_bytes: u64,
@@ -102,6 +187,66 @@ pub struct Replayed {
     pub skips: u64,
     /// Most heaps that one request looked into or passed over.
     pub longest: u64,
+    /// Nodes that died.
+    pub dead: Vec<u32>,
+    /// Blocks of theirs that others adopted.
+    pub adopted: u64,
+    /// Operations that were not done: of the dead, and frees of what they did not ask for any more.
+    pub undone: u64,
+}
+
+/// The death of a node, if it dies.
+pub(crate) fn kill_of(kills: &[Kill], node: u32) -> Option<Kill> {
+    kills.iter().copied().find(|kill| kill.node == node)
+}
+
+/// The space of the heaps.
+///
+/// # Errors
+/// [`NotReplayed`] says what to change: so many nodes with heaps of that size, and such deaths of theirs, cannot be.
+pub fn check(lists: &Lists, setting: Setting<'_>) -> Result<HeapSpace, NotReplayed> {
+    let Setting {
+        nodes,
+        heap,
+        fabric,
+        kills,
+    } = setting;
+    if fabric != FabricKind::Sequential && nodes > MOST_THREADS {
+        return Err(NotReplayed::Threads { nodes });
+    }
+    let most = match fabric {
+        FabricKind::Processes => MOST_BYTES_SHARED,
+        _ => MOST_BYTES,
+    };
+    if heap.saturating_mul(nodes.into()) > most {
+        return Err(NotReplayed::TooMuch { nodes, heap, most });
+    }
+    for (
+        number,
+        &Kill {
+            node, operation, ..
+        },
+    ) in kills.iter().enumerate()
+    {
+        if fabric == FabricKind::Sequential {
+            return Err(NotReplayed::Immortal);
+        }
+        if node >= nodes {
+            return Err(NotReplayed::NoVictim { node, nodes });
+        }
+        if kill_of(&kills[..number], node).is_some() {
+            return Err(NotReplayed::Twice { node });
+        }
+        let operations = lists.operations(node);
+        if operation > operations {
+            return Err(NotReplayed::Longer { node, operations });
+        }
+    }
+    if !kills.is_empty() && kills.len() as u64 >= u64::from(nodes) {
+        return Err(NotReplayed::NobodyLives);
+    }
+    let stride = heap.checked_next_power_of_two().unwrap_or(1);
+    Ok(HeapSpace::new(BASE.next_multiple_of(stride), heap, nodes)?)
 }
 
 /// Replays `trace` on `nodes` heaps of `heap` bytes each, whose index `index` makes.
@@ -112,363 +257,55 @@ pub fn replay<I: Index<Tagged> + Clone + Send>(
     trace: &Trace,
     nodes: u32,
     heap: u64,
-    kind: FabricKind,
+    fabric: FabricKind,
     index: impl FnMut(Node) -> I,
 ) -> Result<Replayed, NotReplayed> {
-    if kind == FabricKind::Threads && nodes > MOST_THREADS {
-        return Err(NotReplayed::Threads { nodes });
-    }
-    if heap.saturating_mul(nodes.into()) > MOST_BYTES {
-        return Err(NotReplayed::TooMuch { nodes, heap });
-    }
-    let stride = heap.checked_next_power_of_two().unwrap_or(1);
-    let space = HeapSpace::new(BASE.next_multiple_of(stride), heap, nodes)?;
-    let mut fabric = Shared::new(space, index)?;
-    let held = Held::new(trace, space);
-    let work = Work {
-        trace,
-        fabric: &fabric,
-        held: &held,
+    let setting = Setting {
+        nodes,
+        heap,
+        fabric,
+        kills: &[],
     };
-    let done = match kind {
-        FabricKind::Sequential => work.one_by_one(),
-        FabricKind::Threads => work.all_at_once(),
-    };
-    let mut replayed = done?;
-    for (node, audit) in fabric.audit().into_iter().enumerate() {
-        if !audit.whole {
-            return Err(NotReplayed::Broken { node });
+    replay_with(trace, setting, index, |_, _| {})
+}
+
+/// Replays `trace` on heaps whose index `index` makes; `started` is told each node that is a process, and the process.
+///
+/// # Errors
+/// [`NotReplayed`] says what to change.
+pub fn replay_with<I: Index<Tagged> + Clone + Send>(
+    trace: &Trace,
+    setting: Setting<'_>,
+    index: impl FnMut(Node) -> I,
+    mut started: impl FnMut(u32, u32),
+) -> Result<Replayed, NotReplayed> {
+    let lists = Lists::new(trace, setting.nodes);
+    let space = check(&lists, setting)?;
+    let common = match setting.fabric {
+        FabricKind::Processes => Common::of_processes(space, &lists, index),
+        _ => Common::of_threads(space, &lists, index),
+    }?;
+    let mut spurious = None;
+    match setting.fabric {
+        FabricKind::Sequential => spurious = Some(sequential::run(&common, trace, &lists)),
+        FabricKind::Threads => threads::run(&common, &lists, setting.kills),
+        #[cfg(unix)]
+        FabricKind::Processes => {
+            crate::processes::run(&common, &lists, setting.kills, &mut started)?;
         }
-        replayed.lost_blocks += audit.blocks.abs_diff(audit.used + audit.freed);
+        // There is no such mapping, so nothing that was made.
+        #[cfg(not(unix))]
+        FabricKind::Processes => {
+            let _ = &mut started;
+        }
     }
-    replayed.operations = trace.operations().len() as u64;
-    replayed.live_bytes = held
-        .live
-        .iter()
-        .map(|live| live.load(Ordering::Relaxed))
-        .sum();
-    replayed.node_peaks = held
-        .peaks
-        .iter()
-        .map(|peak| peak.load(Ordering::Relaxed))
-        .collect();
+    // SAFETY: all that were at work have ended.
+    let mut replayed = unsafe { account(&common.nodes, &common, &lists) }?;
+    if let Some(spurious) = spurious {
+        replayed.spurious = spurious;
+    }
     Ok(replayed)
 }
 
-/// What is where.
-struct Held {
-    space: HeapSpace,
-    /// What each request came to.
-    came_to: Vec<AtomicU64>,
-    live: Vec<AtomicU64>,
-    peaks: Vec<AtomicU64>,
-}
-
-impl Held {
-    fn new(trace: &Trace, space: HeapSpace) -> Held {
-        let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
-        Held {
-            space,
-            came_to: zeros(trace.sizes().len()),
-            live: zeros(space.nodes() as usize),
-            peaks: zeros(space.nodes() as usize),
-        }
-    }
-
-    fn node(&self, address: u64) -> usize {
-        self.space
-            .place(address)
-            .map_or(0, |place| place.node.0 as usize)
-    }
-
-    fn take(&self, request: usize, address: u64, size: u64) {
-        let node = self.node(address);
-        let live = self.live[node].fetch_add(size, Ordering::Relaxed) + size;
-        self.peaks[node].fetch_max(live, Ordering::Relaxed);
-        self.came_to[request].store(address, Ordering::Release);
-    }
-
-    fn give(&self, address: u64, size: u64) {
-        self.live[self.node(address)].fetch_sub(size, Ordering::Relaxed);
-    }
-}
-
-/// A replay under way.
-struct Work<'a, I> {
-    trace: &'a Trace,
-    fabric: &'a Shared<I>,
-    held: &'a Held,
-}
-
-impl<I: Index<Tagged> + Clone + Send> Work<'_, I> {
-    fn one_by_one(&self) -> Result<Replayed, NotReplayed> {
-        let nodes = self.fabric.space().from(Node(0));
-        let mut meshes: Vec<_> = nodes.map(|node| Mesh::new(self.fabric, node)).collect();
-        let mut replayed = Replayed::default();
-        let mut request = 0;
-        for &operation in self.trace.operations() {
-            let node = match operation {
-                Operation::Allocate { node, .. } | Operation::Free { node, .. } => node,
-            };
-            let mesh = &mut meshes[node as usize];
-            if self.step(mesh, operation, request)? == Some(Outcome::Refused { sure: true }) {
-                replayed.failed += 1;
-                replayed.spurious += u64::from(self.could_serve(self.trace.sizes()[request]));
-            }
-            request += usize::from(matches!(operation, Operation::Allocate { .. }));
-        }
-        for mesh in &meshes {
-            count(&mut replayed, mesh);
-        }
-        Ok(replayed)
-    }
-
-    fn all_at_once(&self) -> Result<Replayed, NotReplayed> {
-        let nodes = self.fabric.space().nodes() as usize;
-        // What each node does, requests with their numbers.
-        let mut lists = vec![Vec::new(); nodes];
-        let mut request = 0;
-        for &operation in self.trace.operations() {
-            match operation {
-                Operation::Allocate { node, .. } => {
-                    lists[node as usize].push((operation, request));
-                    request += 1;
-                }
-                Operation::Free { node, request } => {
-                    lists[node as usize].push((operation, request))
-                }
-            }
-        }
-        let results: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = lists
-                .iter()
-                .enumerate()
-                .map(|(node, list)| scope.spawn(move || self.one_node(node as u32, list)))
-                .collect();
-            let joined = threads.into_iter().map(|thread| thread.join());
-            joined
-                .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
-        });
-        let mut all = Replayed::default();
-        for result in results {
-            let one = result?;
-            all.failed += one.failed;
-            all.spurious += one.spurious;
-            all.local += one.local;
-            all.remote += one.remote;
-            all.parked += one.parked;
-            all.visits += one.visits;
-            all.skips += one.skips;
-            all.longest = all.longest.max(one.longest);
-        }
-        Ok(all)
-    }
-
-    fn one_node(&self, node: u32, list: &[(Operation, usize)]) -> Result<Replayed, NotReplayed> {
-        let mut mesh = Mesh::new(self.fabric, Node(node));
-        let mut replayed = Replayed::default();
-        for &(operation, request) in list {
-            if let Some(Outcome::Refused { sure }) = self.step(&mut mesh, operation, request)? {
-                replayed.failed += 1;
-                replayed.spurious += u64::from(!sure);
-            }
-        }
-        count(&mut replayed, &mesh);
-        Ok(replayed)
-    }
-
-    /// One operation; what came of a request.
-    fn step(
-        &self,
-        mesh: &mut Mesh<'_, Shared<I>>,
-        operation: Operation,
-        number: usize,
-    ) -> Result<Option<Outcome>, NotReplayed> {
-        match operation {
-            Operation::Allocate { size, .. } => Ok(Some(self.allocate(mesh, number, size))),
-            Operation::Free { request, .. } => self.free(mesh, request).map(|()| None),
-        }
-    }
-
-    fn allocate(&self, mesh: &mut Mesh<'_, Shared<I>>, request: usize, size: u64) -> Outcome {
-        match mesh.allocate(size, ALIGN) {
-            Ok(address) => {
-                self.write(request, address);
-                self.held.take(request, address, size);
-                Outcome::Served
-            }
-            Err(refusal) => {
-                self.held.came_to[request].store(REFUSED, Ordering::Release);
-                Outcome::Refused {
-                    sure: refusal == Refusal::Full,
-                }
-            }
-        }
-    }
-
-    fn free(&self, mesh: &mut Mesh<'_, Shared<I>>, request: usize) -> Result<(), NotReplayed> {
-        // What it waits for stands before it in the trace, so some node can always go on.
-        let address = loop {
-            match self.held.came_to[request].load(Ordering::Acquire) {
-                NOTHING => std::thread::yield_now(),
-                REFUSED => return Ok(()),
-                address => break address,
-            }
-        };
-        if self.read(address) != Some(request as u64) {
-            return Err(NotReplayed::Shared { request });
-        }
-        self.held.give(address, self.trace.sizes()[request]);
-        mesh.free(address)
-            .map_err(|_| NotReplayed::Shared { request })
-    }
-
-    fn write(&self, request: usize, address: u64) {
-        if let Some(memory) = self.fabric.memory(address) {
-            // SAFETY: every block has eight bytes, aligned to eight, and this one is this node's.
-            unsafe { memory.cast::<u64>().write(request as u64) };
-        }
-    }
-
-    fn read(&self, address: u64) -> Option<u64> {
-        let memory = self.fabric.memory(address)?;
-        // SAFETY: as in `write`; who wrote it has told where it is afterwards.
-        Some(unsafe { memory.cast::<u64>().read() })
-    }
-
-    /// Whether a heap has room though it was said to have none: each by itself, past the protocol. For one node at work.
-    fn could_serve(&self, size: u64) -> bool {
-        let mut nodes = self.fabric.space().from(Node(0));
-        nodes.any(|node| {
-            let parked = [Word::Parked, Word::Draining].map(|word| self.fabric.load(node, word));
-            let serve = |heap: &mut <Shared<I> as Fabric>::Heap| {
-                let served = heap.allocate(size, ALIGN);
-                if let Some(offset) = served {
-                    // SAFETY: it was given out just now.
-                    unsafe { heap.free(offset) };
-                }
-                served.is_some()
-            };
-            // SAFETY: nobody else is at work, so no lock is held.
-            parked != [0; 2] || unsafe { self.fabric.with_heap(node, serve) }
-        })
-    }
-}
-
-/// What came of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Served,
-    Refused {
-        /// Every heap was looked into.
-        sure: bool,
-    },
-}
-
-fn count<F: Fabric>(replayed: &mut Replayed, mesh: &Mesh<'_, F>) {
-    let counts = mesh.counts();
-    replayed.local += counts.local;
-    replayed.remote += counts.remote;
-    replayed.parked += counts.parked;
-    replayed.visits += counts.visits;
-    replayed.skips += counts.skips;
-    replayed.longest = replayed.longest.max(counts.longest);
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use metes_heap::Tlsf;
-    use metes_random::Random;
-    use std::fmt::Write as _;
-
-    /// A random trace of so many operations, and how many bytes are not freed.
-    fn text(seed: u64, nodes: u64, operations: u64) -> (String, u64) {
-        let mut random = Random::new(seed);
-        let (mut text, mut in_use, mut sizes) = (String::new(), Vec::new(), Vec::new());
-        for _ in 0..operations {
-            let node = random.below(nodes);
-            if random.below(20) < 11 || in_use.is_empty() {
-                let size = random.between(1, 400);
-                let _ = writeln!(text, "a,{node},{},{size}", sizes.len());
-                in_use.push(sizes.len());
-                sizes.push(size);
-            } else {
-                let block = in_use.swap_remove(random.below(in_use.len() as u64) as usize);
-                let _ = writeln!(text, "f,{node},{block}");
-            }
-        }
-        (text, in_use.into_iter().map(|block| sizes[block]).sum())
-    }
-
-    fn run(text: &str, nodes: u32, heap: u64, kind: FabricKind) -> Replayed {
-        let trace = Trace::read(text.as_bytes(), nodes).expect("a trace");
-        replay(&trace, nodes, heap, kind, |_| Tlsf::<8>::new()).expect("heaps fit")
-    }
-
-    #[test]
-    fn both_ways_agree_where_there_is_room() {
-        for nodes in [1, 3, 8] {
-            let (text, live) = text(nodes, nodes, 20_000);
-            let sequential = run(&text, nodes as u32, 1 << 20, FabricKind::Sequential);
-            let threads = run(&text, nodes as u32, 1 << 20, FabricKind::Threads);
-            for replayed in [&sequential, &threads] {
-                let Replayed {
-                    failed,
-                    spurious,
-                    live_bytes,
-                    lost_blocks,
-                    ..
-                } = *replayed;
-                assert_eq!((failed, spurious, live_bytes, lost_blocks), (0, 0, live, 0));
-                assert_eq!(replayed.operations, 20_000);
-                assert_eq!(replayed.remote, 0);
-            }
-            // A heap serves its own node alone here, so what it holds in the end is decided; the peak is not.
-            assert!(sequential.node_peaks.iter().sum::<u64>() >= live);
-        }
-    }
-
-    #[test]
-    fn refusals_are_true_where_heaps_are_full() {
-        let (text, live) = text(7, 4, 40_000);
-        let heap = live / 8;
-        let sequential = run(&text, 4, heap, FabricKind::Sequential);
-        assert!(
-            sequential.failed > 100 && sequential.remote > 100,
-            "{sequential:?}"
-        );
-        assert_eq!((sequential.spurious, sequential.lost_blocks), (0, 0));
-        assert_eq!(sequential, run(&text, 4, heap, FabricKind::Sequential));
-        let threads = run(&text, 4, heap, FabricKind::Threads);
-        assert!(threads.failed > 100, "{threads:?}");
-        assert_eq!((threads.spurious, threads.lost_blocks), (0, 0));
-    }
-
-    #[test]
-    fn what_cannot_be_is_told() {
-        let trace = Trace::read(&b""[..], 2).expect("a trace");
-        let none = |nodes, heap| {
-            replay(&trace, nodes, heap, FabricKind::Sequential, |_| {
-                Tlsf::<8>::new()
-            })
-            .err()
-        };
-        assert_eq!(none(2, 0), Some(NotReplayed::Impossible(Impossible::Empty)));
-        assert!(matches!(
-            none(2, 64),
-            Some(NotReplayed::NotMade(NotMade::TooSmall { .. }))
-        ));
-        let much = NotReplayed::TooMuch {
-            nodes: 2,
-            heap: 1 << 62,
-        };
-        assert_eq!(none(2, 1 << 62), Some(much));
-        assert!(matches!(none(0, 1 << 20), Some(NotReplayed::Impossible(_))));
-        let many = replay(&trace, 1025, 1 << 16, FabricKind::Threads, |_| {
-            Tlsf::<8>::new()
-        });
-        assert_eq!(many, Err(NotReplayed::Threads { nodes: 1025 }));
-    }
-}
+mod tests;

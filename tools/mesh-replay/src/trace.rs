@@ -26,6 +26,15 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// Who does it.
+    pub fn node(self) -> u32 {
+        match self {
+            Operation::Allocate { node, .. } | Operation::Free { node, .. } => node,
+        }
+    }
+}
+
 /// Why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {

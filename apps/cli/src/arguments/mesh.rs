@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use metes_mesh_replay::Kill;
 
+use super::platform::{MeshBound, MeshPlatform, MeshSimulate};
 use crate::quantity::positive_size;
 
 /// One heap over many nodes: local first, remote when full, refusals that are true
@@ -17,6 +19,9 @@ pub(crate) struct Mesh {
 #[derive(Subcommand)]
 pub(crate) enum MeshAction {
     Run(MeshRun),
+    Simulate(MeshSimulate),
+    Platform(MeshPlatform),
+    Bound(MeshBound),
 }
 
 /// Do what a trace says that nodes ask for and free, and say who served it
@@ -27,7 +32,8 @@ pub(crate) enum MeshAction {
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes mesh run operations.txt --nodes 4 --heap 64KiB --json
-  metes mesh run operations.txt --nodes 16 --heap 4KiB --fabric sequential --kind best-fit")]
+  metes mesh run operations.txt --nodes 16 --heap 4KiB --fabric sequential --kind best-fit
+  metes mesh run operations.txt --nodes 4 --heap 64KiB --fabric processes --kill 2@100")]
 pub(crate) struct MeshRun {
     /// The operations
     pub(crate) trace: PathBuf,
@@ -43,6 +49,10 @@ pub(crate) struct MeshRun {
     /// The kind of each heap: a name such as tlsf or best-fit:order=fifo
     #[arg(long, value_name = "HEAP", default_value = "tlsf")]
     pub(crate) kind: String,
+    /// A node that dies after so many operations of its own, and accesses to what nodes share since then; may be given for
+    /// several
+    #[arg(long, value_name = "NODE@OPERATION[.STEP]")]
+    pub(crate) kill: Vec<Kill>,
 }
 
 /// What nodes are.
@@ -50,6 +60,12 @@ pub(crate) struct MeshRun {
 pub(crate) enum MeshFabric {
     /// A thread each, all at once
     Threads,
+    /// A process each over one mapping, all at once
+    Processes,
+    /// A rank of MPI each over windows, all at once: needs metes-mesh-mpi and the mpirun of Open MPI
+    Mpi,
+    /// A node of the simulated many-core platform each, all at once (docs/mesh-platform.md)
+    Platform,
     /// Turns of one thread, in the order of the trace
     Sequential,
 }

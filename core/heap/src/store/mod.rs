@@ -14,6 +14,7 @@
 use core::fmt::Debug;
 
 pub mod counted;
+pub mod distant;
 pub mod hardened;
 pub mod ledger;
 pub mod tagged;

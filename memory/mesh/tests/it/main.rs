@@ -1,10 +1,12 @@
-//! The mesh from outside: beside a naive model, under threads, and with a node that dies at any step.
+//! The mesh from outside: beside a naive model, under threads and processes, and with a node that dies at any step.
 //!
 //! Invariant: whatever a test does, at its end every block is accounted for in every heap that still serves.
 
 mod deaths;
 mod model;
 mod mortal;
+#[cfg(all(unix, not(miri)))]
+mod processes;
 mod stress;
 
 use metes_heap::Tlsf;
