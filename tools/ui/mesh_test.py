@@ -25,8 +25,8 @@ COUNTS = ("home", "away", "refused", "skips", "lock_wait")
 SEEN = """((mark) => {
   const { mesh, picture, now } = metes, canvas = document.getElementById("mesh"), scale = devicePixelRatio;
   const context = canvas.getContext("2d"), size = picture.grid.cell;
-  const place = { cross: [0, 0], refused: [.44, .44], away: [.3, -.3], lock: [-.25, .515] }[mark];
-  const name = { cross: "bad", refused: "bad", away: "series-4", lock: "chosen" }[mark];
+  const place = { cross: [0, 0], refused: [.44, .44], away: [.3, -.3], lock: [-.25, .515], parked: [-.46, .3] }[mark];
+  const name = { cross: "bad", refused: "bad", away: "series-4", lock: "chosen", parked: "series-3" }[mark];
   const probe = document.createElement("i");
   document.body.append(probe);
   probe.style.color = `var(--${name})`;
@@ -258,6 +258,29 @@ class MeshPage(unittest.TestCase):
         self.open(self.invented())
         self.assertIn("no look", self.text("#nodes .missing"))
         self.assertEqual(browser.run("document.querySelectorAll('.mesh-player').length"), 0)
+
+    def test_parked_blocks_are_shown_where_there_are_any(self):
+        self.open()
+        self.assertNotIn("parked", self.text(".mesh-legend"))
+        looks, columns = 3, bytearray()
+        def place(*values):
+            columns.extend(values)
+            return {"kind": "u8", "at": len(columns) - len(values)}
+        states = {key: place(*[0] * 6) for key in STATES} | {"used": place(20, 20, 20, 20, 20, 20), "free": place(*[20] * 6), "parked": place(0, 4, 8, 0, 0, 0)}
+        document = {"looks": looks, "every": 10, "cycles": place(10, 20, 30), "states": states, "counts": {key: place(*[0] * 6) for key in COUNTS}, "packets": place(0, 1, 2)}
+        self.open(self.invented(base64.b64encode(gzip.compress(bytes(columns))).decode(), **document))
+        self.assertIn("parked", self.text(".mesh-legend"))
+        self.assertIn("Blocks parked", self.text(".mesh-charts"))
+        browser.run("metes.now.chosen = -1")
+        for look, wanted in ((0, [False, False]), (1, [True, False]), (2, [True, False])):
+            self.seek(look)
+            self.assertEqual(browser.run(f"{SEEN}('parked')"), wanted, look)
+        self.seek(2)
+        browser.run("document.querySelector('#table summary').click()")
+        browser.settle()
+        names = browser.run("[...document.querySelectorAll('#table thead th')].map((cell) => cell.dataset.key)")
+        cells = browser.run("[...document.querySelectorAll('#table tbody tr:first-child > *')].map((cell) => cell.innerText)")
+        self.assertEqual(cells[names.index("parked")], "8")
 
     def test_damage_is_named(self):
         for more, said in (({"looks": 3}, "is damaged"), ({"version": 2}, "version"), ({"links": [[0, 9]]}, "A link leads"), ({"columns": -1}, "how large")):
