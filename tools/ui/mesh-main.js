@@ -28,13 +28,13 @@ function meshCharts(mesh, now, seek) {
   const { totals } = mesh;
   const places = Math.max(1, Math.ceil(mesh.looks / CHART_PLACES));
   const state = (name, key, colour) => ({ name, colour, as: "state", of: (look) => totals[key][look] });
-  const number = (name, key, colour) => ({ name, colour, as: "count", of: (look) => totals[key][look] });
+  const counted = (name, key, colour) => ({ name, colour, as: "count", of: (look) => totals[key][look] });
   const charts = [
     { title: "Bytes in use", series: [state("asked for", "live", "front")], show: bytes, tick: byteTick, binary: true },
-    { title: "Requests served", series: [number("at home", "home", "front"), number("by others", "away", "series-4")], show: integer },
-    { title: "Requests refused", series: [number("refused", "refused", "bad")], show: integer },
-    { title: "Waiting for locks", series: [number("cycles", "lock_wait", "chosen")], show: integer },
-    { title: "Packets", series: [number("over links", "packets", "named")], show: count },
+    { title: "Requests served", series: [counted("at home", "home", "front"), counted("by others", "away", "series-4")], show: integer },
+    { title: "Requests refused", series: [counted("refused", "refused", "bad")], show: integer },
+    { title: "Waiting for locks", series: [counted("cycles", "lock_wait", "chosen")], show: integer },
+    { title: "Packets", series: [counted("over links", "packets", "named")], show: count },
     mesh.most.parked ? { title: "Blocks parked", series: [state("parked", "parked", "series-3")], show: integer }
       : { title: "Locks held", series: [state("held", "held", "chosen")], show: integer },
   ].map((given) => timeChart(mesh, now, given, seek));
@@ -62,7 +62,7 @@ async function meshPage() {
     parts = { node: meshNode(mesh, now, pick, seek), table: meshTable(mesh, now, pick), charts: meshCharts(mesh, now, seek) };
   }
   frame({ title: `${mesh.title || "Mesh"} · Metes`, heading: meshHeading(mesh),
-    parts: [["nodes", "The mesh", null, none, () => h("div", {}, h("div", { class: "mesh-view" }, h("div", {}, picture.canvas, meshLegend(mesh)), parts.node.node), parts.table.node)],
+    parts: [["nodes", "The mesh", null, none, () => h("div", {}, h("div", { class: "mesh-view" }, h("div", {}, picture.canvas, meshLegend(mesh, picture.grid)), parts.node.node), parts.table.node)],
       ["time", "Over time", null, none, () => parts.charts.node]],
     exports: none ? null : h("div", { class: "exports", role: "group", "aria-label": "Export" }, [
       ["This look, CSV", "export-look", () => download("look.csv", "text/csv", meshRows(mesh, [now.look]))],

@@ -12,7 +12,7 @@ function meshNode(mesh, now, pick, seek) {
   const row = (name, since, all) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, integer(since)), h("td", {}, integer(all)));
 
   return { node: h("aside", { class: "mesh-node", "aria-label": "The chosen node" }, h("h3", {}, h("label", {}, "Node ", chooser)), state, bytesOf,
-    h("table", { class: "mesh-counts" }, h("caption", {}, "Requests of the chosen node"), h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Its requests"), h("th", { scope: "col" }, "since last look"), h("th", { scope: "col" }, "so far"))), counts),
+    h("table", { class: "mesh-counts" }, h("caption", {}, "Requests of the chosen node"), h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Its requests"), h("th", { scope: "col" }, "since last look"), h("th", { scope: "col" }, "so\u00a0far"))), counts),
     chart.node),
   follow() {
     const node = nodeAt(mesh, now.chosen, now.look);

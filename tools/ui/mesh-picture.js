@@ -1,9 +1,12 @@
 // The mesh as a picture: a square a node, filled as its heap is, and two lines between neighbours, one a direction.
 // Invariant: what is painted is of one look; each mark differs from the others in form, not in colour alone.
 
+// Squares of fewer pixels have no words, and plain marks.
+const SMALL = 30;
+
 // Paints a node into a square. `node`: {number, share, parked, away (shares of the most), refused, held, dead, chosen}.
 function paintNode(context, x, y, size, node, ink) {
-  const small = size < 30;
+  const small = size < SMALL;
   const inset = small ? 0.5 : 1;
   context.fillStyle = ink.panel;
   context.fillRect(x, y, size, size);
@@ -55,7 +58,7 @@ function paintCross(context, x, y, size, ink) {
 
 // A disc in the upper right corner, by its area as large as the share.
 function paintAway(context, x, y, size, share, ink) {
-  const radius = Math.max(size < 30 ? 1.5 : 3, size * 0.15 * Math.sqrt(share));
+  const radius = Math.max(size < SMALL ? 1.5 : 3, size * 0.15 * Math.sqrt(share));
   dot(context, x + size - size * 0.2, y + size * 0.2, radius, ink.of("series-4"), ink.panel);
 }
 
@@ -74,14 +77,15 @@ function paintRefused(context, x, y, size, ink) {
 function paintWords(context, x, y, size, node, ink) {
   context.fillStyle = node.dead ? ink.soft : ink.ink;
   context.textAlign = "left";
-  context.textBaseline = "top";
+  context.textBaseline = "bottom";
   context.font = `600 ${Math.min(14, size * 0.2)}px ${ink.sans}`;
-  context.fillText(String(node.number), x + size * 0.13, y + size * 0.09);
+  // Below, where the level of a heap that fills is seldom.
+  context.fillText(String(node.number), x + size * 0.13, y + size * 0.93);
   if (size < 64 || node.dead) return;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.font = `${Math.min(17, size * 0.19)}px ${ink.sans}`;
-  context.fillText(percent(node.share), x + size / 2, y + size * 0.56);
+  context.fillText(percent(node.share), x + size / 2, y + size * 0.52);
 }
 
 // Paints a link from an edge to an edge, on the right-hand side of its way; `share` is that of the most packets.
@@ -191,9 +195,12 @@ function linkTip(mesh, look, [a, b]) {
   return [[`nodes ${a} and ${b}`, "tip-title"], [`packets ${a} → ${b}: ${packets(a, b)}; ${b} → ${a}: ${packets(b, a)}`, "tip-row"]];
 }
 
-// The legend: each mark as the picture has it, in plain words.
-function meshLegend(mesh) {
-  const sample = (node) => (context, width, height, ink) => paintNode(context, width / 2 - 15, height / 2 - 15, 30, { share: 0, ...node }, ink);
+// The legend: each mark as the picture has it, in plain words. Small squares have a stronger fill than large ones.
+function meshLegend(mesh, grid) {
+  const sample = (node) => (context, width, height, ink) => {
+    const size = grid.cell < SMALL ? SMALL - 2 : SMALL;
+    paintNode(context, (width - size) / 2, (height - size) / 2, size, node, ink);
+  };
   const entries = [
     ["A node; filled as its heap is: bytes of blocks, records included", sample({ share: 0.6 })],
     ["Its heap’s lock is held at this moment", sample({ share: 0.6, held: 1 })],
