@@ -1,7 +1,7 @@
 // The page of a mesh as it ran: the picture, the node that is chosen, charts, a table.
 // Invariant: everything but the heading is of the look that is shown, or says of which it is.
 
-const MESH_WORDS = { noun: "mesh’s page", version: 1, filled: "“metes mesh simulate” fills it.", again: MESH_AGAIN };
+const MESH_WORDS = { noun: "mesh’s page", version: 1, filled: "“metes mesh simulate -o FILE.html” fills it.", again: MESH_AGAIN };
 const sumOf = (values) => values.reduce((sum, v) => sum + v, 0);
 
 function meshHeading(mesh) {
