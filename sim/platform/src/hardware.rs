@@ -54,6 +54,8 @@ pub(crate) enum Reply {
     Block(Option<u64>),
     /// The lock was not free.
     Skipped,
+    /// The node has died, as all were told.
+    Gone,
 }
 
 /// What travels.
@@ -88,10 +90,12 @@ pub(crate) struct NodeState {
     seen: RefCell<Vec<Seen>>,
     /// The number of the request that waits for an answer, and 0 if none does.
     pub(crate) waits_for: Cell<u64>,
+    /// The node that it waits for.
+    waits_on: Cell<usize>,
     numbered: Cell<u64>,
     died: Cell<bool>,
     /// Whether all were told that it has died.
-    pub(crate) declared: Cell<bool>,
+    declared: Cell<bool>,
     pub(crate) counts: RefCell<Counts>,
 }
 
@@ -128,6 +132,7 @@ impl Hardware {
             calls: clock.resource(format!("manager of node {number}")),
             seen: RefCell::new(vec![Seen::default(); nodes]),
             waits_for: Cell::new(0),
+            waits_on: Cell::new(0),
             numbered: Cell::new(0),
             died: Cell::new(false),
             declared: Cell::new(false),
@@ -154,6 +159,17 @@ impl Hardware {
     pub(crate) fn die(&self, node: usize) {
         if !self.nodes[node].died.replace(true) {
             self.deaths.send(node);
+        }
+    }
+
+    /// Tells all that a node has died: those that wait for it wait no more.
+    pub(crate) fn declare_dead(&self, dead: usize) {
+        self.nodes[dead].declared.set(true);
+        for node in &self.nodes {
+            let number = node.waits_for.get();
+            if number != 0 && node.waits_on.get() == dead {
+                node.replies.send((number, Reply::Gone));
+            }
         }
     }
 
@@ -219,6 +235,7 @@ impl Hardware {
         };
         let node = &self.nodes[from];
         node.waits_for.set(number);
+        node.waits_on.set(to);
         let mut reply = None;
         for _ in 0..tries {
             if self.nodes[to].declared.get() {
@@ -236,7 +253,7 @@ impl Hardware {
             }
         }
         node.waits_for.set(0);
-        reply
+        reply.filter(|reply| *reply != Reply::Gone)
     }
 
     /// The answer to a request of that number, within so many cycles.

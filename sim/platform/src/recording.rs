@@ -77,7 +77,7 @@ pub(crate) struct Recorder {
     numbers: Vec<usize>,
 }
 
-/// Most looks that are kept: a run that is longer is looked at less often towards its end.
+/// Most looks that are kept: a run that is longer is shown up to there.
 const MOST_LOOKS: usize = 20_000;
 
 impl Recorder {

@@ -289,6 +289,7 @@ impl Stage {
         let hardware = &self.hardware;
         let detection = hardware.parameters.recovery.detection;
         hardware.clock.delay(detection).await;
+        hardware.declare_dead(dead);
         let nodes = self.programs.len();
         for node in (1..nodes).map(|step| (dead + step) % nodes) {
             if hardware.is_dead(node) {

@@ -21,7 +21,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (side, operations, every) = (number(4)? as usize, number(300)?, number(1000)?);
     let mut parameters = Parameters::sized(side, side);
     parameters.recovery.timeout = 4000;
-    parameters.recovery.tries = 4;
     parameters.recovery.detection = 9000;
     let storm = Storm {
         operations,

@@ -57,7 +57,6 @@ impl Manager {
         };
         self.command(node, Command::DeclareDead { node: dead })
             .await?;
-        self.hardware.nodes[dead].declared.set(true);
         let (answer, _) = self.command(node, Command::Adopt { node: dead }).await?;
         drop(turn);
         match answer {
