@@ -15,12 +15,13 @@ SHARED = [f"page-{name}" for name in ("base", "frame", "scale", "table", "svg", 
 #: What a page adds to the style and the scripts of all.
 REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "verdict", "provenance", "export", "main"))])
 EXPERIMENT = (["experiment"], ["experiment-categories", "experiment"])
+MESH = (["mesh"], ["page-columns", *(f"mesh-{name}" for name in ("data", "picture", "charts", "player", "node", "main"))])
 STYLE, SCRIPT, DATA = "/*METES_STYLE*/", "/*METES_SCRIPT*/", "/*METES_DATA*/null"
 CONNECT, BYTES = "/*METES_CONNECT*/", "/*METES_BYTES*/"
 
 
-def template(page=REPORT) -> str:
-    """A page with style and scripts in place, its data still the marker."""
+def template(page=REPORT, packed="") -> str:
+    """A page with style, scripts and packed columns in place, its data still the marker."""
     styles, scripts = page
     page = (HERE / "page.html").read_text()
     style = "\n".join((HERE / f"{name}.css").read_text() for name in ["page", *styles])
@@ -31,12 +32,12 @@ def template(page=REPORT) -> str:
     for text, end in ((style, "</style"), (script, "</script")):
         if end in text.lower():
             sys.exit(f"build.py: a part of the page contains {end}, which would end its element")
-    return page.replace(STYLE, style).replace(SCRIPT, script).replace(CONNECT, "'none'").replace(BYTES, "")
+    return page.replace(STYLE, style).replace(SCRIPT, script).replace(CONNECT, "'none'").replace(BYTES, packed)
 
 
-def fill(json_text: str, page=REPORT) -> str:
+def fill(json_text: str, page=REPORT, packed="") -> str:
     """The template with a JSON document put in; `<` is escaped, so no string can end the element."""
-    return template(page).replace(DATA, json_text.replace("<", "\\u003c"))
+    return template(page, packed).replace(DATA, json_text.replace("<", "\\u003c"))
 
 
 if __name__ == "__main__":

@@ -37,39 +37,8 @@ const COLUMNS = {
   min_split: { label: "Least split", unit: "bytes", show: bytes, exact: exactBytes, binary: true },
   scratchpad: { label: "Scratchpad", unit: "bytes", show: (n) => (n === 0 ? "none" : bytes(n)), exact: exactBytes, binary: true },
 };
+const EXPORT_AGAIN = "Export the file again with “metes report DIR --explorer”.";
 const BOOKKEEPING = ["number", "named", "status", "front"];
-
-// Base64 of gzip, as bytes.
-async function unpack(id) {
-  if (typeof DecompressionStream !== "function") throw new Trouble("This browser cannot unpack the data.", "Use a browser of 2023 or later: Chromium 80, Firefox 113, Safari 16.4.");
-  const holder = document.getElementById(id);
-  const text = holder.textContent.trim();
-  holder.textContent = "";
-  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  try {
-    return new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
-  } catch { throw new Trouble("The data in this file is damaged.", "The file was probably cut short. Export it again with “metes report DIR --explorer”."); }
-}
-
-const WIDTHS = { u8: 1, u16: 2, u32: 4, f64: 8 };
-function unpackColumn(raw, buffer, n) {
-  const width = WIDTHS[raw.kind];
-  if (!width || raw.at + width * n > buffer.length) throw new Trouble(`The column ${raw.key} is cut short.`, "Export the file again with “metes report DIR --explorer”.");
-  const values = new Float64Array(n);
-  const planes = Array.from({ length: width }, (_, p) => buffer.subarray(raw.at + p * n, raw.at + (p + 1) * n));
-  if (raw.kind === "f64") {
-    const parts = new Uint8Array(values.buffer);
-    for (let p = 0; p < 8; p += 1) for (let i = 0; i < n; i += 1) parts[8 * i + p] = planes[p][i];
-    return values;
-  }
-  const absent = 256 ** width - 1;
-  for (let i = 0; i < n; i += 1) {
-    let v = 0;
-    for (let p = width - 1; p >= 0; p -= 1) v = v * 256 + planes[p][i];
-    values[i] = v === absent ? NaN : v;
-  }
-  return values;
-}
 
 function makeColumn(raw, values) {
   const known = COLUMNS[raw.key] || {};
@@ -102,9 +71,9 @@ function makeColumn(raw, values) {
 
 async function readModel(doc) {
   const n = doc.rows;
-  const buffer = await unpack("bytes");
-  const columns = new Map(list(doc.columns).map((raw) => [raw.key, makeColumn(raw, unpackColumn(raw, buffer, n))]));
-  const need = (key) => { if (!columns.has(key)) throw new Trouble(`The column ${key} is missing.`, "Export the file again with “metes report DIR --explorer”."); return columns.get(key); };
+  const buffer = await unpack("bytes", EXPORT_AGAIN);
+  const columns = new Map(list(doc.columns).map((raw) => [raw.key, makeColumn(raw, unpackColumn(raw, buffer, n, EXPORT_AGAIN))]));
+  const need = (key) => { if (!columns.has(key)) throw new Trouble(`The column ${key} is missing.`, EXPORT_AGAIN); return columns.get(key); };
   const status = need("status");
   const front = Uint8Array.from(need("front").values);
   const frontRows = [];

@@ -8,6 +8,7 @@
 //! - [`easyport`] and [`vtc`] are the experiments on them;
 //! - [`against_tlsf`] counts TLSF's and compact-fit's instructions on recorded programs;
 //! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
+//! - [`mesh`] runs kernels and storms on a many-core platform under several managers;
 //! - [`partition`] explores compact-fit's size classes on recorded programs;
 //! - [`reorder`] convolves chains of curves in every order;
 //! - [`slides`] has the complexity tables of compact-fit's slides beside our declarations;
@@ -20,6 +21,7 @@
 pub mod against_tlsf;
 pub mod concurrent;
 pub mod easyport;
+pub mod mesh;
 pub mod packets;
 pub mod paging;
 pub mod partition;

@@ -8,6 +8,7 @@ mod firmware;
 mod leon3;
 mod mesh;
 mod pages;
+mod platform;
 mod worst;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ pub(crate) use mesh::{Mesh, MeshAction, MeshFabric, MeshRun};
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };
+pub(crate) use platform::{MeshBound, MeshLoad, MeshManager, MeshSimulate, PlatformShape};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};

@@ -110,6 +110,12 @@ pub trait Fabric {
         act()
     }
 
+    /// Whether who acts by [`at`](Self::at) is where the heap is, so that its lock is as near as its tags: then a block of
+    /// another node's heap is freed into it at once, if nobody holds it.
+    fn acts_there(&self) -> bool {
+        false
+    }
+
     /// Makes every node pass a full barrier before it returns: what a node has stored before it is seen by the caller
     /// afterwards, and what the caller stored before is seen by every node. False where there is no such thing, and nothing
     /// was done; the same each time.

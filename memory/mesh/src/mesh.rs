@@ -300,7 +300,8 @@ impl<'f, F: Fabric> Mesh<'f, F> {
         taken
     }
 
-    /// Frees the block at `address`, of whichever heap: into it, if that is the own one and nobody holds it, or else parked.
+    /// Frees the block at `address`, of whichever heap: into it, if that is the own one (or the fabric
+    /// [acts there](Fabric::acts_there)) and nobody holds it, or else parked.
     ///
     /// # Errors
     /// [`BadFree`]; any address may be tried.
@@ -313,7 +314,7 @@ impl<'f, F: Fabric> Mesh<'f, F> {
 
     fn give_back(&mut self, place: Place) -> Result<(), BadFree> {
         self.mark(place).ok_or(BadFree::NotInUse)?;
-        if place.node == self.me.node
+        if (place.node == self.me.node || self.fabric.acts_there())
             && let Some(hold) = self.hold(place.node, 1)
         {
             let serves = self.fabric.load(place.node, Word::LeftOut) == 0;

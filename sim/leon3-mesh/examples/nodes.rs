@@ -1,7 +1,9 @@
 //! Runs an image whose cores are nodes of one heap (`boards/leon3`, `metes-leon3-mesh`), in RAM that all share or in the memory
 //! of a mesh, and says how quickly.
 //!
-//!     nodes IMAGE [--cores N] [--mesh] [--rounds N] [--quantum CYCLES] [--model uniform|flat|caches]
+//!     nodes IMAGE [--cores N] [--mesh] [--rounds N] [--quantum CYCLES] [--model uniform|flat|caches] [--interpret]
+//!
+//! Hot code is translated, unless `--interpret` says otherwise.
 //!
 //! What the image prints goes to stdout, figures of the run to stderr. Exit status: 0 halted, 1 any other end, 2 bad
 //! arguments.
@@ -23,6 +25,7 @@ struct Asked {
     rounds: Option<u32>,
     quantum: u64,
     model: Model,
+    interpret: bool,
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn asked() -> Result<Asked, String> {
         rounds: None,
         quantum: 64,
         model: Model::Flat,
+        interpret: false,
     };
     while let Some(word) = words.next() {
         let mut number = || {
@@ -55,6 +59,7 @@ fn asked() -> Result<Asked, String> {
             "--rounds" => asked.rounds = Some(number()?),
             "--quantum" => asked.quantum = number()?.into(),
             "--mesh" => asked.mesh = true,
+            "--interpret" => asked.interpret = true,
             "--model" => {
                 asked.model = match words.next().as_deref() {
                     Some("uniform") => Model::Uniform,
@@ -103,6 +108,9 @@ fn run(asked: &Asked) -> Result<ExitCode, String> {
         let settings = Settings::new(columns, asked.cores.div_ceil(columns), 4 << 20);
         attach(&mut machine, &settings).map_err(|error| tell(&error))?;
     }
+    if asked.interpret {
+        machine.translate_after(None);
+    }
     let begun = Instant::now();
     let stop = machine.run(u64::MAX, &mut ());
     let seconds = begun.elapsed().as_secs_f64();
@@ -111,8 +119,13 @@ fn run(asked: &Asked) -> Result<ExitCode, String> {
         .write_all(&printed)
         .map_err(|error| tell(&error))?;
     let instructions = machine.instructions();
+    let engine = if asked.interpret {
+        "interpreted"
+    } else {
+        "translated"
+    };
     eprintln!(
-        "{instructions} instructions, {} cycles, {seconds:.3} s: {:.1} million instructions a second",
+        "{engine}: {instructions} instructions, {} cycles, {seconds:.3} s: {:.1} million instructions a second",
         machine.cycles(),
         instructions as f64 / seconds / 1e6,
     );

@@ -195,9 +195,10 @@ impl Device for MeshMemory {
         let saved: Saved = postcard::from_bytes(bytes).map_err(|error| error.to_string())?;
         let fits = saved.settings == self.settings
             && saved.words.len() == self.words.len()
-            && saved.ports.len() == self.ports.len();
+            && saved.ports.len() == self.ports.len()
+            && saved.ports.iter().all(Timeline::can_be);
         if !fits || !self.ways.take_up(&saved.ways) {
-            return Err("it is of a mesh with other settings".to_owned());
+            return Err("it is of a mesh with other settings, or of none".to_owned());
         }
         self.words = saved.words;
         self.homes = saved.homes;

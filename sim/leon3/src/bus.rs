@@ -574,10 +574,12 @@ impl Bus {
     /// up.
     fn after(&mut self, index: usize, access: &Access) {
         let attached = &mut self.attached[index];
-        let held = attached.holds;
+        let (next, held) = (attached.next, attached.holds);
         attached.renew();
-        let holds = attached.holds;
-        self.next = self.first();
+        let (renewed, holds) = (attached.next, attached.holds);
+        if renewed != next {
+            self.next = self.first();
+        }
         self.deadline = self.deadline.min(self.next);
         if access.raised() != 0 || access.started() != 0 || held != holds {
             self.interrupts.raise(access.raised());

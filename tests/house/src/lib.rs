@@ -24,7 +24,7 @@ pub const ROLES: [(&str, &str, &[&str]); 7] = [
         "memories other than a host's own, and what is seen of them",
         &["core"],
     ),
-    ("sim", "machines that are not there", &["core"]),
+    ("sim", "machines that are not there", &["core", "memory"]),
     (
         "tools",
         "what records, explores, proves, measures and draws, as libraries",

@@ -2,6 +2,8 @@
 //!
 //! *Invariant:* a call returns whether bytes were accepted, and panics only where that is a fault.
 
+mod meshes;
+
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
@@ -19,8 +21,6 @@ use metes_explore::{
     Events, EventsBuilder, Hierarchy, Operation, Options, Space, SpaceDescription,
 };
 use metes_leon3::{Configuration, Image, Machine, Model, Stop};
-use metes_mesh_replay::{FabricKind, Trace};
-use metes_noc::{Faults, Parameters};
 use metes_paging::{operations, replay::replay};
 use metes_trace::{
     TouchOperation, TouchProfile, TouchReader, export_csv, import_csv, import_pytorch, import_rmm,
@@ -39,7 +39,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 23] = [
+pub const PARSERS: [Parser; 24] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -67,13 +67,18 @@ pub const PARSERS: [Parser; 23] = [
     },
     Parser {
         name: "network",
-        accepts: network,
-        seeds: network_seeds,
+        accepts: meshes::network,
+        seeds: meshes::network_seeds,
     },
     Parser {
         name: "mesh_trace",
-        accepts: mesh_trace,
-        seeds: mesh_trace_seeds,
+        accepts: meshes::mesh_trace,
+        seeds: meshes::mesh_trace_seeds,
+    },
+    Parser {
+        name: "platform",
+        accepts: meshes::platform,
+        seeds: meshes::platform_seeds,
     },
     Parser {
         name: "leon3",
@@ -294,49 +299,6 @@ fn page_operation_seeds() -> Vec<Vec<u8>> {
     seeds(&[
         "# a region\nm,2,4,rw\nw,3,7\nr,3\n\nm,5,1,r # not free\nu,2\nr,3\n",
         "m,0,4294967295,r\nm,4294967295,1,rw\nu,0\nw,255,18446744073709551615\n",
-    ])
-}
-
-/// Parameters and faults of a network, one text for both; a small one is made.
-fn network(bytes: &[u8]) -> bool {
-    let text = text(bytes);
-    let (parameters, faults) = text.split_once("\n---\n").unwrap_or((&text, ""));
-    let (Ok(parameters), Ok(faults)) = (Parameters::parse(parameters), Faults::parse(faults))
-    else {
-        return false;
-    };
-    if parameters.columns * parameters.rows > 64 {
-        return true;
-    }
-    metes_noc::Mesh::new(&parameters, &faults).is_ok()
-}
-
-fn network_seeds() -> Vec<Vec<u8>> {
-    seeds(&[
-        "columns = 3\nrows = 2\nnetwork = \"buffered\"\nqueue = 1\n---\nlost = [3]\nduplicated = [5]\n",
-        "columns = 8\nrows = 8\nnetwork = \"deflection\"\ninterface_in = 2\nhop = 3\noccupancy = 4\n",
-    ])
-}
-
-/// A mesh trace, run on small heaps.
-fn mesh_trace(bytes: &[u8]) -> bool {
-    const NODES: u32 = 3;
-    let Ok(trace) = Trace::read(bytes, NODES) else {
-        return false;
-    };
-    let run = metes_mesh_replay::replay(&trace, NODES, 1 << 12, FabricKind::Sequential, |_| {
-        metes_heap::Tlsf::<8>::new()
-    });
-    let run = run.expect("heaps fit");
-    assert_eq!(run.operations, trace.operations().len() as u64);
-    assert_eq!((run.spurious, run.lost_blocks), (0, 0));
-    true
-}
-
-fn mesh_trace_seeds() -> Vec<Vec<u8>> {
-    seeds(&[
-        "# blocks go around\na,0,1,100\na,1,2,3000\nf,2,1\n\na,2,1,4000 # refused\nf,0,1\nf,0,2\n",
-        "a,2,18446744073709551615,18446744073709551615\na,0,0,0\nf,1,0\n",
     ])
 }
 

@@ -19,6 +19,8 @@ mod common;
 mod life;
 mod lists;
 mod mortal;
+mod page;
+mod platform;
 #[cfg(unix)]
 mod processes;
 mod replay;
@@ -32,6 +34,8 @@ pub use board::{Board, bury, is_dead, words};
 pub use life::{Call, Life, Watch};
 pub use lists::Lists;
 pub use mortal::Mortal;
+pub use page::page;
+pub use platform::on_platform;
 pub use replay::{
     FabricKind, Kill, NotReplayed, NotWhere, Replayed, Setting, check, replay, replay_with,
 };

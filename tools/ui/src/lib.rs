@@ -1,9 +1,11 @@
-//! The pages of Metes: report, explorer, device watch, experiment. All are one skeleton with one style and
+//! The pages of Metes: report, explorer, device watch, experiment, mesh. All are one skeleton with one style and
 //! one set of scripts, to which each adds its own; what a page shows is JSON that goes in last. `README.md`
 //! beside this crate says what each page does.
 //!
 //! Invariant: each marker of the skeleton occurs once in it and in no part, and data goes in last with every
 //! `<` escaped, so that no string of it is taken for a marker or ends an element.
+
+pub mod columns;
 
 /// Defines the pages: what each adds to the style and the scripts of all, in order.
 macro_rules! pages {
@@ -41,14 +43,18 @@ pages! {
     ];
     /// The explorer of a whole space; its columns are the bytes beside its data.
     EXPLORER = ["report.css" "explorer.css"], [
-        "page-profile.js" "explorer-data.js" "explorer-filter.js" "explorer-scatter.js"
-        "explorer-parallel.js" "explorer-table.js" "explorer-compare.js" "explorer-advice.js"
+        "page-profile.js" "page-columns.js" "explorer-data.js" "explorer-filter.js"
+        "explorer-scatter.js" "explorer-parallel.js" "explorer-table.js" "explorer-compare.js" "explorer-advice.js"
         "explorer-emit.js" "explorer-export.js" "explorer-main.js"
     ];
     /// The live view of a device heap.
     WATCH = ["watch.css"], ["watch.js"];
     /// What an experiment or a benchmark found.
     EXPERIMENT = ["experiment.css"], ["experiment-categories.js" "experiment.js"];
+    /// A mesh as it ran; its looks are the bytes beside its data.
+    MESH = ["mesh.css"], [
+        "page-columns.js" "mesh-data.js" "mesh-picture.js" "mesh-charts.js" "mesh-player.js" "mesh-node.js" "mesh-main.js"
+    ];
 }
 
 /// A page without its data.

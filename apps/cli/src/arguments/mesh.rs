@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use metes_mesh_replay::Kill;
 
+use super::platform::{MeshBound, MeshPlatform, MeshSimulate};
 use crate::quantity::positive_size;
 
 /// One heap over many nodes: local first, remote when full, refusals that are true
@@ -18,6 +19,9 @@ pub(crate) struct Mesh {
 #[derive(Subcommand)]
 pub(crate) enum MeshAction {
     Run(MeshRun),
+    Simulate(MeshSimulate),
+    Platform(MeshPlatform),
+    Bound(MeshBound),
 }
 
 /// Do what a trace says that nodes ask for and free, and say who served it
@@ -60,6 +64,8 @@ pub(crate) enum MeshFabric {
     Processes,
     /// A rank of MPI each over windows, all at once: needs metes-mesh-mpi and the mpirun of Open MPI
     Mpi,
+    /// A node of the simulated many-core platform each, all at once (docs/mesh-platform.md)
+    Platform,
     /// Turns of one thread, in the order of the trace
     Sequential,
 }

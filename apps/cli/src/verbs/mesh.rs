@@ -1,6 +1,7 @@
 //! `metes mesh`.
 
 mod mpi;
+mod simulate;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -21,6 +22,9 @@ use crate::quantity::{bytes, grouped};
 pub(crate) fn run(arguments: &Mesh, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         MeshAction::Run(arguments) => run_trace(arguments, json),
+        MeshAction::Simulate(arguments) => simulate::simulate(arguments, json),
+        MeshAction::Platform(_) => simulate::platform(json),
+        MeshAction::Bound(arguments) => simulate::bounds(arguments, json),
     }
 }
 
@@ -28,10 +32,13 @@ fn run_trace(arguments: &MeshRun, json: bool) -> Result<u8, Failure> {
     let index = index(&arguments.kind)?;
     let path = &arguments.trace;
     let trace = read(path, arguments.nodes)?;
+    if let MeshFabric::Platform = arguments.fabric {
+        return simulate::replay(arguments, &trace, json);
+    }
     let fabric = match arguments.fabric {
         MeshFabric::Threads => FabricKind::Threads,
         MeshFabric::Processes | MeshFabric::Mpi => FabricKind::Processes,
-        MeshFabric::Sequential => FabricKind::Sequential,
+        MeshFabric::Sequential | MeshFabric::Platform => FabricKind::Sequential,
     };
     let setting = Setting {
         nodes: arguments.nodes,
@@ -103,7 +110,7 @@ fn remedy(error: NotReplayed) -> String {
 }
 
 /// What came of a trace, for people.
-fn shown(replayed: &Replayed) -> String {
+pub(super) fn shown(replayed: &Replayed) -> String {
     let mut table = Table::new(&["node", "most bytes"]);
     for (node, &peak) in replayed.node_peaks.iter().enumerate() {
         table.row(anstyle::Style::new(), vec![node.to_string(), bytes(peak)]);

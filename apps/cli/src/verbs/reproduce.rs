@@ -8,7 +8,7 @@ mod tlsf;
 
 use std::path::Path;
 
-use metes_cases::{concurrent, easyport, paging, predicted, reorder, vtc};
+use metes_cases::{concurrent, easyport, mesh, paging, predicted, reorder, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
 use metes_lab::{About, Figure, figure};
 use serde_json::{Value, json};
@@ -39,7 +39,11 @@ const PAGING: Option<&str> = Some(
     "Böhnert and Scholl, “A Dynamic Virtual Memory Management under Real-Time Constraints”, RTCSA 2014",
 );
 
-const EXPERIMENTS: [Experiment; 19] = [
+const MESH: Option<&str> = Some(
+    "Koutras et al., “Improving Dynamic Memory Allocation on Many-Core Embedded Systems With Distributed Shared Memory”, IEEE ESL 2016",
+);
+
+const EXPERIMENTS: [Experiment; 21] = [
     Experiment {
         name: "small-heaps",
         about: "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -131,6 +135,16 @@ const EXPERIMENTS: [Experiment; 19] = [
         paper: PAGING,
     },
     Experiment {
+        name: "mesh-fig-4",
+        about: "four kernels on 2 x 2 nodes whose heaps suffice: cycles of a request by manager",
+        paper: MESH,
+    },
+    Experiment {
+        name: "mesh-fig-5",
+        about: "managers of a heap over 2 x 2 to 8 x 8 nodes: growth, refusals, bound, and what follows from what",
+        paper: MESH,
+    },
+    Experiment {
         name: "hypervolume",
         about: "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
         paper: None,
@@ -156,6 +170,10 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
     let pages = match quick {
         true => paging::Effort::Quick,
         false => paging::Effort::Whole,
+    };
+    let nodes = match quick {
+        true => mesh::Effort::Quick,
+        false => mesh::Effort::Whole,
     };
     let picture = |picture| show.study(|tell| paging::picture(picture, pages, tell).map_err(fail));
     let chains = match quick {
@@ -209,6 +227,8 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         Some("rtmmu-fig-5") => picture(paging::Picture::Allocations),
         Some("rtmmu-fig-6") => picture(paging::Picture::Frees),
         Some("rtmmu-fig-7") => picture(paging::Picture::Footprint),
+        Some("mesh-fig-4") => show.study(|tell| mesh::fig_4(nodes, tell).map_err(fail)),
+        Some("mesh-fig-5") => show.study(|tell| mesh::fig_5(nodes, tell).map_err(fail)),
         Some("hypervolume") => hypervolume::run(*quick, json),
         Some(name) => Err(unknown(name)),
     }

@@ -17,6 +17,7 @@ mod leon3;
 mod mapped;
 mod mesh;
 mod pages;
+mod platform;
 mod signals;
 mod support;
 mod tune;

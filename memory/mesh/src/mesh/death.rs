@@ -125,24 +125,35 @@ impl<F: Fabric> Mesh<'_, F> {
         if self.fabric.load(dead, Word::Epoch) & 1 == 0 {
             return Ok(());
         }
-        let space = self.fabric.space();
-        for node in space.from(self.me.node) {
-            let mut unparked = false;
-            for (granule, tag) in self.tags(node).filter(|(_, tag)| tag.owner == dead) {
-                unparked |= tag.freed;
-                let bits = Tag::bits(Some(tag));
-                let mine = Tag::bits(Some(Tag {
-                    owner: self.me.node,
-                    ..tag
-                }));
-                if !tag.freed && self.fabric.exchange_tag(node, granule, bits, mine).is_ok() {
-                    let offset = offset_in::<F>(granule, tag);
-                    adopted(space.address(Place { node, offset }));
-                }
+        let fabric = self.fabric;
+        for node in fabric.space().from(self.me.node) {
+            fabric.at(node, || self.adopt_of(node, dead, &mut adopted))?;
+        }
+        Ok(())
+    }
+
+    /// As [`adopt`](Self::adopt), of the blocks of one heap.
+    fn adopt_of(
+        &mut self,
+        node: Node,
+        dead: Node,
+        adopted: &mut impl FnMut(u64),
+    ) -> Result<(), Refusal> {
+        let mut unparked = false;
+        for (granule, tag) in self.tags(node).filter(|(_, tag)| tag.owner == dead) {
+            unparked |= tag.freed;
+            let bits = Tag::bits(Some(tag));
+            let mine = Tag::bits(Some(Tag {
+                owner: self.me.node,
+                ..tag
+            }));
+            if !tag.freed && self.fabric.exchange_tag(node, granule, bits, mine).is_ok() {
+                let offset = offset_in::<F>(granule, tag);
+                adopted(self.fabric.space().address(Place { node, offset }));
             }
-            if unparked && self.fabric.load(node, Word::LeftOut) == 0 {
-                self.take_in(node, dead)?;
-            }
+        }
+        if unparked && self.fabric.load(node, Word::LeftOut) == 0 {
+            self.take_in(node, dead)?;
         }
         Ok(())
     }

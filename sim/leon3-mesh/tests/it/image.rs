@@ -94,11 +94,16 @@ pub(crate) fn machine(setting: Setting) -> Machine {
     if setting.mesh {
         set("SHARED", memory::BASE);
         set("HOMES", memory::REGISTERS);
-        let side = (1..).find(|side| side * side >= setting.cores);
-        let side = side.expect("there is no end");
-        attach(&mut machine, &Settings::new(side, side, 2 << 20)).expect("it fits");
+        attach(&mut machine, &settings(setting.cores)).expect("it fits");
     }
     machine
+}
+
+/// The mesh for so many cores.
+pub(crate) fn settings(cores: usize) -> Settings {
+    let side = (1..).find(|side| side * side >= cores);
+    let side = side.expect("there is no end");
+    Settings::new(side, side, 2 << 20)
 }
 
 /// What a run came to.
@@ -132,4 +137,19 @@ pub(crate) fn apart(printed: &str) -> (Vec<String>, String) {
     let lines = printed.lines().map(str::trim_end).map(str::to_owned);
     let (way, state): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with('#'));
     (state, way.concat())
+}
+
+/// An image of `sim/leon3/images`.
+pub(crate) fn c_image(name: &str) -> Image {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("leon3-images");
+    let build = Path::new(ROOT).join("sim/leon3/images/build");
+    let done = Command::new(build).arg(&out).arg(name).output();
+    let done = done.expect("images/build starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        done.status.success(),
+        "the image cannot be built; run scripts/setup: {said}"
+    );
+    let file = std::fs::read(out.join(format!("{name}.elf"))).expect("it was built");
+    Image::read(&file).expect("an image")
 }

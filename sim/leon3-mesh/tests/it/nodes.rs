@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use metes_leon3::{End, Model, Stop};
+use metes_leon3::{End, Machine, Model, Stop};
+use metes_leon3_mesh::memory::attach_to;
 
-use crate::image::{Ran, Setting, machine, run};
+use crate::image::{Ran, Setting, machine, run, settings};
 
 const SETTING: Setting = Setting {
     cores: 4,
@@ -149,22 +150,60 @@ fn a_run_is_the_same_again() {
     }
 }
 
-/// A translated run is, in `metes-leon3`, the same as an interpreted one; so it must be where memory lets cores wait.
-#[cfg(feature = "translate")]
 #[test]
-fn translated_nodes_do_the_same() {
+fn a_resumed_run_goes_on_as_before() {
+    let taken = |machine: &Machine| {
+        let mut bytes = Vec::new();
+        machine
+            .snapshot(&mut bytes)
+            .expect("there is room in a vector");
+        bytes
+    };
+    for cores in [1, 9] {
+        let setting = Setting {
+            cores,
+            mesh: true,
+            ..SETTING
+        };
+        let all = passed(setting);
+        let mut whole = machine(setting);
+        whole.run(all.instructions / 3, &mut ());
+        let bytes = taken(&whole);
+        let mut resumed = Machine::resume_with(bytes.as_slice(), |_, bus| {
+            attach_to(bus, cores, &settings(cores)).expect("it fits");
+        })
+        .expect("it is whole");
+        assert!(taken(&resumed) == bytes, "a copy of a copy");
+        for machine in [&mut whole, &mut resumed] {
+            assert_eq!(machine.run(all.instructions / 3, &mut ()), Stop::Limit);
+        }
+        assert!(
+            taken(&resumed) == taken(&whole),
+            "ways and memories included"
+        );
+        assert_eq!(run(resumed), all);
+    }
+}
+
+/// The figures of `docs/benchmarks.md` are of such runs: 64 nodes, by either engine, twice.
+#[test]
+fn sixty_four_nodes_do_the_same_again_by_either_engine() {
     let setting = Setting {
         mesh: true,
-        cores: 16,
-        rounds: 300,
+        cores: 64,
+        rounds: 100,
         ..SETTING
     };
-    let translated = |executions| {
+    let engine = |executions| {
         let mut machine = machine(setting);
         machine.translate_after(executions);
         run(machine)
     };
-    assert_eq!(translated(None), translated(Some(20)));
+    let expected = passed(setting);
+    assert!(expected.instructions > 5_000_000, "{expected:?}");
+    for executions in [None, Some(20), None] {
+        assert_eq!(engine(executions), expected);
+    }
 }
 
 #[test]

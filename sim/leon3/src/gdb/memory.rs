@@ -105,7 +105,10 @@ fn write_devices(machine: &mut Machine, core: usize, address: u32, bytes: &[u8])
     }
     words.iter().enumerate().all(|(index, word)| {
         let (at, word) = (address + 4 * index as u32, u32::from_be_bytes(*word));
-        machine.bus.store_elsewhere(at, 4, word, core, now).is_ok()
+        let written = machine.bus.store_elsewhere(at, 4, word, core, now);
+        // The debugger waits for it, and no core.
+        machine.bus.waits();
+        written.is_ok()
     })
 }
 

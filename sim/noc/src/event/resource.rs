@@ -95,6 +95,12 @@ impl Resource {
         Some(self.held(turn, self.clock.now()))
     }
 
+    /// Whether somebody has it, or is about to. O(1).
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.shared.state.borrow().holder.is_some()
+    }
+
     /// What became of it so far. O(1).
     #[must_use]
     pub fn usage(&self) -> Use {

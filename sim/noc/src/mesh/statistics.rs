@@ -87,6 +87,12 @@ impl Histogram {
         self.count
     }
 
+    /// Their sum, in cycles.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// Their mean, in cycles; none if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {

@@ -75,11 +75,11 @@ impl Timelines {
         all.cloned().collect()
     }
 
-    /// Takes what was taken of as large a mesh; false, and nothing happens, if it was another one.
+    /// Takes what was taken of as large a mesh; false, and nothing happens, if it was another one, or none.
     pub fn take_up(&mut self, taken: &[Timeline]) -> bool {
         let all = self.into.iter_mut().chain(&mut self.out_of);
         let all: Vec<_> = all.chain(&mut self.links).collect();
-        let same = all.len() == taken.len();
+        let same = all.len() == taken.len() && taken.iter().all(Timeline::can_be);
         if same {
             for (place, taken) in all.into_iter().zip(taken) {
                 place.clone_from(taken);
@@ -102,9 +102,11 @@ impl Timelines {
         }
         for (node, direction) in self.topology.path(source, destination) {
             let link = self.topology.link(node, direction);
-            let begin = self.links[link].first_free(past, cycle, self.occupancy);
-            if self.deaths.link(link, begin) {
-                return Err((begin, Reason::DeadLink));
+            if self.deaths.any() {
+                let begin = self.links[link].first_free(past, cycle, self.occupancy);
+                if self.deaths.link(link, begin) {
+                    return Err((begin, Reason::DeadLink));
+                }
             }
             cycle = self.links[link].reserve(past, cycle, self.occupancy) + self.hop;
             self.used[link].count(self.occupancy);
@@ -121,12 +123,21 @@ impl Timelines {
 pub struct Timeline(VecDeque<(u64, u64)>);
 
 impl Timeline {
+    /// Whether there can be such a one: of a file, for instance. Linear in what is taken.
+    #[must_use]
+    pub fn can_be(&self) -> bool {
+        /// Behind all that is ever asked for, and far from where sums overflow.
+        const END: u64 = 1 << 62;
+        let begins = self.0.iter().map(|(from, _)| *from);
+        let next = begins.skip(1).chain([END + 1]);
+        let mut all = self.0.iter().zip(next);
+        all.all(|(&(from, end), next)| from < end && end < next)
+    }
+
     /// When, from `cycle` on, so many cycles are first left. What is over by `now` is forgotten: nobody asks for it again.
     /// Linear in what is taken.
     fn first_free(&mut self, now: u64, cycle: u64, cycles: u64) -> u64 {
-        while self.0.front().is_some_and(|(_, end)| *end <= now) {
-            self.0.pop_front();
-        }
+        self.forget(now);
         let mut begin = cycle;
         for &(from, end) in &self.0 {
             if begin + cycles <= from {
@@ -137,9 +148,28 @@ impl Timeline {
         begin
     }
 
+    fn forget(&mut self, now: u64) {
+        while self.0.front().is_some_and(|(_, end)| *end <= now) {
+            self.0.pop_front();
+        }
+    }
+
     /// Takes the first cycles that are left from `cycle` on, and returns when they begin. What is over by `now` is
     /// forgotten: nobody may ask for an earlier cycle again. Linear in what is taken.
     pub fn reserve(&mut self, now: u64, cycle: u64, cycles: u64) -> u64 {
+        self.forget(now);
+        // As a rule nobody is behind.
+        match self.0.back_mut() {
+            Some((_, end)) if *end > cycle => {}
+            Some((_, end)) if *end == cycle => {
+                *end += cycles;
+                return cycle;
+            }
+            _ => {
+                self.0.push_back((cycle, cycle + cycles));
+                return cycle;
+            }
+        }
         let begin = self.first_free(now, cycle, cycles);
         let end = begin + cycles;
         let place = self.0.partition_point(|(from, _)| *from < begin);
@@ -221,9 +251,16 @@ mod tests {
                 let begin = (now + later..).find(is_left).expect("there is no end");
                 (begin..begin + cycles).for_each(|cycle| taken[cycle as usize] = true);
                 prop_assert_eq!(timeline.reserve(now, now + later, cycles), begin);
-                prop_assert!(timeline.0.iter().is_sorted());
-                prop_assert!(timeline.0.iter().zip(timeline.0.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+                prop_assert!(timeline.can_be());
             }
         }
+    }
+
+    #[test]
+    fn what_is_no_timeline_is_told() {
+        let can_be = |taken: &[(u64, u64)]| Timeline(taken.iter().copied().collect()).can_be();
+        assert!(can_be(&[]) && can_be(&[(0, 1)]) && can_be(&[(0, 1), (2, 1 << 62)]));
+        assert!(!can_be(&[(1, 1)]) && !can_be(&[(0, 2), (2, 3)]) && !can_be(&[(5, 6), (1, 2)]));
+        assert!(!can_be(&[(0, u64::MAX)]));
     }
 }

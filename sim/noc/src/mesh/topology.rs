@@ -166,14 +166,21 @@ impl Topology {
 
     /// The way of dimension-order routing: each node that is left, and the direction. Linear in hops.
     pub fn path(self, from: usize, to: usize) -> impl Iterator<Item = (usize, Direction)> {
+        let ((from_column, from_row), (to_column, to_row)) = (self.place(from), self.place(to));
+        let [along_row, along_column] = self.productive(from, to);
+        let row = std::iter::repeat_n(along_row, from_column.abs_diff(to_column));
+        let column = std::iter::repeat_n(along_column, from_row.abs_diff(to_row));
         let mut node = from;
-        std::iter::from_fn(move || {
-            let direction = self.x_y(node, to)?;
+        row.chain(column).flatten().map(move |direction| {
             let left = node;
-            node = self
-                .neighbour(node, direction)
-                .expect("the way stays in the grid");
-            Some((left, direction))
+            // The way stays in the grid.
+            node = match direction {
+                Direction::East => node + 1,
+                Direction::West => node - 1,
+                Direction::South => node + self.columns,
+                Direction::North => node - self.columns,
+            };
+            (left, direction)
         })
     }
 }
