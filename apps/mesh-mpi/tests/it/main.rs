@@ -17,10 +17,14 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// So many ranks of a program.
 fn mpirun(ranks: u32, more: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // Of its own, as two that start at a time would make the same directory, and one would fail.
+    let scratch = tempfile::tempdir().expect("a directory for the test");
     // What hangs is ended, and so fails.
     Command::new("timeout")
         .args(["300", "mpirun", "--oversubscribe", "--mca", "osc", "sm"])
         .args(["--mca", "mpi_yield_when_idle", "1"])
+        .args(["--mca", "orte_tmpdir_base"])
+        .arg(scratch.path())
         .args(more)
         .args(["-n", &ranks.to_string()])
         .arg(program)

@@ -20,6 +20,9 @@ const PROGRAM: &str = "metes-mesh-mpi";
 pub(super) fn run(arguments: &MeshRun, json: bool) -> Result<u8, Failure> {
     let program = program()?;
     let mut command = Command::new(mpirun()?);
+    // Two that start at a time would make the same directory, and one would fail.
+    let scratch = tempfile::tempdir()
+        .map_err(|error| Failure::io("make a directory in", &std::env::temp_dir(), error))?;
     // SAFETY: a call without memory.
     if unsafe { libc::geteuid() } == 0 {
         // The ranks do what this process could do itself.
@@ -31,6 +34,8 @@ pub(super) fn run(arguments: &MeshRun, json: bool) -> Result<u8, Failure> {
         // Who dies does not end the others; more ranks than cores, which give way when they wait; windows in memory.
         .args(["--enable-recovery", "--oversubscribe"])
         .args(["--mca", "mpi_yield_when_idle", "1", "--mca", "osc", "sm"])
+        .args(["--mca", "orte_tmpdir_base"])
+        .arg(scratch.path())
         .arg("-n")
         .arg(arguments.nodes.to_string())
         .arg(program)
