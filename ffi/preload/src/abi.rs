@@ -154,13 +154,18 @@ fn misused(function: &str, block: *mut c_void, why: BadFree) {
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
     if threads::serve() {
-        let block = threads::at_hand(size);
-        if !block.is_null() {
-            return block.cast();
+        if let Some(block) = threads::at_hand(size) {
+            return block.as_ptr().cast();
         }
-        return threads::allocate(size, ALIGN, || malloc_behind(size).cast()).cast();
+        return malloc_of_threads(size);
     }
     answer!(allocate(size), malloc(size))
+}
+
+/// Of a thread's heap, which has nothing at hand, or of the one behind.
+#[inline(never)]
+extern "C" fn malloc_of_threads(size: usize) -> *mut c_void {
+    threads::allocate(size, ALIGN, || malloc_behind(size).cast()).cast()
 }
 
 /// Of the heap behind those of threads.
@@ -176,17 +181,29 @@ extern "C" fn malloc_behind(size: usize) -> *mut c_void {
 /// `block` is null or a block of this family.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
+    if threads::serve() {
+        // SAFETY: the caller's contract.
+        return unsafe { threads::free_at_hand(block.cast(), free_of_threads) };
+    }
     if let Some(own) = NonNull::new(block.cast()) {
-        if threads::serve() {
-            // SAFETY: the caller's contract.
-            match unsafe { threads::free(own, || usable(own).unwrap_or(0)) } {
-                Freed::Done => return,
-                Freed::Behind => {}
-                Freed::Bad(why) => return misused("free", block, why),
-            }
-        }
         // SAFETY: of `again`: the caller's contract.
         answer!(release(own), unsafe { free(block) });
+    }
+}
+
+/// Frees a block of another thread's heap, of the one behind, or none.
+#[inline(never)]
+unsafe extern "C" fn free_of_threads(block: *mut u8) {
+    let Some(own) = NonNull::new(block) else {
+        return;
+    };
+    let block = block.cast();
+    // SAFETY: the caller's contract.
+    match unsafe { threads::free(own, || usable(own).unwrap_or(0)) } {
+        Freed::Done => {}
+        // SAFETY: of `again`: the caller's contract.
+        Freed::Behind => answer!(@any release(own), unsafe { free(block) }),
+        Freed::Bad(why) => misused("free", block, why),
     }
 }
 

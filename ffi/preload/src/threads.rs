@@ -6,7 +6,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use metes_config::{Config, ThreadHeap};
@@ -22,9 +22,15 @@ use crate::report::Digest;
 /// Most bytes of pages of a kind.
 const RESERVE: usize = 1 << 36;
 
-static SERVES: AtomicBool = AtomicBool::new(false);
+static SERVES: Once = Once(UnsafeCell::new(false));
 static HEAPS: ThreadHeaps<OfProcess> = ThreadHeaps::new(OfProcess(UnsafeCell::new(None)));
 static COUNTS: Counts = Counts::new();
+
+/// What is written once, while the process has one thread.
+struct Once(UnsafeCell<bool>);
+
+// SAFETY: as it says.
+unsafe impl Sync for Once {}
 
 /// The memory of pages and nodes, under the lock of the heap.
 struct OfProcess(UnsafeCell<Option<Arena>>);
@@ -76,34 +82,45 @@ pub(crate) fn begin(wish: ThreadHeap, config: &Config, counts: bool) {
             "no key of threads is left (pthread_key_create), which a heap for each thread needs",
         );
     }
-    SERVES.store(true, Ordering::Release);
+    // SAFETY: the process has one thread.
+    unsafe { *SERVES.0.get() = true };
 }
 
 /// Whether there are heaps of threads.
 #[inline(always)]
 pub(crate) fn serve() -> bool {
-    SERVES.load(Ordering::Relaxed)
+    // SAFETY: written before there is a second thread.
+    unsafe { *SERVES.0.get() }
 }
 
-/// A block that the calling thread has at hand, or null: ask on, by [`allocate`].
+/// A block that the calling thread has at hand; none: ask on, by [`allocate`].
 #[inline(always)]
-pub(crate) fn at_hand(size: usize) -> *mut u8 {
+pub(crate) fn at_hand(size: usize) -> Option<NonNull<u8>> {
     HEAPS.allocate_at_hand(size)
 }
 
 /// A block that was not at hand; `behind` asks the heap behind.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn allocate(size: usize, align: usize, behind: impl FnOnce() -> *mut u8) -> *mut u8 {
     let own = match size <= LARGEST {
         true => HEAPS.allocate_by_thread(size, align),
-        false => ptr::null_mut(),
+        false => None,
     };
-    let block = if own.is_null() { behind() } else { own };
+    let block = own.map_or_else(behind, NonNull::as_ptr);
     if COUNTS.wanted.load(Ordering::Relaxed) {
         COUNTS.allocated(NonNull::new(block), size);
     }
     block
+}
+
+/// Frees a block of a thread's pages, or leaves it to `otherwise`.
+///
+/// # Safety
+/// The program frees it.
+#[inline(always)]
+pub(crate) unsafe fn free_at_hand(place: *mut u8, otherwise: unsafe extern "C" fn(*mut u8)) {
+    // SAFETY: the caller's contract.
+    unsafe { HEAPS.free_at_hand(place, otherwise) }
 }
 
 /// What is to be done with a block.
@@ -120,32 +137,17 @@ pub(crate) enum Freed {
 /// The program frees it.
 #[inline(always)]
 pub(crate) unsafe fn free(place: NonNull<u8>, size_behind: impl FnOnce() -> usize) -> Freed {
-    if COUNTS.wanted.load(Ordering::Relaxed) {
-        // SAFETY: the caller's contract.
-        return unsafe { free_counted(place, size_behind) };
-    }
+    let counts = COUNTS.wanted.load(Ordering::Relaxed);
+    let size = counts.then(|| HEAPS.usable(place));
     // SAFETY: the caller's contract.
-    become_of(unsafe { HEAPS.free_by_thread(place) })
-}
-
-#[inline(always)]
-fn become_of(freed: Result<(), NotFreed>) -> Freed {
-    match freed {
+    let freed = match unsafe { HEAPS.free_by_thread(place) } {
         Ok(()) => Freed::Done,
         Err(NotFreed::Elsewhere) => Freed::Behind,
         Err(NotFreed::Bad(why)) => Freed::Bad(why),
-    }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn free_counted(place: NonNull<u8>, size_behind: impl FnOnce() -> usize) -> Freed {
-    let size = HEAPS.usable(place);
-    // SAFETY: the caller's contract.
-    let freed = become_of(unsafe { HEAPS.free_looked_at(place) });
+    };
     match (&freed, size) {
-        (Freed::Done, Ok(size)) => COUNTS.freed(size),
-        (Freed::Behind, _) => COUNTS.freed(size_behind()),
+        (Freed::Done, Some(Ok(size))) => COUNTS.freed(size),
+        (Freed::Behind, Some(_)) => COUNTS.freed(size_behind()),
         _ => {}
     }
     freed

@@ -7,13 +7,13 @@
 use core::cell::Cell;
 use core::ptr;
 
-use crate::node::Node;
+use crate::node::{Node, nobodys};
 
-/// Of the calling thread; zeros in a new one.
+/// Of the calling thread.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Current {
-    /// The node that it is bound to, where requests may go straight to it.
+    /// The node that it is bound to, where requests may go straight to it; otherwise one without pages.
     pub(crate) node: Cell<*const Node>,
     /// The node that it is bound to.
     pub(crate) bound: Cell<*const Node>,
@@ -28,14 +28,14 @@ impl Current {
         not(miri)
     )))]
     const NEW: Current = Current {
-        node: Cell::new(ptr::null()),
+        node: Cell::new(nobodys()),
         bound: Cell::new(ptr::null()),
         shares: Cell::new(false),
     };
 
     /// Forgets the node, for what is left of the thread.
     pub(crate) fn share(&self) {
-        self.node.set(ptr::null());
+        self.node.set(nobodys());
         self.bound.set(ptr::null());
         self.shares.set(true);
     }
@@ -50,19 +50,21 @@ mod place {
     use super::{Current, Node};
 
     core::arch::global_asm!(
-        ".pushsection .tbss.metes_threads_current,\"awT\",@nobits",
+        ".pushsection .tdata.metes_threads_current,\"awT\",@progbits",
         ".globl metes_threads_current",
         ".hidden metes_threads_current",
         ".type metes_threads_current, @object",
         ".size metes_threads_current, {size}",
         ".p2align 4",
         "metes_threads_current:",
-        ".zero {size}",
+        ".quad {nobodys}",
+        ".zero {size} - 8",
         ".popsection",
         size = const size_of::<Current>(),
+        nobodys = sym crate::node::NOBODYS,
     );
 
-    /// The node of the calling thread, if requests may go straight to it, or null.
+    /// The node of the calling thread, if requests may go straight to it, or one without pages.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn node() -> *const Node {

@@ -18,6 +18,8 @@ use crate::heaps::{Footprint, Ground, NotFreed, PART_ALIGN, PARTS, Part, ThreadH
 const PAGES: usize = 64 << 30;
 const FEWEST: usize = 4 << 20;
 const PAGE: usize = 4096;
+/// Blocks up to so many bytes, aligned to no more, lie in the narrowest pages.
+const NARROW: usize = 8 << 10;
 /// Threads that have a node of their own.
 const THREADS: usize = 256;
 
@@ -48,11 +50,25 @@ impl ThreadAlloc {
     fn allocate(layout: Layout) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
         match aligned(size, align) {
-            Some(_) if laid() => HEAPS.allocate_by_thread(size, align),
+            Some(_) if laid() => pointer(HEAPS.allocate_by_thread(size, align)),
             Some(_) => ptr::null_mut(),
             None => map(size, align),
         }
     }
+}
+
+/// Frees what is not freed quickly, though it is small: of wider pages, as its alignment was wide, or freed before.
+#[cold]
+unsafe extern "C" fn free_elsewhere(place: *mut u8) {
+    if let Some(place) = NonNull::new(place) {
+        // SAFETY: the caller gives back a block of this allocator.
+        let freed = unsafe { HEAPS.free_by_thread(place) };
+        debug_assert!(freed.is_ok(), "{freed:?}");
+    }
+}
+
+fn pointer(block: Option<NonNull<u8>>) -> *mut u8 {
+    block.map_or(ptr::null_mut(), NonNull::as_ptr)
 }
 
 /// Whether there are heaps, which are laid now if they were not.
@@ -89,21 +105,24 @@ fn watch_forks() {
 unsafe impl GlobalAlloc for ThreadAlloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= crate::classes::ALIGN {
-            let block = HEAPS.allocate_at_hand(layout.size());
-            if !block.is_null() {
-                return block;
-            }
+        if layout.align() <= crate::classes::ALIGN
+            && let Some(block) = HEAPS.allocate_at_hand(layout.size())
+        {
+            return block.as_ptr();
         }
         Self::allocate(layout)
     }
 
     #[inline]
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        if layout.size() <= NARROW && layout.align() <= NARROW {
+            // SAFETY: the caller gives back a block of this allocator.
+            return unsafe { HEAPS.free_at_hand(place, free_elsewhere) };
+        }
         let Some(place) = NonNull::new(place) else {
             return;
         };
-        // SAFETY: the caller gives back a block of this allocator.
+        // SAFETY: as above.
         match unsafe { HEAPS.free_by_thread(place) } {
             Ok(()) => {}
             // SAFETY: as above; it is a mapping of its own.

@@ -18,8 +18,7 @@ use metes_heap::lock::Lock;
 
 use crate::classes::{LARGEST, SMALL, aligned, class_of};
 use crate::node::Node;
-use crate::page::{KINDS, NOBODY, Page};
-use crate::parked::Marked;
+use crate::page::{KINDS, Page};
 use crate::supply::Supply;
 
 /// Words of marks that a thread takes back before it goes on to another page.
@@ -265,34 +264,34 @@ impl<G: Ground> ThreadHeaps<G> {
         });
     }
 
-    /// A block of `size` bytes, at most [`LARGEST`], of a thread that is bound to `node`; null where there is no memory.
+    /// A block of up to 1 KiB of the current page of its class, of a thread that is bound to `node`; none where that page has
+    /// none at hand, or for more: [`allocate`](Self::allocate) looks on. A constant number of instructions, without a loop.
+    ///
+    /// # Safety
+    /// As [`allocate`](Self::allocate).
+    #[inline(always)]
+    pub unsafe fn allocate_small(&self, node: *const Node, size: usize) -> Option<NonNull<u8>> {
+        match size <= SMALL {
+            // SAFETY: the caller's contract.
+            true => unsafe { (*node).take_small(size) },
+            false => None,
+        }
+    }
+
+    /// A block of `size` bytes, at most [`LARGEST`], of a thread that is bound to `node`; none where there is no memory.
     ///
     /// # Safety
     /// The calling thread is bound to `node`.
-    #[inline(always)]
-    pub unsafe fn allocate(&self, node: NonNull<Node>, size: usize) -> *mut u8 {
-        if size <= SMALL {
-            // SAFETY: the caller's contract.
-            let block = unsafe { node.as_ref().take_small(size) };
-            if !block.is_null() {
-                return block;
-            }
-        }
-        // SAFETY: as above.
-        unsafe { self.allocate_longer(node, size) }
-    }
-
-    #[inline(never)]
-    unsafe fn allocate_longer(&self, node: NonNull<Node>, size: usize) -> *mut u8 {
+    pub unsafe fn allocate(&self, node: NonNull<Node>, size: usize) -> Option<NonNull<u8>> {
         if size > LARGEST {
-            return ptr::null_mut();
+            return None;
         }
         let class = class_of(size.max(1));
         // SAFETY: the caller's contract.
         unsafe { self.take(node.as_ref(), class, Access::Own) }
     }
 
-    /// As [`allocate`](Self::allocate), aligned to a power of two; null, too, where no class is so aligned.
+    /// As [`allocate`](Self::allocate), aligned to a power of two; none, too, where no class is so aligned.
     ///
     /// # Safety
     /// As [`allocate`](Self::allocate).
@@ -301,19 +300,14 @@ impl<G: Ground> ThreadHeaps<G> {
         node: NonNull<Node>,
         size: usize,
         align: usize,
-    ) -> *mut u8 {
-        match aligned(size, align) {
-            // SAFETY: the caller's contract.
-            Some(class) => unsafe { self.take(node.as_ref(), class, Access::Own) },
-            None => ptr::null_mut(),
-        }
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's contract.
+        unsafe { self.take(node.as_ref(), aligned(size, align)?, Access::Own) }
     }
 
     /// A block of the shared node: for threads that have none. Under the lock.
-    pub fn allocate_shared(&self, size: usize, align: usize) -> *mut u8 {
-        let Some(class) = aligned(size, align) else {
-            return ptr::null_mut();
-        };
+    pub fn allocate_shared(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
+        let class = aligned(size, align)?;
         // SAFETY: under the lock, nobody else uses the shared node.
         (self.ground).hold(|| unsafe { self.take(self.node(0), class, Access::Locked) })
     }
@@ -322,12 +316,11 @@ impl<G: Ground> ThreadHeaps<G> {
     ///
     /// # Safety
     /// The node is the caller's alone.
-    unsafe fn take(&self, node: &Node, class: usize, access: Access) -> *mut u8 {
+    unsafe fn take(&self, node: &Node, class: usize, access: Access) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract, for this and what follows.
         unsafe {
-            let block = node.take(class);
-            if !block.is_null() {
-                return block;
+            if let Some(block) = node.take(class) {
+                return Some(block);
             }
             let retire = |page: &Page| self.with_supply(access, |supply| supply.give(page));
             if node.refill(class, DRAINED, retire) || self.add_page(node, class, access) {
@@ -408,7 +401,7 @@ impl<G: Ground> ThreadHeaps<G> {
     /// # Safety
     /// The node is the caller's alone.
     #[cold]
-    unsafe fn take_last(&self, node: &Node, class: usize, access: Access) -> *mut u8 {
+    unsafe fn take_last(&self, node: &Node, class: usize, access: Access) -> Option<NonNull<u8>> {
         let kind = crate::page::Kind::of(class);
         let retire = |page: &Page| self.with_supply(access, |supply| supply.give(page));
         // SAFETY: the caller's contract.
@@ -446,7 +439,7 @@ impl<G: Ground> ThreadHeaps<G> {
     }
 
     /// A slot of a node that no thread has. Under the lock.
-    fn take_of_unbound(&self, class: usize) -> *mut u8 {
+    fn take_of_unbound(&self, class: usize) -> Option<NonNull<u8>> {
         let nodes = self.with_supply(Access::Locked, |supply| supply.nodes);
         for node in (0..nodes)
             .map(|number| self.node(number))
@@ -455,17 +448,82 @@ impl<G: Ground> ThreadHeaps<G> {
             let retire = |page: &Page| self.with_supply(Access::Locked, |supply| supply.give(page));
             // SAFETY: nobody has it, and the lock is held.
             let block = unsafe {
-                let block = node.take(class);
-                match block.is_null() && node.refill(class, 0, retire) {
-                    true => node.take(class),
-                    false => block,
+                match node.take(class) {
+                    None if node.refill(class, 0, retire) => node.take(class),
+                    block => block,
                 }
             };
-            if !block.is_null() {
+            if block.is_some() {
                 return block;
             }
         }
-        ptr::null_mut()
+        None
+    }
+
+    /// Frees a block, by a thread that is bound to `node`, or to [none](crate::Node). Of pages of up to 8 KiB a constant number of
+    /// instructions, without a loop, and of the thread's own pages without an exchange; what that is not left to goes to
+    /// `otherwise`, and nothing has changed.
+    ///
+    /// # Safety
+    /// As [`free`](Self::free).
+    #[inline(always)]
+    pub unsafe fn free_quickly(
+        &self,
+        node: *const Node,
+        place: *mut u8,
+        otherwise: unsafe extern "C" fn(*mut u8),
+    ) {
+        let pages = &self.pages[0];
+        let offset = place
+            .addr()
+            .wrapping_sub(pages.start.load(Ordering::Relaxed).addr());
+        if offset < pages.extent.load(Ordering::Relaxed) {
+            let table = pages.table.load(Ordering::Relaxed);
+            // SAFETY: pages that were handed out have descriptions.
+            let page = unsafe { &*table.add(offset >> KINDS[0].log2) };
+            if !ptr::eq(page.owner.load(Ordering::Relaxed), node) {
+                return Self::mark_quickly(place, page, otherwise);
+            }
+            // Pages begin at multiples of their size.
+            let slot = page.narrow_slot_at(place.addr() & (KINDS[0].bytes() - 1));
+            if let Some(slot) = slot
+                && let Some(before) = page.give(slot)
+            {
+                if page.used.get() == 0 || before == 0 {
+                    // SAFETY: the page is of the calling thread's node.
+                    unsafe { self.settle(page, slot / 64, before) };
+                }
+                return;
+            }
+        }
+        // SAFETY: the caller's contract.
+        unsafe { otherwise(place) }
+    }
+
+    /// Frees a block of another's page of the narrowest kind. What cannot unwind may take the place of its caller.
+    #[inline(never)]
+    extern "C" fn mark_quickly(
+        place: *mut u8,
+        page: &Page,
+        otherwise: unsafe extern "C" fn(*mut u8),
+    ) {
+        let slot = page.narrow_slot_at(place.addr() & (KINDS[0].bytes() - 1));
+        if !slot.is_some_and(|slot| page.free_for_owner(slot)) {
+            // SAFETY: it is told what this was told.
+            unsafe { otherwise(place) };
+        }
+    }
+
+    /// What follows a free where a word had no free slot before, or its page has no slot in use.
+    ///
+    /// # Safety
+    /// The calling thread is bound to the owner of the page.
+    #[inline(never)]
+    unsafe extern "C" fn settle(&self, page: &Page, word: usize, before: u64) {
+        let owner = page.owner.load(Ordering::Relaxed);
+        let retire = |page: &Page| self.with_supply(Access::Own, |supply| supply.give(page));
+        // SAFETY: the caller's contract; a page with slots has an owner.
+        unsafe { (*owner).settle(page, word, before, retire) };
     }
 
     /// Frees a block, by a thread that is bound to `node`, or to none. O(1), but for one exchange for each other thread that
@@ -476,38 +534,16 @@ impl<G: Ground> ThreadHeaps<G> {
     ///
     /// # Safety
     /// The calling thread is bound to `node`, if that is not null. The block, if it is one, is no longer in use.
-    #[inline(always)]
     pub unsafe fn free(&self, node: *const Node, place: NonNull<u8>) -> Result<(), NotFreed> {
         let (page, offset) = self.locate(place.addr().get()).ok_or(NotFreed::Elsewhere)?;
+        let slot = (page.slot_at(offset)).ok_or(NotFreed::Bad(BadFree::Foreign))?;
         if !ptr::eq(page.owner.load(Ordering::Relaxed), node) {
-            return self.free_of_another(page, offset);
+            let freed = page.free_for_owner(slot);
+            return freed.then_some(()).ok_or(NotFreed::Bad(BadFree::NotInUse));
         }
-        let slot = (page.slot_at(offset)).ok_or(NotFreed::Bad(BadFree::Foreign))?;
-        let retire = |page: &Page| self.with_supply(Access::Own, |supply| supply.give(page));
+        let before = (page.give(slot)).ok_or(NotFreed::Bad(BadFree::NotInUse))?;
         // SAFETY: the page is of the calling thread's node, which is not null, as the page has slots.
-        match unsafe { (*node).give(page, slot, retire) } {
-            true => Ok(()),
-            false => Err(NotFreed::Bad(BadFree::NotInUse)),
-        }
-    }
-
-    #[inline(never)]
-    fn free_of_another(&self, page: &Page, offset: usize) -> Result<(), NotFreed> {
-        let slot = (page.slot_at(offset)).ok_or(NotFreed::Bad(BadFree::Foreign))?;
-        // While a slot is in use its page does not change hands.
-        let owner = page.owner.load(Ordering::Relaxed);
-        if ptr::eq(owner, NOBODY) || page.is_free(slot) {
-            return Err(NotFreed::Bad(BadFree::NotInUse));
-        }
-        match page.parked.mark(slot) {
-            Marked::Twice => return Err(NotFreed::Bad(BadFree::NotInUse)),
-            Marked::Told => {}
-            Marked::First => {
-                let address = ptr::from_ref(page).expose_provenance();
-                // SAFETY: nodes stay, and a page with slots has an owner.
-                unsafe { (*owner).chain.0.push(address, &page.parked) };
-            }
-        }
+        unsafe { self.settle(page, slot / 64, before) };
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //! Invariant: each page that a node owns is the current one of its class, in its class's list, full, or spare.
 
 use core::cell::Cell;
-use core::ptr;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering;
 
 use crate::classes::{ALIGN, CLASSES, SMALL, class_of};
@@ -64,12 +64,12 @@ impl Node {
         !self.direct[0].get().is_null()
     }
 
-    /// A slot for `size` bytes of at most [`SMALL`] of the current word of its current page; null if that has none.
+    /// A slot for `size` bytes of at most [`SMALL`] of the current word of its current page; none if that has none.
     ///
     /// # Safety
     /// The node is the caller's alone.
     #[inline(always)]
-    pub(crate) unsafe fn take_small(&self, size: usize) -> *mut u8 {
+    pub(crate) unsafe fn take_small(&self, size: usize) -> Option<NonNull<u8>> {
         debug_assert!(size <= SMALL);
         // Zero bytes are served as one.
         let page = self.direct[size.div_ceil(ALIGN)].get();
@@ -77,12 +77,12 @@ impl Node {
         unsafe { take(&*page) }
     }
 
-    /// A slot of the current word of a class's current page; null if that has none.
+    /// A slot of the current word of a class's current page; none if that has none.
     ///
     /// # Safety
     /// The node is the caller's alone.
     #[inline(always)]
-    pub(crate) unsafe fn take(&self, class: usize) -> *mut u8 {
+    pub(crate) unsafe fn take(&self, class: usize) -> Option<NonNull<u8>> {
         // SAFETY: as in `take_small`.
         unsafe { take(&*self.current[class].get()) }
     }
@@ -194,32 +194,18 @@ impl Node {
         }
     }
 
-    /// Frees a slot of a page of its own; false if it is free already. O(1).
+    /// What follows where a word had no free slot before it got one, or a page has no slot in use. O(1).
     ///
     /// # Safety
-    /// The node is the caller's alone, and the slot no longer in use.
-    #[inline(always)]
-    pub(crate) unsafe fn give(&self, page: &Page, slot: usize, retire: impl FnMut(&Page)) -> bool {
-        let (word, bit) = (page.word(slot / 64), 1 << (slot % 64));
-        let before = word.load(Ordering::Relaxed);
-        // Another thread may have freed it before.
-        if (before | page.parked.marks(slot / 64)) & bit != 0 {
-            return false;
-        }
-        word.store(before | bit, Ordering::Relaxed);
-        let used = page.used.get() - 1;
-        page.used.set(used);
-        if before == 0 || used == 0 {
-            self.settle(page, slot / 64, before == 0, retire);
-        }
-        true
-    }
-
-    /// What follows where a word has got its first free slot, or a page its last.
-    #[cold]
-    #[inline(never)]
-    fn settle(&self, page: &Page, word: usize, opened: bool, mut retire: impl FnMut(&Page)) {
-        if opened {
+    /// The node is the caller's alone.
+    pub(crate) unsafe fn settle(
+        &self,
+        page: &Page,
+        word: usize,
+        before: u64,
+        mut retire: impl FnMut(&Page),
+    ) {
+        if before == 0 {
             page.open_word(word);
             if page.whereabouts.get() == Whereabouts::Full {
                 page.set_full(false);
@@ -271,8 +257,9 @@ impl Node {
             self.words.set(words & (words - 1));
             // SAFETY: pages stay, and this one was taken off the chain.
             let page = unsafe { &*self.draining.get() };
-            let opened = page.merge(word);
-            self.settle(page, word, opened, &mut retire);
+            let before = page.merge(word);
+            // SAFETY: the caller's contract.
+            unsafe { self.settle(page, word, before, &mut retire) };
         }
         most
     }
@@ -297,17 +284,50 @@ impl Node {
     }
 }
 
-/// A slot of the current word of a page; null if that has none.
+/// A slot of the current word of a page; none if that has none.
 #[inline(always)]
-fn take(page: &Page) -> *mut u8 {
+fn take(page: &Page) -> Option<NonNull<u8>> {
     // SAFETY: a word of the page, or the one of the page without slots.
     let word = unsafe { &*page.current.get() };
     let bits = word.load(Ordering::Relaxed);
     if bits == 0 {
-        return ptr::null_mut();
+        return None;
     }
     word.store(bits & (bits - 1), Ordering::Relaxed);
     page.used.set(page.used.get() + 1);
     let slot = bits.trailing_zeros() as usize;
-    page.at.get().wrapping_add(slot * page.slot.get())
+    let place = page.at.get().wrapping_add(slot * page.slot.get());
+    debug_assert!(!place.is_null());
+    // SAFETY: a slot of a page, which is memory.
+    Some(unsafe { NonNull::new_unchecked(place) })
+}
+
+/// A node that no thread has, without pages: that of threads that are bound to none.
+#[repr(transparent)]
+pub(crate) struct Nobodys(Node);
+
+// SAFETY: its current pages have no slot that could be taken, so nothing of it is changed.
+unsafe impl Sync for Nobodys {}
+
+pub(crate) static NOBODYS: Nobodys = Nobodys(Node {
+    direct: [const { Cell::new(empty()) }; SMALL / ALIGN + 1],
+    current: [const { Cell::new(empty()) }; CLASSES],
+    lists: [const {
+        List {
+            first: Cell::new(ptr::null()),
+            last: Cell::new(ptr::null()),
+        }
+    }; CLASSES],
+    spares: [const { Cell::new(ptr::null()) }; KINDS.len()],
+    count: [const { Cell::new(0) }; KINDS.len()],
+    draining: Cell::new(ptr::null()),
+    words: Cell::new(0),
+    taken: Cell::new(ptr::null()),
+    bound: Cell::new(false),
+    chain: Apart(Chain::new()),
+});
+
+/// The node that no thread has.
+pub(crate) const fn nobodys() -> *const Node {
+    &raw const NOBODYS.0
 }

@@ -11,13 +11,17 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use crate::classes::{CLASSES, slot_of};
 use crate::node::Node;
-use crate::parked::Parked;
+use crate::parked::{Marked, Parked};
 
 /// Words of bits of a page: 64 KiB in slots of 16 bytes.
 pub(crate) const WORDS: usize = 64;
-/// Bits behind the point of a page's reciprocal: offsets have up to 20 bits, and slots up to 17, so the product of both with
-/// the reciprocal's error stays below one.
-const POINT: u32 = 40;
+/// Bits behind the point of the reciprocal of a slot of the narrowest pages. It is too large by less than a slot in so many
+/// bits; so an offset times it has, behind the point, less than a page where it is a multiple of the slot, and 2¹⁹ or more
+/// where it is none, as a slot has at most 2¹³ bytes.
+const POINT: u32 = 32;
+/// What is behind the point where an offset is no multiple.
+const BETWEEN: u64 = (1 << POINT) - (1 << KINDS[0].log2);
+const _: () = assert!(KINDS[0].largest << KINDS[0].log2 < 1 << POINT);
 
 /// A kind of page.
 #[derive(Clone, Copy, Debug)]
@@ -136,11 +140,32 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The slot at an offset of the page; nothing if none begins there.
+    /// The slot at an offset of a page of the narrowest kind; nothing if none begins there.
     #[inline(always)]
+    pub(crate) fn narrow_slot_at(&self, offset: usize) -> Option<usize> {
+        let product = (offset as u64).wrapping_mul(self.reciprocal.get());
+        let index = (product >> POINT) as usize;
+        (product & BETWEEN == 0 && index < self.slots.get()).then_some(index)
+    }
+
+    /// The slot at an offset of the page; nothing if none begins there.
     pub(crate) fn slot_at(&self, offset: usize) -> Option<usize> {
-        let index = ((offset as u64).wrapping_mul(self.reciprocal.get()) >> POINT) as usize;
-        (index.wrapping_mul(self.slot.get()) == offset && index < self.slots.get()).then_some(index)
+        let index = offset.checked_div(self.slot.get())?;
+        (index * self.slot.get() == offset && index < self.slots.get()).then_some(index)
+    }
+
+    /// Frees a slot, of a page of its own; what its word was before, or nothing if it is free already.
+    #[inline(always)]
+    pub(crate) fn give(&self, slot: usize) -> Option<u64> {
+        let (word, bit) = (self.word(slot / 64), 1 << (slot % 64));
+        let before = word.load(Ordering::Relaxed);
+        // Another thread may have freed it before.
+        if (before | self.parked.marks(slot / 64)) & bit != 0 {
+            return None;
+        }
+        word.store(before | bit, Ordering::Relaxed);
+        self.used.set(self.used.get() - 1);
+        Some(before)
     }
 
     #[inline(always)]
@@ -148,7 +173,31 @@ impl Page {
         &self.free[word % WORDS]
     }
 
+    /// Frees a slot of another's page; false if it is free already. While a slot is in use its page does not change hands.
+    #[inline(always)]
+    pub(crate) fn free_for_owner(&self, slot: usize) -> bool {
+        let owner = self.owner.load(Ordering::Relaxed);
+        if ptr::eq(owner, NOBODY) || self.is_free(slot) {
+            return false;
+        }
+        match self.parked.mark(slot) {
+            Marked::Twice => return false,
+            Marked::Told => {}
+            Marked::First => self.tell(owner),
+        }
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell(&self, owner: *const Node) {
+        let address = ptr::from_ref(self).expose_provenance();
+        // SAFETY: nodes stay, and a page with slots has an owner.
+        unsafe { (*owner).chain.0.push(address, &self.parked) };
+    }
+
     /// Whether a slot is free, as far as its owner knows; of another's page that may be over soon.
+    #[inline(always)]
     pub(crate) fn is_free(&self, slot: usize) -> bool {
         self.word(slot / 64).load(Ordering::Relaxed) & (1 << (slot % 64)) != 0
     }
@@ -232,8 +281,8 @@ impl Page {
         self.full.store(full, Ordering::Release);
     }
 
-    /// Frees the slots of a word that were marked; whether the word had no free slot.
-    pub(crate) fn merge(&self, word: usize) -> bool {
+    /// Frees the slots of a word that were marked; which were free before.
+    pub(crate) fn merge(&self, word: usize) -> u64 {
         let marked = self.parked.take_word(word);
         let own = self.word(word);
         let before = own.load(Ordering::Relaxed);
@@ -244,7 +293,7 @@ impl Page {
         if marked != 0 {
             self.open_word(word);
         }
-        before == 0
+        before
     }
 
     /// Takes a page off its owner whose slots were all freed by others, where `some` was taken of its marks: its owner has
@@ -303,6 +352,6 @@ static EMPTY: Empty = Empty(Page {
 });
 
 /// The page without slots.
-pub(crate) fn empty() -> *const Page {
+pub(crate) const fn empty() -> *const Page {
     &raw const EMPTY.0
 }

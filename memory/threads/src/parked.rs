@@ -120,6 +120,13 @@ impl<const WORDS: usize> Parked<WORDS> {
 pub(crate) struct Chain(AtomicUsize);
 
 impl Chain {
+    /// An empty one.
+    #[cfg(not(all(test, loom)))]
+    pub(crate) const fn new() -> Self {
+        Chain(AtomicUsize::new(0))
+    }
+
+    /// An empty one.
     #[cfg(all(test, loom))]
     pub(crate) fn new() -> Self {
         Chain(AtomicUsize::new(0))

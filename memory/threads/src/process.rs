@@ -65,20 +65,17 @@ impl<G: Ground> ThreadHeaps<G> {
         Some(node)
     }
 
-    /// A block of up to [`LARGEST`](crate::LARGEST) bytes of the calling thread's node, if it is bound and has one at hand;
-    /// null otherwise. A constant number of instructions, without a loop or an exchange.
+    /// A block of up to 1 KiB of the calling thread's node, if it is bound and has one at hand; none otherwise. A constant
+    /// number of instructions, without a loop or an exchange.
     #[inline(always)]
-    pub fn allocate_at_hand(&'static self, size: usize) -> *mut u8 {
-        match NonNull::new(node().cast_mut()) {
-            // SAFETY: the thread is bound to it.
-            Some(node) => unsafe { self.allocate(node, size) },
-            None => ptr::null_mut(),
-        }
+    pub fn allocate_at_hand(&'static self, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the thread is bound to it, or it has no pages.
+        unsafe { self.allocate_small(node(), size) }
     }
 
-    /// A block of the calling thread, of up to [`LARGEST`](crate::LARGEST) bytes, aligned to a power of two up to that; null
+    /// A block of the calling thread, of up to [`LARGEST`](crate::LARGEST) bytes, aligned to a power of two up to that; none
     /// where there is no memory.
-    pub fn allocate_by_thread(&'static self, size: usize, align: usize) -> *mut u8 {
+    pub fn allocate_by_thread(&'static self, size: usize, align: usize) -> Option<NonNull<u8>> {
         match self.bound() {
             // SAFETY: the thread is bound to it.
             Some(node) if align <= ALIGN => unsafe { self.allocate(node, size) },
@@ -88,6 +85,21 @@ impl<G: Ground> ThreadHeaps<G> {
         }
     }
 
+    /// Frees a block of any thread, of pages of up to 8 KiB; what it does not find there goes to `otherwise`, and nothing has
+    /// changed.
+    ///
+    /// # Safety
+    /// As [`free_by_thread`](Self::free_by_thread).
+    #[inline(always)]
+    pub unsafe fn free_at_hand(
+        &'static self,
+        place: *mut u8,
+        otherwise: unsafe extern "C" fn(*mut u8),
+    ) {
+        // SAFETY: the thread is bound to that node, or the node has no pages.
+        unsafe { self.free_quickly(node(), place, otherwise) }
+    }
+
     /// Frees a block of any thread.
     ///
     /// # Errors
@@ -95,20 +107,7 @@ impl<G: Ground> ThreadHeaps<G> {
     ///
     /// # Safety
     /// The block, if it is one, is no longer in use.
-    #[inline(always)]
     pub unsafe fn free_by_thread(&'static self, place: NonNull<u8>) -> Result<(), NotFreed> {
-        // SAFETY: the thread is bound to that node, or it is null.
-        unsafe { self.free(node(), place) }
-    }
-
-    /// As [`free_by_thread`](Self::free_by_thread), where requests do not go straight to nodes.
-    ///
-    /// # Errors
-    /// [`NotFreed`]; nothing has changed.
-    ///
-    /// # Safety
-    /// The block, if it is one, is no longer in use.
-    pub unsafe fn free_looked_at(&'static self, place: NonNull<u8>) -> Result<(), NotFreed> {
         // SAFETY: the thread is bound to that node, or it is null.
         unsafe { self.free(current().bound.get(), place) }
     }

@@ -97,13 +97,17 @@ impl<'h> Member<'h> {
     }
 
     pub(crate) fn allocate(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        NonNull::new(match self.node {
-            // SAFETY: bound to it.
-            Some(node) if align <= 16 => unsafe { self.heaps.allocate(node, size) },
+        match self.node {
+            Some(node) if align <= 16 => {
+                // SAFETY: bound to it.
+                let at_hand = unsafe { self.heaps.allocate_small(node.as_ptr(), size) };
+                // SAFETY: as above.
+                at_hand.or_else(|| unsafe { self.heaps.allocate(node, size) })
+            }
             // SAFETY: as above.
             Some(node) => unsafe { self.heaps.allocate_aligned(node, size, align) },
             None => self.heaps.allocate_shared(size, align),
-        })
+        }
     }
 
     pub(crate) fn free(&self, place: NonNull<u8>) -> Result<(), NotFreed> {
