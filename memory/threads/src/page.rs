@@ -125,13 +125,15 @@ pub(crate) struct Page {
     /// Slots that are not free.
     pub(crate) used: Cell<usize>,
     slots: Cell<usize>,
-    /// The words that have free slots, as far as is known.
+    /// The words that have free slots, as far as is known, but for those that were not begun.
     open: Cell<u64>,
     // Here a cache line ends.
     start: Cell<*mut u8>,
     pub(crate) next: Cell<*const Page>,
     pub(crate) previous: Cell<*const Page>,
     class: Cell<u8>,
+    /// Words that were begun: slots of the others have never been in use, and their memory was maybe never touched.
+    begun: Cell<u8>,
     pub(crate) whereabouts: Cell<Whereabouts>,
     /// Whether it is full, for others.
     full: AtomicBool,
@@ -236,7 +238,8 @@ impl Page {
         }
         let words = slots.div_ceil(64);
         self.parked.clear(words);
-        self.open.set(u64::MAX >> (64 - words));
+        self.open.set(1);
+        self.begun.set(1);
         self.slot.set(shape.slot as usize);
         self.reciprocal.set(shape.reciprocal);
         self.slots.set(slots);
@@ -253,20 +256,38 @@ impl Page {
             .set(self.start.get().wrapping_add(64 * word * self.slot.get()));
     }
 
-    /// Turns to a word that has free slots; false if none has. O(1).
+    /// Turns to the next word that has free slots, around; false if none has. So a word that slots are freed in has got more
+    /// of them when it is its turn. Before it begins again it begins another word if half of the slots are in use. O(1).
     pub(crate) fn turn(&self) -> bool {
-        let open = self.open.get();
-        if open == 0 {
+        let behind = self.open.get() & (u64::MAX << self.current_word());
+        if behind == 0 {
+            self.begin_word();
+        }
+        let next = if behind == 0 { self.open.get() } else { behind };
+        if next == 0 {
             return false;
         }
-        self.turn_to(open.trailing_zeros() as usize);
+        self.turn_to(next.trailing_zeros() as usize);
         true
+    }
+
+    /// Begins another word, if there is one, and less than half of the slots of those begun is free.
+    fn begin_word(&self) {
+        let begun = usize::from(self.begun.get());
+        if begun < self.words() && self.used.get() >= 32 * begun {
+            self.open_word(begun);
+            self.begun.set(begun as u8 + 1);
+        }
+    }
+
+    fn current_word(&self) -> usize {
+        let first: *const AtomicU64 = self.free.as_ptr();
+        (self.current.get().addr() - first.addr()) / size_of::<AtomicU64>()
     }
 
     /// Turns away from the word that requests were served from, which has no free slot.
     pub(crate) fn close_word(&self) {
-        let first: *const AtomicU64 = self.free.as_ptr();
-        let word = (self.current.get().addr() - first.addr()) / size_of::<AtomicU64>();
+        let word = self.current_word();
         debug_assert_eq!(self.word(word).load(Ordering::Relaxed), 0);
         self.open.set(self.open.get() & !(1 << word));
     }
@@ -345,6 +366,7 @@ static EMPTY: Empty = Empty(Page {
     next: Cell::new(ptr::null()),
     previous: Cell::new(ptr::null()),
     class: Cell::new(0),
+    begun: Cell::new(0),
     whereabouts: Cell::new(Whereabouts::Current),
     full: AtomicBool::new(false),
     parked: Parked::new(),
