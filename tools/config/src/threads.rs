@@ -49,3 +49,28 @@ fn read(source: Source<'_>) -> Result<ThreadHeap, Error> {
     fields.finish()?;
     Ok(heap)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_says_how_many_threads() {
+        let read =
+            |text: &str| parse(text, "heap").map(|found| found.map_err(|error| error.one_line()));
+        assert_eq!(read("tlsf"), None);
+        assert_eq!(read("per-thread"), Some(Ok(ThreadHeap::default())));
+        let some = ThreadHeap { threads: 16 };
+        assert_eq!(read("per-thread:threads=16"), Some(Ok(some)));
+        assert_eq!(read(&some.to_string()), Some(Ok(some)));
+        for bad in [
+            "per-thread:threads=0",
+            "per-thread:threads=1025",
+            "per-thread:store=ledger",
+        ] {
+            assert!(read(bad).is_some_and(|found| found.is_err()), "{bad}");
+        }
+        let refused = crate::spec(NAME).expect_err("it is no heap that is predicted");
+        assert!(refused.message.contains("metes run"), "{}", refused.message);
+    }
+}
