@@ -157,9 +157,18 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
         if let Some(block) = threads::at_hand(size) {
             return block.as_ptr().cast();
         }
-        return malloc_of_threads(size);
+        return malloc_next(size);
     }
     answer!(allocate(size), malloc(size))
+}
+
+/// Of what a thread's page has next.
+#[inline(never)]
+extern "C" fn malloc_next(size: usize) -> *mut c_void {
+    match threads::at_next(size) {
+        Some(block) => block.as_ptr().cast(),
+        None => malloc_of_threads(size),
+    }
 }
 
 /// Of a thread's heap, which has nothing at hand, or of the one behind.
@@ -181,9 +190,13 @@ extern "C" fn malloc_behind(size: usize) -> *mut c_void {
 /// `block` is null or a block of this family.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
-    if threads::serve() {
+    if threads::serve_directly() {
         // SAFETY: the caller's contract.
         return unsafe { threads::free_at_hand(block.cast(), free_of_threads) };
+    }
+    if threads::serve() {
+        // SAFETY: as above.
+        return unsafe { free_of_threads(block.cast()) };
     }
     if let Some(own) = NonNull::new(block.cast()) {
         // SAFETY: of `again`: the caller's contract.

@@ -22,12 +22,16 @@ use crate::report::Digest;
 /// Most bytes of pages of a kind.
 const RESERVE: usize = 1 << 36;
 
-static SERVES: Once = Once(UnsafeCell::new(false));
+static SERVES: Once = Once(UnsafeCell::new(NONE));
+/// There are no heaps of threads; there are; there are, and each request is counted.
+const NONE: u8 = 0;
+const DIRECT: u8 = 1;
+const COUNTED: u8 = 2;
 static HEAPS: ThreadHeaps<OfProcess> = ThreadHeaps::new(OfProcess(UnsafeCell::new(None)));
 static COUNTS: Counts = Counts::new();
 
 /// What is written once, while the process has one thread.
-struct Once(UnsafeCell<bool>);
+struct Once(UnsafeCell<u8>);
 
 // SAFETY: as it says.
 unsafe impl Sync for Once {}
@@ -83,20 +87,33 @@ pub(crate) fn begin(wish: ThreadHeap, config: &Config, counts: bool) {
         );
     }
     // SAFETY: the process has one thread.
-    unsafe { *SERVES.0.get() = true };
+    unsafe { *SERVES.0.get() = if counts { COUNTED } else { DIRECT } };
 }
 
 /// Whether there are heaps of threads.
 #[inline(always)]
 pub(crate) fn serve() -> bool {
     // SAFETY: written before there is a second thread.
-    unsafe { *SERVES.0.get() }
+    unsafe { *SERVES.0.get() != NONE }
+}
+
+/// Whether there are, and requests may go straight to them.
+#[inline(always)]
+pub(crate) fn serve_directly() -> bool {
+    // SAFETY: as in `serve`.
+    unsafe { *SERVES.0.get() == DIRECT }
 }
 
 /// A block that the calling thread has at hand; none: ask on, by [`allocate`].
 #[inline(always)]
 pub(crate) fn at_hand(size: usize) -> Option<NonNull<u8>> {
     HEAPS.allocate_at_hand(size)
+}
+
+/// As [`at_hand`], which has found none.
+#[inline(always)]
+pub(crate) fn at_next(size: usize) -> Option<NonNull<u8>> {
+    HEAPS.allocate_next(size)
 }
 
 /// A block that was not at hand; `behind` asks the heap behind.

@@ -49,6 +49,11 @@ impl ThreadAlloc {
     #[inline(never)]
     fn allocate(layout: Layout) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
+        if align <= crate::classes::ALIGN
+            && let Some(block) = HEAPS.allocate_next(size)
+        {
+            return block.as_ptr();
+        }
         match aligned(size, align) {
             Some(_) if laid() => pointer(HEAPS.allocate_by_thread(size, align)),
             Some(_) => ptr::null_mut(),

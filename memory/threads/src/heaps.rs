@@ -278,6 +278,23 @@ impl<G: Ground> ThreadHeaps<G> {
         }
     }
 
+    /// As [`allocate_small`](Self::allocate_small), where that has found none, of the rest of the page.
+    ///
+    /// # Safety
+    /// As [`allocate`](Self::allocate).
+    #[inline(always)]
+    pub unsafe fn allocate_small_next(
+        &self,
+        node: *const Node,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        match size <= SMALL {
+            // SAFETY: the caller's contract.
+            true => unsafe { (*node).take_small_next(size) },
+            false => None,
+        }
+    }
+
     /// A block of `size` bytes, at most [`LARGEST`], of a thread that is bound to `node`; none where there is no memory.
     ///
     /// # Safety

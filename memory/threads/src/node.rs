@@ -77,6 +77,22 @@ impl Node {
         unsafe { take(&*page) }
     }
 
+    /// As [`take_small`](Self::take_small), which had none, of the next word of the page that has some. O(1).
+    ///
+    /// # Safety
+    /// The node is the caller's alone.
+    #[inline(always)]
+    pub(crate) unsafe fn take_small_next(&self, size: usize) -> Option<NonNull<u8>> {
+        let page = self.direct[size.div_ceil(ALIGN)].get();
+        if ptr::eq(page, empty()) {
+            return None;
+        }
+        // SAFETY: pages stay.
+        let page = unsafe { &*page };
+        page.close_word();
+        page.turn().then(|| take(page))?
+    }
+
     /// A slot of the current word of a class's current page; none if that has none.
     ///
     /// # Safety

@@ -73,6 +73,14 @@ impl<G: Ground> ThreadHeaps<G> {
         unsafe { self.allocate_small(node(), size) }
     }
 
+    /// As [`allocate_at_hand`](Self::allocate_at_hand), where that has found none: of the rest of the page. A constant number of
+    /// instructions, too.
+    #[inline(always)]
+    pub fn allocate_next(&'static self, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the thread is bound to it, or it has no pages.
+        unsafe { self.allocate_small_next(node(), size) }
+    }
+
     /// A block of the calling thread, of up to [`LARGEST`](crate::LARGEST) bytes, aligned to a power of two up to that; none
     /// where there is no memory.
     pub fn allocate_by_thread(&'static self, size: usize, align: usize) -> Option<NonNull<u8>> {

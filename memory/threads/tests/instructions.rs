@@ -82,6 +82,14 @@ fn of_another(count: usize, most: u64) -> (Vec<Block>, mpsc::Sender<()>) {
     (receiver.recv().expect("blocks"), end)
 }
 
+/// So many in a release, fewer where each takes ten times as long.
+fn few(release: usize) -> usize {
+    match cfg!(debug_assertions) {
+        true => release / 10,
+        false => release,
+    }
+}
+
 /// Has another thread free blocks of this one.
 fn freed_by_another(blocks: Vec<Block>) {
     let freed = std::thread::spawn(move || {
@@ -103,7 +111,7 @@ fn no_call_takes_more_than_so_many() {
     let mut blocks: Vec<Block> = (0..1000)
         .map(|_| (allocate(64).expose_provenance(), 64))
         .collect();
-    for _ in 0..2000 {
+    for _ in 0..few(2000) {
         let place = random.below(blocks.len() as u64) as usize;
         let block = blocks.swap_remove(place);
         counter.free(block, &mut frees);
@@ -117,7 +125,7 @@ fn no_call_takes_more_than_so_many() {
     // Pages begin and end.
     let (mut begins, mut ends) = (Counts::default(), Counts::default());
     for size in [16, 24, 200, 1000, 8000, 30_000, 120_000] {
-        let many: Vec<Block> = (0..1000.min(8_000_000 / size))
+        let many: Vec<Block> = (0..few(1000).min(8_000_000 / size))
             .map(|_| counter.allocate(size, &mut begins))
             .collect();
         many.into_iter()
@@ -130,7 +138,7 @@ fn no_call_takes_more_than_so_many() {
 
     // Another's blocks.
     let mut others = Counts::default();
-    let (foreign, _end) = of_another(2000, 1024);
+    let (foreign, _end) = of_another(few(2000), 1024);
     foreign
         .into_iter()
         .for_each(|block| counter.free(block, &mut others));

@@ -777,6 +777,13 @@ fn run_gives_each_thread_a_heap() {
     let figure = |key: &str| document[key].as_u64().expect("a figure");
     assert!(figure("peak_live") > 0 && figure("footprint") > figure("peak_live"));
     assert_eq!(figure("failures"), 0);
+    // What is freed is counted, too.
+    place.compile("steady", crate::support::STEADY, &[]);
+    let arguments = ["run", "--json", "--heap", "per-thread", "--", "./steady"];
+    let report = &place.json(&arguments).1["processes"][0];
+    let figure = |key: &str| report[key].as_u64().expect("a figure");
+    assert!(figure("frees") > figure("allocations") / 2, "{report}");
+    assert!(figure("live") < figure("peak_live"), "{report}");
 }
 
 #[test]
