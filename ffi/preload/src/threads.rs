@@ -22,16 +22,14 @@ use crate::report::Digest;
 /// Most bytes of pages of a kind.
 const RESERVE: usize = 1 << 36;
 
-static SERVES: Once = Once(UnsafeCell::new(NONE));
-/// There are no heaps of threads; there are; there are, and each request is counted.
-const NONE: u8 = 0;
-const DIRECT: u8 = 1;
-const COUNTED: u8 = 2;
+static SERVES: Once = Once(UnsafeCell::new(false));
+/// Apart, so that one comparison tells it.
+static DIRECTLY: Once = Once(UnsafeCell::new(false));
 static HEAPS: ThreadHeaps<OfProcess> = ThreadHeaps::new(OfProcess(UnsafeCell::new(None)));
 static COUNTS: Counts = Counts::new();
 
 /// What is written once, while the process has one thread.
-struct Once(UnsafeCell<u8>);
+struct Once(UnsafeCell<bool>);
 
 // SAFETY: as it says.
 unsafe impl Sync for Once {}
@@ -87,21 +85,24 @@ pub(crate) fn begin(wish: ThreadHeap, config: &Config, counts: bool) {
         );
     }
     // SAFETY: the process has one thread.
-    unsafe { *SERVES.0.get() = if counts { COUNTED } else { DIRECT } };
+    unsafe {
+        *DIRECTLY.0.get() = !counts;
+        *SERVES.0.get() = true;
+    }
 }
 
 /// Whether there are heaps of threads.
 #[inline(always)]
 pub(crate) fn serve() -> bool {
     // SAFETY: written before there is a second thread.
-    unsafe { *SERVES.0.get() != NONE }
+    unsafe { *SERVES.0.get() }
 }
 
 /// Whether there are, and requests may go straight to them.
 #[inline(always)]
 pub(crate) fn serve_directly() -> bool {
     // SAFETY: as in `serve`.
-    unsafe { *SERVES.0.get() == DIRECT }
+    unsafe { *DIRECTLY.0.get() }
 }
 
 /// A block that the calling thread has at hand; none: ask on, by [`allocate`].
