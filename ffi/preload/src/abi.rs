@@ -8,10 +8,12 @@ use core::ptr::{self, NonNull};
 
 use metes_heap::index::Index;
 use metes_heap::{BadFree, MOST_DOUBTS, Statistics};
+use metes_threads::LARGEST;
 
 use crate::heaps::{self, Locked, answer, each};
 use crate::host::{self, ALIGN, GoesOn, Host, Records, Refused};
 use crate::process::{say, set_errno};
+use crate::threads::{self, Freed};
 
 const PAGE: usize = 4096;
 
@@ -151,7 +153,35 @@ fn misused(function: &str, block: *mut c_void, why: BadFree) {
 /// See malloc(3).
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    if threads::serve() {
+        if let Some(block) = threads::at_hand(size) {
+            return block.as_ptr().cast();
+        }
+        return malloc_next(size);
+    }
     answer!(allocate(size), malloc(size))
+}
+
+/// Of what a thread's page has next.
+#[inline(never)]
+extern "C" fn malloc_next(size: usize) -> *mut c_void {
+    match threads::at_next(size) {
+        Some(block) => block.as_ptr().cast(),
+        None => malloc_of_threads(size),
+    }
+}
+
+/// Of a thread's heap, which has nothing at hand, or of the one behind.
+#[inline(never)]
+extern "C" fn malloc_of_threads(size: usize) -> *mut c_void {
+    threads::allocate(size, ALIGN, || malloc_behind(size).cast()).cast()
+}
+
+/// Of the heap behind those of threads.
+#[cold]
+#[inline(never)]
+extern "C" fn malloc_behind(size: usize) -> *mut c_void {
+    answer!(@any allocate(size), malloc(size))
 }
 
 /// See malloc(3).
@@ -160,9 +190,33 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 /// `block` is null or a block of this family.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
+    if threads::serve_directly() {
+        // SAFETY: the caller's contract.
+        return unsafe { threads::free_at_hand(block.cast(), free_of_threads) };
+    }
+    if threads::serve() {
+        // SAFETY: as above.
+        return unsafe { free_of_threads(block.cast()) };
+    }
     if let Some(own) = NonNull::new(block.cast()) {
         // SAFETY: of `again`: the caller's contract.
         answer!(release(own), unsafe { free(block) });
+    }
+}
+
+/// Frees a block of another thread's heap, of the one behind, or none.
+#[inline(never)]
+unsafe extern "C" fn free_of_threads(block: *mut u8) {
+    let Some(own) = NonNull::new(block) else {
+        return;
+    };
+    let block = block.cast();
+    // SAFETY: the caller's contract.
+    match unsafe { threads::free(own, || usable(own).unwrap_or(0)) } {
+        Freed::Done => {}
+        // SAFETY: of `again`: the caller's contract.
+        Freed::Behind => answer!(@any release(own), unsafe { free(block) }),
+        Freed::Bad(why) => misused("free", block, why),
     }
 }
 
@@ -173,7 +227,16 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         set_errno(libc::ENOMEM);
         return ptr::null_mut();
     };
-    answer!(@any allocate_cleared(size), calloc(1, size))
+    if threads::serve() && size <= LARGEST {
+        let block = malloc(size);
+        if !block.is_null() {
+            // SAFETY: a new block of that size.
+            unsafe { block.write_bytes(0, size) };
+        }
+        return block;
+    }
+    let block = answer!(@any allocate_cleared(size), calloc(1, size));
+    threads::noted(block, size)
 }
 
 /// See malloc(3).
@@ -190,8 +253,46 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         unsafe { free(block) };
         return ptr::null_mut();
     }
+    if threads::serve() {
+        match threads::usable(own) {
+            // SAFETY: the caller's contract.
+            Ok(Some(held)) => return unsafe { resize_of_thread(block, held, size) },
+            Ok(None) => {}
+            Err(why) => {
+                misused("realloc", block, why);
+                set_errno(libc::EINVAL);
+                return ptr::null_mut();
+            }
+        }
+    }
+    let before = threads::usable_behind(|| usable(own).unwrap_or(0));
     // SAFETY: of `again`: the caller's contract.
-    answer!(@any resize(own, size), unsafe { realloc(block, size) })
+    let new = answer!(@any resize(own, size), unsafe { realloc(block, size) });
+    if !new.is_null() {
+        threads::resized(before, size);
+    }
+    new
+}
+
+/// Resizes a block of a thread, which holds `held` bytes.
+///
+/// # Safety
+/// As [`free`].
+#[inline(never)]
+unsafe fn resize_of_thread(block: *mut c_void, held: usize, size: usize) -> *mut c_void {
+    if threads::stays(held, size) {
+        threads::resized(held, held);
+        return block;
+    }
+    let new = malloc(size);
+    if !new.is_null() {
+        // SAFETY: two blocks, each of at least that many bytes; the old one is the caller's to free.
+        unsafe {
+            ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast(), held.min(size));
+            free(block);
+        }
+    }
+    new
 }
 
 /// See malloc(3).
@@ -217,7 +318,14 @@ pub unsafe extern "C" fn reallocarray(
 /// A block aligned to a power of two.
 fn aligned(size: usize, align: usize) -> *mut c_void {
     let align = align.max(ALIGN);
-    answer!(@any allocate_aligned(size, align), aligned(size, align))
+    if threads::serve() {
+        return threads::allocate(size, align, || aligned_behind(size, align).cast()).cast();
+    }
+    aligned_behind(size, align)
+}
+
+fn aligned_behind(size: usize, align: usize) -> *mut c_void {
+    answer!(@any allocate_aligned(size, align), aligned_behind(size, align))
 }
 
 /// See posix_memalign(3).
@@ -288,16 +396,26 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     let Some(own) = NonNull::new(block.cast()) else {
         return 0;
     };
-    let Locked { heap, held } = heaps::lock();
-    let size = each!(heap, heap => heap.usable_size(own));
-    drop(held);
-    match size {
+    match usable(own) {
         Ok(size) => size,
         Err(why) => {
             misused("malloc_usable_size", block, why);
             0
         }
     }
+}
+
+/// The bytes that a block holds, of whichever heap.
+fn usable(own: NonNull<u8>) -> Result<usize, BadFree> {
+    if threads::serve()
+        && let Some(size) = threads::usable(own)?
+    {
+        return Ok(size);
+    }
+    let Locked { heap, held } = heaps::lock();
+    let size = each!(heap, heap => heap.usable_size(own));
+    drop(held);
+    size
 }
 
 /// The old name of [`free`].
@@ -363,8 +481,10 @@ pub struct MallocInfo<T> {
 /// What the heap has, and of blocks that are mappings of their own: their number, bytes of their pages, and
 /// the most of either at once.
 fn figures() -> (Statistics, [usize; 4]) {
-    let Locked { heap, held: _held } = heaps::lock();
-    each!(heap, heap => (heap.statistics(), heap.mapped_figures()))
+    let Locked { heap, held } = heaps::lock();
+    let (behind, mapped) = each!(heap, heap => (heap.statistics(), heap.mapped_figures()));
+    drop(held);
+    (threads::statistics(behind), mapped)
 }
 
 /// See mallinfo(3).

@@ -20,6 +20,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use metes_heap::description::GENERAL;
 use metes_heap::{Levels, Sources};
+use metes_threads::PARTS;
 
 use crate::process::{errno, random, refuse, set_errno, variable};
 
@@ -39,8 +40,12 @@ const AHEAD: usize = 1 << 20;
 const PAGE: usize = 4096;
 /// Private memory without a claim to any.
 const UNCLAIMED: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-/// General pools and slabs.
-pub(crate) const RANGES: usize = GENERAL + 1;
+/// General pools and slabs, or the parts of heaps of threads.
+pub(crate) const RANGES: usize = if GENERAL + 1 > PARTS {
+    GENERAL + 1
+} else {
+    PARTS
+};
 /// The smallest reservation that is tried for a pool.
 const LEAST: usize = 1 << 20;
 
@@ -169,6 +174,12 @@ impl Arena {
     /// Opens the first `bytes` of the range of a general pool.
     pub(crate) fn begin(&mut self, number: usize, bytes: usize) -> bool {
         self.grow(number, bytes)
+    }
+
+    /// Opens the first `bytes` of a range.
+    pub(crate) fn open(&mut self, number: usize, bytes: usize) -> bool {
+        let range = &mut self.ranges[number];
+        bytes <= range.extent || range.grow(bytes - range.extent)
     }
 
     /// The memory levels of the pools.

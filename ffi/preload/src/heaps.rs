@@ -7,7 +7,7 @@
 
 use core::cell::UnsafeCell;
 
-use metes_config::{Config, StoreKind};
+use metes_config::{Config, StoreKind, ThreadHeap};
 use metes_heap::description::{GENERAL, General};
 use metes_heap::index::Index;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
@@ -21,6 +21,7 @@ use crate::host::{Host, Records};
 use crate::lock::{self, Held, Marked};
 use crate::process::{random, read, reason, refuse, variable};
 use crate::report::Report;
+use crate::threads;
 
 /// A heap of one general pool.
 type One<I, S> = Host<I, S, 1, false>;
@@ -140,7 +141,9 @@ impl Heaps {
         }
     }
 
-    fn of_environment() -> Self {
+    /// The heap that the environment asks for, and whether heaps of threads stand in front of it, which are yet to be made.
+    fn of_environment() -> (Self, Option<Front>) {
+        let mut threads = None;
         let config = match variable("METES_HEAP") {
             None => metes_config::spec_on_host("tlsf"),
             Some(text) => {
@@ -149,6 +152,11 @@ impl Heaps {
                 };
                 if metes_config::is_path(&text) {
                     metes_config::parse(&read_text(&text), &text)
+                } else if let Some(found) = metes_config::thread_heap(&text) {
+                    found.and_then(|found| {
+                        threads = Some(found);
+                        metes_config::spec_on_host("tlsf")
+                    })
                 } else {
                     metes_config::spec_on_host(&text)
                 }
@@ -169,8 +177,22 @@ impl Heaps {
             ));
         }
         let report = variable("METES_REPORT").filter(|pattern| !pattern.is_empty());
-        Self::new(&config, report.map(Report::new))
+        let counts = report.is_some();
+        let heaps = Self::new(&config, report.map(Report::new));
+        let front = threads.map(|wish| Front {
+            wish,
+            config,
+            counts,
+        });
+        (heaps, front)
     }
+}
+
+/// Heaps of threads that are wanted.
+struct Front {
+    wish: ThreadHeap,
+    config: Config,
+    counts: bool,
 }
 
 /// A heap of one general pool.
@@ -299,8 +321,12 @@ fn begin() {
     if !matches!(heap, Heaps::Unmade) {
         return;
     }
-    *heap = Heaps::of_environment();
+    let (made, front) = Heaps::of_environment();
+    *heap = made;
     drop(held);
+    if let Some(front) = front {
+        threads::begin(front.wish, &front.config, front.counts);
+    }
     lock::prepare_for_forks();
     // SAFETY: three functions without arguments, for as long as this library is
     // loaded. If it allocates, it allocates here: the lock is free.

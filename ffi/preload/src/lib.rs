@@ -24,6 +24,7 @@ mod mapped;
 mod pages;
 mod process;
 mod report;
+mod threads;
 
 pub use abi::*;
 
@@ -101,6 +102,10 @@ fn leave_report(locked: Option<Locked<Heaps, Held>>) {
         (heap.statistics(), heap.footprints(), heap.managed(), path)
     });
     drop(held);
+    let (statistics, digest) = match threads::serve() {
+        true => threads::report(statistics),
+        false => (statistics, digest),
+    };
     if let Some(path) = path {
         report::write(path, pid, &statistics, &levels[..count], managed, &digest);
     }

@@ -42,6 +42,7 @@ mod pages;
 mod partition;
 mod quantity;
 mod spec;
+mod threads;
 mod write;
 
 use std::fmt;
@@ -59,6 +60,7 @@ pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart};
 pub use handles::HandleHeap;
 pub use pages::{BOUNDED, Pages};
 pub use quantity::{read_size, spell_size};
+pub use threads::ThreadHeap;
 
 /// Bytes of a slab where an object pool does not say: 256 slots of 16 bytes.
 pub const DEFAULT_SLAB: usize = 4096;
@@ -313,6 +315,15 @@ pub fn spec_on_host(text: &str) -> Result<Config, Error> {
 /// As [`spec`].
 pub fn handle_heap(text: &str) -> Option<Result<HandleHeap, Error>> {
     handles::parse(text, "heap")
+}
+
+/// Reads a spec that asks for a heap for each thread, such as `per-thread:threads=16`; `None` where it does not. Only a
+/// program that runs can have one.
+///
+/// # Errors
+/// As [`spec`].
+pub fn thread_heap(text: &str) -> Option<Result<ThreadHeap, Error>> {
+    threads::parse(text, "heap")
 }
 
 /// Reads a `heap.toml` from a file.

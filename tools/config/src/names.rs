@@ -247,6 +247,11 @@ pub(crate) fn unknown(name: &str, at: Range<usize>, fields: &Fields<'_>) -> Erro
         );
         return fields.error(at, message);
     }
+    if name == crate::threads::NAME {
+        let message = "`per-thread` puts blocks where the scheduling of threads leads it, which nothing predicts: run a program \
+                       on it by `metes run --heap per-thread`, or METES_HEAP=per-thread";
+        return fields.error(at, message);
+    }
     if name == crate::partition::NAME {
         let message = "compact-fit is no index of a pool: name it in `[heap]`, or give size \
                        classes in a section `[partition]`";

@@ -107,7 +107,7 @@ pub(crate) fn check(
     library: &Path,
     watch: &mut dyn Watch,
 ) -> Result<Checked, Error> {
-    let (ended, written) = run(program, library)?;
+    let (ended, written) = run(program, library, None)?;
     let reports = program.scratch.reports();
     let is_main = recorded.process.is_main;
     let first = &chosen.predicted;
@@ -175,9 +175,15 @@ pub(crate) fn check(
     Ok(checked)
 }
 
-fn run(program: &Program<'_>, library: &Path) -> Result<(Run, Written), Error> {
+/// Runs the program on the heap of a library, or on the one of that name which the library has.
+pub(crate) fn run(
+    program: &Program<'_>,
+    library: &Path,
+    heap: Option<&str>,
+) -> Result<(Run, Written), Error> {
     program.scratch.clear();
-    let environment = program.scratch.environment();
+    let mut environment = program.scratch.environment();
+    environment.extend(heap.map(|heap| ("METES_HEAP".into(), heap.into())));
     let run = || launch(program.command(), library, &environment);
     let (ended, written) = capture(Pass::Away, || program.input.give(false, run))?;
     Ok((ended??, written))
@@ -186,7 +192,7 @@ fn run(program: &Program<'_>, library: &Path) -> Result<(Run, Written), Error> {
 /// The report of the process that was tuned. Numbers of processes change from
 /// run to run, so it is known by what it asked for; failing that, by being the
 /// command itself, or by the nearest number of events.
-fn of_process<'r>(
+pub(crate) fn of_process<'r>(
     reports: &'r [Report],
     predicted: &Replay,
     is_main: bool,

@@ -21,6 +21,7 @@ use crate::check::{Checked, check};
 use crate::emitted;
 use crate::error::Error;
 use crate::launch::{Scratch, SteadyLayout};
+use crate::per_thread::{self, PerThread};
 use crate::process::{self, Process};
 use crate::report::{self, Content};
 use crate::search::{Request, Searched, search};
@@ -49,6 +50,8 @@ pub struct Tuning<'a> {
     pub process: Option<&'a str>,
     /// The library that records.
     pub recorder: PathBuf,
+    /// The library that replaces malloc: programs with threads are run on a heap for each thread, too. None: not.
+    pub preload: Option<PathBuf>,
     /// What becomes of the output of the program's first run.
     pub pass: Pass,
     /// Seconds of exploration.
@@ -153,6 +156,8 @@ pub struct Tuned {
     pub chosen: Chosen,
     /// The run on it.
     pub checked: Checked,
+    /// What a run on a heap for each thread measured, of a program whose threads make requests.
+    pub per_thread: Option<PerThread>,
     /// The report.
     pub document: Document,
     /// The files of the unbeaten heaps, in their order, where they will lie.
@@ -259,6 +264,13 @@ impl Tuning<'_> {
             write_parquet(trace, &directory.join(AGAIN))?;
         }
         let document = told(&content, &chosen, &checked);
+        let per_thread = match &self.preload {
+            Some(preload) if document.trace.threads > 1 => {
+                per_thread::measure(&program, &recorded, &chosen.predicted, preload)?
+            }
+            _ => None,
+        };
+        heed(watch)?;
         let page = shown(&report::write(directory, &document)?);
         drop(content);
         Ok(Found::Heap(Box::new(Tuned {
@@ -267,6 +279,7 @@ impl Tuning<'_> {
             searched,
             chosen,
             checked,
+            per_thread,
             document,
             front: front.iter().map(|path| shown(path)).collect(),
             page,

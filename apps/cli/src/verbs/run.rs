@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use metes_config::{Config, ThreadHeap};
 use metes_explore::constant_time;
 use metes_tune::{Scratch, launch, need_addresses, stdout_to_stderr};
 use serde_json::json;
@@ -12,32 +13,12 @@ use crate::quantity::{bytes, grouped, ratio};
 use crate::{heap, interrupt, libraries, output};
 
 pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
-    let config = heap::resolve_on_host(&arguments.heap)?;
-    need_addresses(&config)?;
-    if !config.store.inside() {
-        return Err(Failure::input(format!(
-            "{} keeps its records outside the memory, which malloc cannot: leave out the `store`",
-            config.name()
-        )));
-    }
-    let times = config.heap.declares().times;
-    if !arguments.any_time && !constant_time(&config.heap) {
-        output::note(&format!(
-            "{} is not a heap of constant time (allocate {}, free {}): a program with many free \
-             blocks may run very long; `--heap tlsf` is, `--any-time` silences this",
-            config.name(),
-            times.allocate,
-            times.free
-        ));
-    }
+    let heap = Heap::of(&arguments.heap, arguments.any_time)?;
     interrupt::flag()?;
     let library = libraries::preload()?;
     let scratch = Scratch::new()?;
-    // The library reads a file: any heap has one, few have a spec.
-    let description = scratch.path().join("heap.toml");
-    output::write_file(&description, config.to_toml().as_bytes())?;
     let mut environment = scratch.environment();
-    environment.push((OsString::from("METES_HEAP"), description.into_os_string()));
+    environment.push((OsString::from("METES_HEAP"), heap.said(&scratch)?));
     if arguments.ignore_bad_frees {
         environment.push((OsString::from("METES_BAD_FREE"), OsString::from("ignore")));
     }
@@ -54,7 +35,7 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
     let status = ended.ending.shell_status();
     if json {
         output::json(&json!({
-            "heap": config.name(),
+            "heap": heap.name(),
             "status": status,
             "peak_live": main.map(|report| report.peak_live),
             "footprint": main.map(|report| report.footprint),
@@ -66,7 +47,7 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
         for report in &reports {
             output::note(&format!(
                 "{}, process {}: {} allocations, peak live {}, footprint {} ({} × peak live){}",
-                config.name(),
+                heap.name(),
                 report.pid,
                 grouped(report.allocations),
                 bytes(report.peak_live),
@@ -97,4 +78,57 @@ pub(crate) fn run(arguments: &Run, json: bool) -> Result<u8, Failure> {
         }
     }
     Ok(u8::try_from(status).unwrap_or(u8::MAX))
+}
+
+/// What a program may run on.
+enum Heap {
+    One(Box<Config>),
+    PerThread(ThreadHeap),
+}
+
+impl Heap {
+    fn of(text: &str, any_time: bool) -> Result<Heap, Failure> {
+        if let Some(found) = metes_config::thread_heap(text) {
+            return found.map(Heap::PerThread).map_err(Failure::Heap);
+        }
+        let config = heap::resolve_on_host(text)?;
+        need_addresses(&config)?;
+        if !config.store.inside() {
+            return Err(Failure::input(format!(
+                "{} keeps its records outside the memory, which malloc cannot: leave out the `store`",
+                config.name()
+            )));
+        }
+        let times = config.heap.declares().times;
+        if !any_time && !constant_time(&config.heap) {
+            output::note(&format!(
+                "{} is not a heap of constant time (allocate {}, free {}): a program with many free \
+                 blocks may run very long; `--heap tlsf` is, `--any-time` silences this",
+                config.name(),
+                times.allocate,
+                times.free
+            ));
+        }
+        Ok(Heap::One(Box::new(config)))
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Heap::One(config) => config.name(),
+            Heap::PerThread(heap) => heap.to_string(),
+        }
+    }
+
+    /// As METES_HEAP says it.
+    fn said(&self, scratch: &Scratch) -> Result<OsString, Failure> {
+        match self {
+            // The library reads a file: any heap has one, few have a spec.
+            Heap::One(config) => {
+                let description = scratch.path().join("heap.toml");
+                output::write_file(&description, config.to_toml().as_bytes())?;
+                Ok(description.into_os_string())
+            }
+            Heap::PerThread(heap) => Ok(heap.to_string().into()),
+        }
+    }
 }

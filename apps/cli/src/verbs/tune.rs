@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         command: &arguments.command,
         process: arguments.process.as_deref(),
         recorder: libraries::recorder()?,
+        preload: libraries::preload().ok(),
         pass: if json { Pass::ToStderr } else { Pass::On },
         seconds: arguments.budget,
         mapped: arguments.mapped.0,
@@ -259,6 +260,10 @@ fn print_json(tuned: &Tuned) -> Result<(), Failure> {
         "own_cycles_max": chosen.outcome.own_cycles_max,
         "copy_cycles_max": chosen.outcome.copy_cycles_max,
         "threads": document.trace.threads,
+        "per_thread": tuned.per_thread.as_ref().map(|run| json!({
+            "heap": run.heap.to_string(),
+            "measured": { "peak_live": run.peak_live, "footprint": run.footprint },
+        })),
         "pareto": outcomes(&found.pareto, &tuned.front)?,
         "sampled": found.sampled,
         "unfinished": found.unfinished,

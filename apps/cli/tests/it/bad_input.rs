@@ -381,6 +381,33 @@ fn names_that_do_not_exist() {
 }
 
 #[test]
+fn heaps_of_threads_are_for_programs_that_run() {
+    let place = Place::new();
+    let run = |heap| place.metes(&["run", "--heap", heap, "--", "true"]);
+    refused(
+        &run("per-thread:threads=0"),
+        &["`threads`", "from 1 to 1024"],
+    );
+    refused(&run("per-thread:heaps=2"), &["no key `heaps`", "threads"]);
+    let bounds = [
+        "bounds",
+        "--heap",
+        "per-thread",
+        "--live",
+        "1MiB",
+        "--max-block",
+        "1k",
+    ];
+    let emit = ["emit", "--heap", "per-thread", "-o", "out"];
+    for arguments in [&bounds[..], &emit[..]] {
+        refused(
+            &place.metes(arguments),
+            &["scheduling", "metes run --heap per-thread"],
+        );
+    }
+}
+
+#[test]
 fn heaps_that_move_blocks_do_not_serve_programs() {
     let place = Place::new();
     for spec in ["compact-fit", "compact-fit:kappa=2,page=4096,largest=1000"] {

@@ -252,6 +252,10 @@ fn exit_status_of_the_program_is_compared() {
     let place = Place::new();
     let document = tune(&place, &[], &["ls", "/no-such-directory"]);
     assert_eq!(document["status"], 2, "{document}");
+    assert!(
+        document["per_thread"].is_null(),
+        "it has one thread: {document}"
+    );
 }
 
 /// Threads are named as the cause where the prediction fails by them.
@@ -273,6 +277,7 @@ fn threads_are_named_on_the_terminal() {
         text.contains("made requests: their order differs"),
         "{text}"
     );
+    assert!(text.contains("a heap for each: footprint"), "{text}");
     let cause = text.contains("threads race for the order of their requests");
     assert_eq!(cause, !text.contains("predicted = measured"), "{text}");
 }

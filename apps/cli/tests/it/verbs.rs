@@ -760,6 +760,33 @@ fn emit_writes_code_that_compiles() {
 }
 
 #[test]
+fn run_gives_each_thread_a_heap() {
+    let place = Place::new();
+    let arguments = [
+        "run",
+        "--json",
+        "--heap",
+        "per-thread:threads=2",
+        "--",
+        "ls",
+        "/",
+    ];
+    let (code, document) = place.json(&arguments);
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["heap"], "per-thread:threads=2");
+    let figure = |key: &str| document[key].as_u64().expect("a figure");
+    assert!(figure("peak_live") > 0 && figure("footprint") > figure("peak_live"));
+    assert_eq!(figure("failures"), 0);
+    // What is freed is counted, too.
+    place.compile("steady", crate::support::STEADY, &[]);
+    let arguments = ["run", "--json", "--heap", "per-thread", "--", "./steady"];
+    let report = &place.json(&arguments).1["processes"][0];
+    let figure = |key: &str| report[key].as_u64().expect("a figure");
+    assert!(figure("frees") > figure("allocations") / 2, "{report}");
+    assert!(figure("live") < figure("peak_live"), "{report}");
+}
+
+#[test]
 fn run_passes_output_and_status_through_and_agrees_with_replay() {
     let place = recorded();
     let output = place.metes(&["run", "--heap", "best-fit", "--", "./steady"]);

@@ -5,3 +5,4 @@ mod behaviour;
 mod common;
 mod generated;
 mod programs;
+mod threads;

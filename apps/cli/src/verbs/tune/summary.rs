@@ -39,6 +39,15 @@ pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
             grouped(u64::from(threads))
         );
     }
+    if let Some(run) = &tuned.per_thread {
+        text += &format!(
+            "  {:<9} a heap for each: footprint {}, measured, not predicted, as its placements depend on scheduling \
+             (metes run --heap {})\n",
+            "",
+            bytes(run.footprint),
+            run.heap
+        );
+    }
     text += &format!("  {:<9} {}\n", "explored", explored(found));
     if let Some(from) = chosen.config.arena.mapped {
         text += &format!(

@@ -51,7 +51,15 @@ pub(crate) fn library() -> &'static Path {
     LIBRARY.get_or_init(|| metes_libraries::released().join("libmetes_preload.so"))
 }
 
-/// Every named heap, and one with all kinds of pools, as METES_HEAP takes them.
+/// A heap for each thread.
+pub(crate) const PER_THREAD: &str = "per-thread";
+
+/// The heaps of [`heaps`] that place blocks alike in every run.
+pub(crate) fn predicted() -> impl Iterator<Item = &'static String> {
+    heaps().iter().filter(|heap| *heap != PER_THREAD)
+}
+
+/// Every named heap, a heap for each thread, and one with all kinds of pools, as METES_HEAP takes them.
 pub(crate) fn heaps() -> &'static [String] {
     static HEAPS: OnceLock<Vec<String>> = OnceLock::new();
     HEAPS.get_or_init(|| {
@@ -62,6 +70,7 @@ pub(crate) fn heaps() -> &'static [String] {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("composite-{}.toml", std::process::id()));
         std::fs::write(&path, COMPOSITE).expect("the temporary directory is writable");
+        heaps.push(PER_THREAD.to_owned());
         heaps.push(path.display().to_string());
         heaps
     })
