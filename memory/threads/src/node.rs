@@ -23,7 +23,7 @@ struct List {
     last: Cell<*const Page>,
 }
 
-/// The pages of a thread. Zero bytes, and then [`begin`](Node::begin).
+/// The pages of a thread. Zero bytes, and then what `begin` makes of them.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Node {
