@@ -84,6 +84,7 @@ pub const FILES: &[SourceFile] = files! {
     "heap.rs"
     "heap/grow.rs"
     "heap/inspect.rs"
+    "heap/rebuild.rs"
     "heap/resize.rs"
     "heap/verify.rs"
     "index/any.rs"
@@ -106,6 +107,7 @@ pub const FILES: &[SourceFile] = files! {
     "objects/table.rs"
     "statistics.rs"
     "store/counted.rs"
+    "store/distant.rs"
     "store/hardened.rs"
     "store/hardened/blocks.rs"
     "store/hardened/verify.rs"
@@ -181,6 +183,7 @@ mod tests {
         "src/compact/typed/tests.rs",
         "src/fragmented/tests.rs",
         "src/source.rs",
+        "src/store/distant/tests.rs",
         "src/store/ledger/tests.rs",
     ];
 
