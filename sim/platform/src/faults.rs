@@ -6,6 +6,8 @@ use metes_noc::ParametersError as NetworkError;
 use metes_noc::mesh::{DeadLink, DeadNode};
 use serde::{Deserialize, Serialize};
 
+use crate::parameters::in_one_line;
+
 /// What goes wrong.
 ///
 /// ```
@@ -93,7 +95,8 @@ impl Faults {
     /// # Errors
     /// [`NoFaults::Syntax`].
     pub fn parse(text: &str) -> Result<Faults, NoFaults> {
-        toml::from_str(text).map_err(|error| NoFaults::Syntax(error.to_string()))
+        let syntax = |error| NoFaults::Syntax(in_one_line(text, &error));
+        toml::from_str(text).map_err(syntax)
     }
 
     /// Whether so many nodes can have them.

@@ -177,7 +177,7 @@ impl Parameters {
     /// # Errors
     /// [`ParametersError`] says what to change.
     pub fn parse(text: &str) -> Result<Parameters, ParametersError> {
-        let syntax = |error: toml::de::Error| ParametersError::Syntax(error.to_string());
+        let syntax = |error| ParametersError::Syntax(in_one_line(text, &error));
         let mut all: toml::Table = toml::from_str(DEFAULTS).expect("the file of defaults is whole");
         overlay(&mut all, toml::from_str(text).map_err(syntax)?);
         let parameters: Parameters = all.try_into().map_err(syntax)?;
@@ -277,6 +277,15 @@ impl Parameters {
     }
 }
 
+/// What the reader of TOML says of a text, in one line, and where.
+pub(crate) fn in_one_line(text: &str, error: &toml::de::Error) -> String {
+    let said = error.message().lines().collect::<Vec<_>>().join(" ");
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {said}", before.matches('\n').count() + 1),
+        None => said,
+    }
+}
+
 /// Puts what `changes` names into `all`, table by table.
 fn overlay(all: &mut toml::Table, changes: toml::Table) {
     for (key, value) in changes {
@@ -328,6 +337,7 @@ mod tests {
         }
         for text in ["heaps = 1", "[core]\nspeed = 1", "heap = \"x\"", "="] {
             let error = Parameters::parse(text).unwrap_err();
+            assert!(!error.to_string().contains('\n'));
             assert!(
                 matches!(error, ParametersError::Syntax(_)),
                 "{text}: {error}"
