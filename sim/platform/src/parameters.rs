@@ -136,6 +136,14 @@ pub enum ParametersError {
         /// Nodes in a column.
         rows: usize,
     },
+    /// More memory than a run keeps records of.
+    #[error("{nodes} heaps of {heap} bytes: give {most} bytes in all at most", most = MOST_BYTES)]
+    TooMuch {
+        /// How many nodes.
+        nodes: usize,
+        /// Bytes of each heap.
+        heap: u64,
+    },
     /// A figure beyond its limits.
     #[error("{name} is {value}, and must be from {least} to {most}")]
     OutOfRange {
@@ -152,6 +160,8 @@ pub enum ParametersError {
 
 /// Most nodes of a platform.
 pub const MOST_NODES: usize = 4096;
+/// Most bytes of all heaps: the host keeps some five times as many of records.
+const MOST_BYTES: u64 = 64 << 20;
 /// Most cycles or instructions that something small takes.
 const MOST: u64 = 1 << 20;
 
@@ -245,6 +255,12 @@ impl Parameters {
                 });
             }
         }
+        if self.heap * self.nodes() as u64 > MOST_BYTES {
+            return Err(ParametersError::TooMuch {
+                nodes: self.nodes(),
+                heap: self.heap,
+            });
+        }
         Ok(())
     }
 
@@ -327,6 +343,10 @@ mod tests {
             (
                 "[network]\ncolumns = 0",
                 "columns is 0, and must be from 1 to 256",
+            ),
+            (
+                "heap = 268435456",
+                "4 heaps of 268435456 bytes: give 67108864 bytes in all at most",
             ),
             (
                 "[network]\ncolumns = 256\nrows = 256",
