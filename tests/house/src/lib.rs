@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// A folder of the workspace, what its crates are for, and the folders that they may know beside it.
 /// Tests of a crate may know every folder but `apps`.
-pub const ROLES: [(&str, &str, &[&str]); 7] = [
+pub const ROLES: [(&str, &str, &[&str]); 8] = [
     (
         "core",
         "what runs anywhere: heaps, curves, contracts, layouts",
@@ -35,7 +35,16 @@ pub const ROLES: [(&str, &str, &[&str]); 7] = [
         "libraries for other languages and for the loader",
         &["core", "memory", "tools"],
     ),
-    ("apps", "programs", &["core", "memory", "sim", "tools"]),
+    (
+        "missions",
+        "flight software, its instruments and its ground",
+        &["core", "memory", "sim", "tools"],
+    ),
+    (
+        "apps",
+        "programs",
+        &["core", "memory", "sim", "tools", "missions"],
+    ),
     (
         "tests",
         "what tests of several crates share",

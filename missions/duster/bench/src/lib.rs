@@ -1,0 +1,1 @@
+//! The DUSTER data processing unit on its bench.

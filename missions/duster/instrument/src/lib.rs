@@ -1,0 +1,1 @@
+//! The probes and supplies of DUSTER, simulated, with ground truth and faults.

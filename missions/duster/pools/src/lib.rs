@@ -1,0 +1,2 @@
+//! Memory pools as flight software has them: baselines.
+#![no_std]

@@ -1,0 +1,1 @@
+//! The declaration of the DUSTER data processing unit.
