@@ -32,6 +32,9 @@ fn packets() -> Value {
             sequence += 1;
             let mut data = Vec::new();
             fields(row.fields, &mut Pattern(sequence.into()), &mut data);
+            if row.name == "SET_PARAMETER" {
+                data = vec![1, 0, 0, 0x75, 0x30];
+            }
             let command = Command::read(row.key, &mut Reader::new(&data))
                 .unwrap()
                 .unwrap();

@@ -72,7 +72,15 @@ proptest! {
         let mut packet = [0; MAX_PACKET];
         let acknowledge = Acknowledge::of(flags);
         let length = encode(&command, sequence, acknowledge, &mut packet).unwrap();
-        let request = decode(&packet[..length]).unwrap();
+        let request = match (decode(&packet[..length]), command) {
+            (Err(refusal), Command::SetParameter { parameter, value }) => {
+                let row = parameter.definition().expect("it can be set");
+                prop_assert!(value < row.least || value > row.greatest);
+                prop_assert_eq!(refusal.code, Failure::Argument);
+                return Ok(());
+            }
+            (request, _) => request.unwrap(),
+        };
         prop_assert_eq!(request.command, command);
         prop_assert_eq!(request.acknowledge, acknowledge);
         prop_assert_eq!(request.id, RequestId { packet: 0x182a, sequence: 0xc000 | sequence });
