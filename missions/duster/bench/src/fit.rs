@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(is("table 4: DSPs"), "0.57 % (11 of 1920)");
         assert_eq!(is("table 2: Axcelerator, I/O"), "111.62 % (221 of 198)");
         // The figures that the corrections rest on.
-        assert_eq!(percent(15_227, 242_400), 6.28);
+        assert_eq!(percent(15_227, 242_400) * 100.0, 628.0);
         assert_eq!(percent(74, 600), 12.33);
         assert_eq!(600 * 36 * 10 / 1024, 210, "600 blocks of 36 Kb are 21.1 Mb");
         assert_eq!(9_373 * 8, 74_984);
