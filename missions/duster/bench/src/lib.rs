@@ -1,1 +1,4 @@
 //! The DUSTER data processing unit on its bench.
+
+pub mod check;
+pub mod fit;
