@@ -199,7 +199,7 @@ fn wrong_declarations_fail_for_their_reason() {
         ),
         (
             "interrupt",
-            "line",
+            "line-send",
             "budget = 12",
             "budget = 150",
             "core 0: utilisation",
