@@ -33,7 +33,12 @@ const _: () = {
     let mut live = 0;
     let mut number = CORE_1;
     while number < PARTITIONS.len() {
-        live += PARTITIONS[number].live;
+        let demands = PARTITIONS[number].demands;
+        let mut row = 0;
+        while row < demands.len() {
+            live += demands[row].1;
+            row += 1;
+        }
         number += 1;
     }
     assert!(live <= crate::declared::FREED_CAPACITY);

@@ -2,7 +2,6 @@
 //!
 //! *Invariant:* a block goes out by one ring and comes back by the other before it is freed.
 
-use std::boxed::Box;
 use std::vec::Vec;
 
 use core::sync::atomic::Ordering;
@@ -42,8 +41,8 @@ impl Core1 {
     /// A core 1 that does nothing yet.
     pub fn new(shared: &'static Shared) -> Self {
         let partition = |number: usize| {
-            let memory = Box::leak(Box::new_uninit_slice(PARTITIONS[number].size));
-            Partition::new(number, memory, || 0)
+            let memory = std::vec![0; PARTITIONS[number].size].leak();
+            Partition::new(number, memory)
         };
         Core1 {
             shared,

@@ -262,8 +262,8 @@ impl Told {
 
 fn partitions() -> Partitions {
     let partition = |number: usize| {
-        let memory = Box::leak(Box::new_uninit_slice(PARTITIONS[number].size));
-        Partition::new(number, memory, || 0)
+        let memory = std::vec![0; PARTITIONS[number].size].leak();
+        Partition::new(number, memory)
     };
     Partitions {
         tc: partition(0),
