@@ -406,7 +406,7 @@ mod tests {
             ("uart = 3", "uart = 9", "UART"),
             ("cores = 2", "kores = 2", "kores"),
             ("to = \"telemetry\"", "to = \"nowhere\"", "nowhere"),
-            ("heap = \"tlsf\"", "heap = \"\"", "heap"),
+            ("heap = \"tlsf:second_level=8\"", "heap = \"\"", "heap"),
         ];
         for (from, to, says) in cases {
             let said = told(from, to);

@@ -1,0 +1,348 @@
+//! Core 1: the three probes.
+//!
+//! Each millisecond [`Acquisition::acquire`] takes the set that each SPI controller has received by itself, follows the
+//! numbers of the samples, packs them into blocks of their probe's partition and hands on what other tasks look at: the
+//! sweep sums the samples of its step ([`sweep`]), the field's windows are taken from a queue ([`field`]), grains are
+//! found in the last samples of the current ([`dust`]). Full blocks go to core 0 and come back to be freed.
+//!
+//! *Invariant:* a sample has the number that the front end gave it; of those between the first and the last of an
+//! acquisition each is in a block, or counted as lost.
+
+mod dust;
+mod field;
+mod orders;
+mod stream;
+mod sweep;
+
+pub use stream::HEADROOM;
+
+use crate::declared::{BUSES, PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, PARTITIONS};
+use crate::partition::{Block, Partition};
+use crate::shared::{Probe, Report, Shared};
+use core::sync::atomic::Ordering;
+use dust::Detector;
+use field::Field;
+use stream::{Following, Stream};
+use sweep::Sweep;
+
+/// Most frames of a set.
+pub const MOST_FRAMES: usize = 16;
+/// A frame that holds a sample.
+const VALID: u32 = 1 << 23;
+
+/// The probes' front ends, as core 1 reaches them.
+pub trait FrontEnds {
+    /// Takes the set that the probe's controller has received, if there is a new one: frames of 24 bits.
+    fn take(&mut self, probe: Probe, frames: &mut [u32; MOST_FRAMES]) -> bool;
+
+    /// From the next set on, frame `number` that is sent to the probe is `frame`.
+    fn send(&mut self, probe: Probe, number: usize, frame: u32);
+
+    /// Microseconds since the epoch.
+    fn now(&self) -> u64;
+
+    /// A grain was detected: the outside sees it at once.
+    fn detected(&mut self);
+}
+
+/// What is set at a probe.
+#[derive(Clone, Copy, Debug, Default)]
+struct Setting {
+    code: i16,
+    mode: u8,
+    rate: u32,
+}
+
+impl Setting {
+    fn converter(self) -> u32 {
+        1 << 20 | u32::from(self.code as u16)
+    }
+
+    fn configuration(self) -> u32 {
+        2 << 20 | u32::from(self.mode & 15) << 16 | ((self.rate / 10) & 0xffff)
+    }
+}
+
+/// The partitions of core 1.
+pub struct Partitions {
+    /// Blocks of the Langmuir probe.
+    pub langmuir: Partition,
+    /// Blocks of the electric field.
+    pub efield: Partition,
+    /// Blocks of the dust.
+    pub dust: Partition,
+}
+
+impl Partitions {
+    fn of(&mut self, probe: Probe) -> &mut Partition {
+        match probe {
+            Probe::Langmuir => &mut self.langmuir,
+            Probe::Efield => &mut self.efield,
+            Probe::Dust => &mut self.dust,
+        }
+    }
+
+    fn number(probe: Probe) -> usize {
+        match probe {
+            Probe::Langmuir => PARTITION_LANGMUIR,
+            Probe::Efield => PARTITION_EFIELD,
+            Probe::Dust => PARTITION_DUST,
+        }
+    }
+
+    fn free(&mut self, block: Block) {
+        let number = block.partition();
+        for probe in Probe::ALL {
+            if Self::number(probe) == number {
+                self.of(probe).free(block);
+                return;
+            }
+        }
+    }
+
+    /// A block of the probe's partition; a refusal is reported.
+    fn allocate(&mut self, probe: Probe, size: usize, shared: &Shared) -> Option<Block> {
+        let block = self.of(probe).allocate(size);
+        if block.is_none() {
+            let partition = Self::number(probe) as u8;
+            tell(shared, Report::Refused { partition });
+        }
+        block
+    }
+}
+
+/// Reports; where the ring is full it is the counts that tell.
+fn tell(shared: &Shared, report: Report) {
+    let _ = shared.reports.put(report);
+}
+
+/// Where the acquisition stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// Front ends stop, for so many ticks: what they held is gone then.
+    Stopping(u8),
+    Running,
+    /// All that is wanted is there; the front ends go on for so many ticks, until what looks at the last samples has
+    /// seen what follows them.
+    Ending(u8),
+}
+
+/// Ticks of [`Phase::Ending`]: a pulse of the slowest rate, and the longest period of a task that looks.
+const ENDING: u8 = 65;
+
+/// What runs on core 1.
+pub struct Acquisition {
+    shared: &'static Shared,
+    partitions: Partitions,
+    settings: [Setting; 3],
+    following: [Following; 3],
+    streams: [Stream; 3],
+    phase: Phase,
+    /// The acquisition under way; 0 none.
+    number: u16,
+    sweep: Sweep,
+    field: Field,
+    detector: Detector,
+    survey: usize,
+}
+
+impl Acquisition {
+    /// Nothing under way, front ends stopped, converters at zero.
+    pub fn new(
+        shared: &'static Shared,
+        partitions: Partitions,
+        front: &mut impl FrontEnds,
+    ) -> Self {
+        let mut it = Acquisition {
+            shared,
+            partitions,
+            settings: [Setting::default(); 3],
+            following: [Following::default(); 3],
+            streams: Probe::ALL.map(Stream::new),
+            phase: Phase::Idle,
+            number: 0,
+            sweep: Sweep::default(),
+            field: Field::default(),
+            detector: Detector::default(),
+            survey: 0,
+        };
+        for probe in Probe::ALL {
+            it.apply(probe, front);
+        }
+        it
+    }
+
+    /// The task `acquire`, each millisecond: takes the sets. Time: O(frames).
+    pub fn acquire(&mut self, front: &mut impl FrontEnds) {
+        for probe in Probe::ALL {
+            let mut frames = [0; MOST_FRAMES];
+            if front.take(probe, &mut frames) {
+                let frames = &frames[..BUSES[probe as usize].frames.min(MOST_FRAMES)];
+                self.take_set(probe, frames, front);
+            }
+        }
+        self.advance(front);
+        self.shared.status.ticks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn take_set(&mut self, probe: Probe, frames: &[u32], front: &mut impl FrontEnds) {
+        if !self.running() || self.settings[probe as usize].rate == 0 {
+            return;
+        }
+        let mut taken = 0;
+        let mut lost = 0;
+        let now = front.now();
+        for &frame in frames {
+            let following = &mut self.following[probe as usize];
+            if frame & VALID == 0 {
+                lost += following.produced(frame & 0xf_ffff);
+                continue;
+            }
+            lost += following.take((frame >> 20 & 7) as u8);
+            let index = following.index();
+            let sample = (frame << 12) as i32 >> 12;
+            following.next();
+            taken += 1;
+            self.sample(probe, index, sample, now);
+        }
+        let status = &self.shared.status;
+        let number = probe as usize;
+        status.samples[number].fetch_add(taken, Ordering::Relaxed);
+        if taken > status.set_peak[number].load(Ordering::Relaxed) {
+            status.set_peak[number].store(taken, Ordering::Relaxed);
+        }
+        if lost > 0 {
+            status.lost[number].fetch_add(lost, Ordering::Relaxed);
+            tell(self.shared, Report::Lost { probe, count: lost });
+        }
+    }
+
+    /// A sample, wherever it is wanted.
+    fn sample(&mut self, probe: Probe, index: u32, sample: i32, now: u64) {
+        match probe {
+            Probe::Langmuir => self.sweep.sample(index, sample),
+            Probe::Efield => self.field.sample(index, sample),
+            Probe::Dust => self.detector.sample(index, sample),
+        }
+        let (partitions, shared) = (&mut self.partitions, self.shared);
+        self.streams[probe as usize].sample(index, sample, now, partitions, shared);
+    }
+
+    /// What follows from the time that has passed.
+    fn advance(&mut self, front: &mut impl FrontEnds) {
+        match self.phase {
+            Phase::Idle => {}
+            Phase::Stopping(0) => {
+                self.phase = Phase::Running;
+                for probe in Probe::ALL {
+                    self.following[probe as usize] = Following::default();
+                    let rate = self.streams[probe as usize].rate();
+                    let rate = if probe == Probe::Langmuir && self.sweep.under_way() {
+                        BUSES[0].rate
+                    } else {
+                        rate
+                    };
+                    self.settings[probe as usize].rate = rate;
+                    self.apply(probe, front);
+                }
+            }
+            Phase::Stopping(left) => self.phase = Phase::Stopping(left - 1),
+            Phase::Running => {
+                let streams = self.streams.iter().all(Stream::done);
+                if streams && !self.sweep.under_way() {
+                    self.phase = Phase::Ending(ENDING);
+                }
+            }
+            Phase::Ending(0) => self.finish(front),
+            Phase::Ending(left) => self.phase = Phase::Ending(left - 1),
+        }
+    }
+
+    /// Whether samples are looked at.
+    fn running(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Ending(_))
+    }
+
+    /// Stops the front ends and ends what is under way.
+    fn finish(&mut self, front: &mut impl FrontEnds) {
+        let mut samples = 0u32;
+        let (partitions, shared) = (&mut self.partitions, self.shared);
+        for stream in &mut self.streams {
+            samples = samples.wrapping_add(stream.end(partitions, shared));
+        }
+        self.field.end(partitions, shared, self.number);
+        for probe in Probe::ALL {
+            self.settings[probe as usize].rate = 0;
+            self.apply(probe, front);
+        }
+        self.phase = Phase::Idle;
+        let acquisition = core::mem::take(&mut self.number);
+        self.shared.status.acquisition.store(0, Ordering::Relaxed);
+        match self.sweep.end() {
+            Some(steps) => {
+                self.shared.status.sweeps.fetch_add(1, Ordering::Relaxed);
+                tell(self.shared, Report::Swept { acquisition, steps });
+            }
+            None => tell(
+                self.shared,
+                Report::Finished {
+                    acquisition,
+                    samples,
+                },
+            ),
+        }
+    }
+
+    fn apply(&mut self, probe: Probe, front: &mut impl FrontEnds) {
+        let setting = self.settings[probe as usize];
+        front.send(probe, 0, setting.converter());
+        front.send(probe, 1, setting.configuration());
+    }
+
+    /// The task `detect`, each 5 milliseconds. Time: O(samples since the last one), at most 128.
+    pub fn detect(&mut self, front: &mut impl FrontEnds) {
+        if self.running() && self.settings[Probe::Dust as usize].rate > 0 {
+            let (partitions, shared) = (&mut self.partitions, self.shared);
+            let stream = &self.streams[Probe::Dust as usize];
+            self.detector.look(stream, partitions, shared, front);
+        }
+    }
+
+    /// The task `sweep`, each 10 milliseconds: the next step, if it is time. O(1).
+    pub fn sweep(&mut self, front: &mut impl FrontEnds) {
+        if self.phase != Phase::Running || !self.sweep.under_way() {
+            return;
+        }
+        let index = self.following[0].index();
+        let (partitions, shared) = (&mut self.partitions, self.shared);
+        if let Some(code) = self
+            .sweep
+            .step(index, self.number, front.now(), partitions, shared)
+        {
+            self.settings[0].code = code;
+            self.apply(Probe::Langmuir, front);
+        }
+    }
+
+    /// The task `field`, each 20 milliseconds: windows of the electric field. O(samples since the last one).
+    pub fn field(&mut self) {
+        if self.running() {
+            let (partitions, shared) = (&mut self.partitions, self.shared);
+            self.field.look(partitions, shared, self.number);
+        }
+    }
+
+    /// Statistics of a partition of core 1, in turn, to core 0. O(blocks of it).
+    fn tell_statistics(&mut self) {
+        let probe = Probe::ALL[self.survey];
+        self.survey = (self.survey + 1) % Probe::ALL.len();
+        let statistics = self.partitions.of(probe).survey();
+        let number = Partitions::number(probe);
+        debug_assert!(number < PARTITIONS.len());
+        self.shared.status.partitions[number].tell(&statistics);
+    }
+}
+
+#[cfg(test)]
+mod tests;

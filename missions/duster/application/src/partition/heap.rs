@@ -1,0 +1,48 @@
+//! The mission's heap: two-level segregated fit on boundary tags.
+//!
+//! *Invariant:* as `metes-heap` has it.
+
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use metes_heap::{Heap, State, Tagged, Tlsf};
+
+/// Blocks begin at multiples of this.
+const ALIGN: usize = 8;
+
+/// The memory of a partition.
+pub(super) struct Memory(Heap<Tlsf<8>, Tagged>);
+
+// SAFETY: the heap points into its own memory alone, which it was given for good.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    pub(super) fn new(memory: &'static mut [MaybeUninit<u8>]) -> Memory {
+        let mut heap = Heap::new(Tlsf::new(), <Tagged>::new());
+        let added = heap.add_region(metes_heap::Memory::from_static(memory));
+        debug_assert!(added.is_ok());
+        Memory(heap)
+    }
+
+    pub(super) fn allocate(&mut self, size: usize) -> Option<NonNull<u8>> {
+        self.0.allocate(size, ALIGN)
+    }
+
+    /// # Safety
+    /// `block` is live here.
+    pub(super) unsafe fn free(&mut self, block: NonNull<u8>) -> bool {
+        // SAFETY: as promised here.
+        unsafe { self.0.free(block) }.is_ok()
+    }
+
+    pub(super) fn largest_free(&self) -> usize {
+        let mut largest = 0;
+        // A heap that is not sound is found by whoever checks it; what was seen so far is told.
+        let _ = self.0.walk(|block| {
+            if matches!(block.state, State::Free) {
+                largest = largest.max(block.size);
+            }
+        });
+        largest.saturating_sub(core::mem::size_of::<usize>())
+    }
+}
