@@ -19,10 +19,10 @@ function sweepFacts(mission, sweep) {
   const asked = [["Steps", integer(steps.length)], ["Samples a step", steps.length ? spanOf(steps.map((step) => step[2])) : NONE], ["Begun", moment(sweep.time)], ["Rate", `${integer(sweep.rate)}\u00a0Hz`]];
   const fit = sweep.fit;
   if (!fit) return [...asked, ["Fit", sweep.unfit ? String(sweep.unfit) : "none"]];
-  return [...asked, ["Floating potential", withUnit(fit.floating * mission.bias.scale, volts)], ["Plasma potential", withUnit(fit.plasma * mission.bias.scale, volts)],
-    ["Electron temperature", volts === "V" ? withUnit(fit.temperature * mission.bias.scale, "eV") : withUnit(fit.temperature * mission.bias.scale, volts)],
-    ["Ion current at the floating potential", withUnit(fit.ion * scale, amperes)], ["Electron current at the plasma potential", withUnit(fit.electron * scale, amperes)],
-    ["Points in the fit of the temperature", integer(fit.points)]];
+  const [bias, current] = [(v) => (isNumber(v) ? withUnit(v * mission.bias.scale, volts) : NONE), (v) => withUnit(v * scale, amperes)];
+  return [...asked, ["Floating potential", isNumber(fit.floating) ? bias(fit.floating) : "outside of the sweep"], ["Plasma potential", bias(fit.plasma)],
+    ["Electron temperature", volts === "V" ? withUnit(fit.temperature * mission.bias.scale, "eV") : bias(fit.temperature)],
+    ["Electron saturation current", current(fit.electron)], ["Ion saturation current", current(fit.ion)], ["Variance explained", isNumber(fit.explained) ? `${(100 * fit.explained).toFixed(3)} %` : NONE]];
 }
 function spanOf(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];

@@ -1,1 +1,3 @@
 //! The DUSTER data processing unit on its bench.
+
+pub mod page;

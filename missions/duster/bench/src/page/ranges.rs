@@ -81,7 +81,10 @@ mod tests {
                 let from = random.below(64);
                 let to = (from + random.below(12)).min(64);
                 let asked = from as usize..to as usize;
-                assert_eq!(seen.has(from, to), model[asked.clone()].iter().all(|&had| had));
+                assert_eq!(
+                    seen.has(from, to),
+                    model[asked.clone()].iter().all(|&had| had)
+                );
                 let new = model[asked.clone()].iter().filter(|&&had| !had).count();
                 assert_eq!(seen.add(from, to), new as u64);
                 model[asked].fill(true);
