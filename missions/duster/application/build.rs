@@ -115,9 +115,13 @@ fn tasks(out: &mut String, system: &System) {
 
 fn partitions(out: &mut String, system: &System) {
     let rows = system.partitions.iter().map(|it| {
-        let live: usize = it.demands.iter().map(|demand| demand.live).sum();
+        let demands: Vec<_> = it
+            .demands
+            .iter()
+            .map(|demand| (demand.size, demand.live))
+            .collect();
         format!(
-            "Extent {{ name: {:?}, size: {}, live: {live} }}",
+            "Extent {{ name: {:?}, size: {}, demands: &{demands:?} }}",
             it.name, it.size
         )
     });

@@ -24,8 +24,8 @@ pub struct Extent {
     pub name: &'static str,
     /// Its bytes.
     pub size: usize,
-    /// Blocks that are asked of it at a time, at most.
-    pub live: usize,
+    /// What is asked of it at a time, at most: bytes of a block, and how many of them.
+    pub demands: &'static [(usize, usize)],
 }
 
 /// A probe's bus: what a set carries, and the clock of its controller.

@@ -23,6 +23,18 @@ mod heap;
     feature = "fprime-bins"
 )))]
 use heap::Memory;
+#[cfg(any(
+    feature = "cfe-pools",
+    feature = "satrs-pools",
+    feature = "fprime-bins"
+))]
+mod pools;
+#[cfg(any(
+    feature = "cfe-pools",
+    feature = "satrs-pools",
+    feature = "fprime-bins"
+))]
+use pools::Memory;
 
 /// A live block of a partition.
 #[must_use = "a block that is dropped is lost to its partition"]
@@ -93,7 +105,7 @@ impl Partition {
         Partition {
             number: number as u8,
             clock,
-            memory: Memory::new(memory),
+            memory: Memory::new(memory, PARTITIONS[number].demands),
             statistics: Statistics {
                 size,
                 ..Statistics::default()

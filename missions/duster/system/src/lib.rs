@@ -74,6 +74,9 @@ pub struct Platform {
     pub tick: u64,
     /// Bytes of a core's stack.
     pub stack: usize,
+    /// Microseconds that the executive takes around a task at most, from the end of one to the begin of the next.
+    #[serde(default)]
+    pub dispatch: u64,
 }
 
 /// What an interrupt costs a core.
@@ -141,6 +144,15 @@ pub struct Demand {
     pub size: usize,
     /// Blocks at a time, at most.
     pub live: usize,
+    /// Blocks at once, and a second beside that; with `lifetime` they bound what is live, too.
+    #[serde(default)]
+    pub burst: Option<u64>,
+    /// Blocks a second, at most.
+    #[serde(default)]
+    pub rate: Option<u64>,
+    /// Microseconds from an allocation to its free, at most.
+    #[serde(default)]
+    pub lifetime: Option<u64>,
 }
 
 /// An SPI bus and the probe on it.
@@ -201,6 +213,24 @@ pub struct Buffer {
     pub from: String,
     /// Who empties it: a task or a line.
     pub to: String,
+    /// Of a task that empties it: what one activation takes, if so much is there.
+    #[serde(default)]
+    pub served: Option<u64>,
+    /// What comes.
+    #[serde(default, rename = "flow")]
+    pub flows: Vec<Flow>,
+}
+
+/// What comes to a buffer at most: in any time t at most `burst + rate t`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Of what.
+    pub what: String,
+    /// At once, in the buffer's unit.
+    pub burst: u64,
+    /// A second.
+    pub rate: u64,
 }
 
 /// What science takes.

@@ -176,7 +176,7 @@ impl Bench {
             self.front.millisecond();
             let millisecond = self.front.now / 1000;
             self.acquisition.acquire(&mut self.front);
-            if millisecond % 5 == 0 {
+            if millisecond.is_multiple_of(5) {
                 self.acquisition.detect(&mut self.front);
             }
             if millisecond % 10 == 1 {

@@ -17,7 +17,7 @@ pub(super) struct Memory(Heap<Tlsf<8>, Tagged>);
 unsafe impl Send for Memory {}
 
 impl Memory {
-    pub(super) fn new(memory: &'static mut [MaybeUninit<u8>]) -> Memory {
+    pub(super) fn new(memory: &'static mut [MaybeUninit<u8>], _: &[(usize, usize)]) -> Memory {
         let mut heap = Heap::new(Tlsf::new(), <Tagged>::new());
         let added = heap.add_region(metes_heap::Memory::from_static(memory));
         debug_assert!(added.is_ok());

@@ -46,6 +46,11 @@ proptest! {
     }
 }
 
+#[cfg(not(any(
+    feature = "cfe-pools",
+    feature = "satrs-pools",
+    feature = "fprime-bins"
+)))]
 #[test]
 fn what_is_told_free_can_be_had() {
     let mut partition = partition();

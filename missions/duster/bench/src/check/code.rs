@@ -1,0 +1,161 @@
+//! Longest paths through the tasks of the flight image, and how deep stacks get.
+//!
+//! A task's code begins at the symbol `task_` and its name. Cycles are bounded with a miss at each load and line of instructions,
+//! a window trap at each SAVE and RESTORE, and the time of devices. A task whose code tells no bound is said so: then
+//! its budget rests on what the executive measures alone.
+//!
+//! *Invariant:* what is compared with a budget is a bound on every activation that returns; where there is none, nothing
+//! is claimed.
+
+use metes_duster_system::{System, Task};
+use metes_leon3::Image;
+use metes_step::longest_on_leon3;
+use metes_step::sparc::{Options, WindowTraps};
+
+use super::{Row, Unit};
+
+/// The symbol of the trap table.
+const TRAP_TABLE: &str = "trap_table";
+/// Interrupts may come on each other: each level's frame and window, and what its handler needs.
+const INTERRUPT: &str = "interrupt_entry";
+
+/// A task's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeBound {
+    /// The task.
+    pub task: String,
+    /// The longest path, or why there is none.
+    pub path: Result<Path, String>,
+}
+
+/// What no activation exceeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Instructions, window traps included.
+    pub instructions: u64,
+    /// Cycles, each access a miss, window traps included.
+    pub cycles: u64,
+    /// Bytes of stack, or why there is no bound.
+    pub stack: Result<u32, String>,
+}
+
+/// The symbol at which a task's code begins.
+fn symbol(task: &Task) -> String {
+    format!("task_{}", task.name.replace(['.', '-'], "_"))
+}
+
+/// The longest path of every task, in the order of the declaration.
+#[must_use]
+pub fn paths(system: &System, image: &Image) -> Vec<CodeBound> {
+    let of = |task: &Task| CodeBound {
+        task: task.name.clone(),
+        path: path(task, image),
+    };
+    system.tasks.iter().map(of).collect()
+}
+
+fn path(task: &Task, image: &Image) -> Result<Path, String> {
+    let symbol = symbol(task);
+    let entry = image
+        .symbol(&symbol)
+        .ok_or_else(|| format!("the image has no symbol {symbol}"))?;
+    let mut options = Options {
+        devices: true,
+        ..Options::default()
+    };
+    if let Some(table) = image.symbol(TRAP_TABLE) {
+        options.window_traps = WindowTraps::Table(table.address);
+    }
+    options.end_in(image, |name| {
+        name.contains("panic") || name.contains("unwrap_failed") || name.contains("expect_failed")
+    });
+    for (place, &times) in &task.loops {
+        let head = Options::address(image, place).map_err(|error| error.to_string())?;
+        options.loops.insert(head, times);
+    }
+    let bound =
+        longest_on_leon3(image, entry.address, &options).map_err(|error| error.to_string())?;
+    let work = bound.trapped.unwrap_or(bound.untrapped);
+    Ok(Path {
+        instructions: work.instructions,
+        cycles: work.cycles_with_misses,
+        stack: bound.stack.map_err(|error| error.to_string()),
+    })
+}
+
+pub(super) fn rows(system: &System, paths: &[CodeBound]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (bound, task) in paths.iter().zip(&system.tasks) {
+        let subject = format!("task {}", task.name);
+        let row = match &bound.path {
+            Ok(path) => {
+                let time = nanoseconds(path.cycles, system.platform.frequency);
+                let row = Row::most(
+                    subject,
+                    "longest path",
+                    Unit::Nanoseconds,
+                    Some(time),
+                    task.budget * 1000,
+                );
+                let note = format!(
+                    "{} instructions, {} cycles, each access a miss",
+                    path.instructions, path.cycles
+                );
+                if row.holds {
+                    row.note(note)
+                } else {
+                    row.note(format!("{note}; the budget is too small for it"))
+                }
+            }
+            Err(why) => Row::told(subject, "longest path", Unit::Nanoseconds, None).note(format!(
+                "the code alone bounds no path ({why}); the budget is watched by the executive"
+            )),
+        };
+        rows.push(row);
+    }
+    if !paths.is_empty() {
+        rows.extend((0..system.platform.cores).map(|core| stack(system, paths, core)));
+    }
+    rows
+}
+
+/// The deepest task of a core.
+fn stack(system: &System, paths: &[CodeBound], core: usize) -> Row {
+    let subject = format!("core {core}");
+    let of = paths
+        .iter()
+        .zip(&system.tasks)
+        .filter(|(_, task)| task.core == core);
+    let mut deepest = 0;
+    let mut unknown = Vec::new();
+    for (bound, task) in of {
+        match &bound.path {
+            Ok(Path {
+                stack: Ok(bytes), ..
+            }) => deepest = deepest.max(u64::from(*bytes)),
+            _ => unknown.push(task.name.as_str()),
+        }
+    }
+    let row = Row::most(
+        subject,
+        "stack of a task",
+        Unit::Bytes,
+        Some(deepest),
+        system.platform.stack as u64,
+    );
+    match unknown.is_empty() {
+        true => row.note(format!(
+            "the deepest task; the executive's own frames and {INTERRUPT} are beside it"
+        )),
+        false => row.note(format!(
+            "of those tasks whose code tells it; not of {}",
+            unknown.join(", ")
+        )),
+    }
+}
+
+/// Time of cycles, rounded up.
+pub(super) fn nanoseconds(cycles: u64, frequency: u32) -> u64 {
+    let time = (u128::from(cycles) * 1_000_000_000).div_ceil(u128::from(frequency.max(1)));
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
