@@ -36,8 +36,7 @@ class Definitions:
 
 @functools.cache
 def load() -> Definitions:
-    """The definitions of this checkout; of the file that DUSTER_DEFINITIONS names, where it is set."""
-    path = os.environ.get("DUSTER_DEFINITIONS")
-    if path:
-        return Definitions(json.loads(pathlib.Path(path).read_text()))
-    return Definitions(json.loads(subprocess.run(PRINT, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout))
+    """The definitions of this checkout, of the programs in the folder DUSTER_BUILT where that is set."""
+    built = os.environ.get("DUSTER_BUILT")
+    command = [str(pathlib.Path(built, "examples/definitions"))] if built else PRINT
+    return Definitions(json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout))
