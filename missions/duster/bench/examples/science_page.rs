@@ -1,10 +1,11 @@
 //! An invented mission: `science_page DIR [SECONDS [SEED]]` writes its telemetry (`telemetry.bin`), what it should tell
-//! (`truth.json`), its page (`science.html`) and the page's document (`view.json`).
+//! (`truth.json`), its page (`science.html`) and the page's document (`view.json`); and of a page that is served, what it
+//! is when half of it has come (`served.html`), and what it is told when all has (`later.json`).
 
 use std::path::PathBuf;
 
 use metes_duster::page::invented::Mission;
-use metes_duster::page::{PLACES, Science};
+use metes_duster::page::{PLACES, PLACES_SERVED, Science};
 
 fn main() -> std::io::Result<()> {
     let mut words = std::env::args().skip(1);
@@ -18,7 +19,15 @@ fn main() -> std::io::Result<()> {
     let mut science = Science::new(PLACES);
     science.take_bytes(&mission.bytes());
     science.end();
+    let (early, late) = mission.packets.split_at(mission.packets.len() / 2);
+    let mut served = Science::new(PLACES_SERVED);
+    early.iter().for_each(|packet| served.take(packet));
+    let half = served.page("DUSTER", Some(50));
+    late.iter().for_each(|packet| served.take(packet));
+    served.end();
     std::fs::create_dir_all(&place)?;
+    std::fs::write(place.join("served.html"), half)?;
+    std::fs::write(place.join("later.json"), served.view(early.len() as u64).to_string())?;
     std::fs::write(place.join("telemetry.bin"), mission.bytes())?;
     std::fs::write(
         place.join("truth.json"),
