@@ -68,3 +68,26 @@ def wait_for(port: int, process: subprocess.Popen, patience: float, what: str):
         except OSError:
             time.sleep(0.2)
     raise RuntimeError(f"{what} does not listen on port {port} after {patience} s")
+
+
+class Unit:
+    """A unit that runs: `metes mission serve`, with its ports."""
+
+    def __init__(self, *more: str):
+        self.port, self.page = free_port(), free_port()
+        command = [*program(None, "metes-cli"), "mission", "serve", "--tcp", str(self.port), "--http", str(self.page), *more]
+        self.process = subprocess.Popen(command, cwd=definitions.ROOT, stdout=subprocess.DEVNULL)
+        wait_for(self.port, self.process, 600, "metes mission serve")
+
+    def end(self):
+        """Ends it."""
+        self.process.terminate()
+        self.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def unit():
+    """A unit for the tests of a module."""
+    running = Unit("--seed", "19")
+    yield running
+    running.end()
