@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Run the DUSTER data processing unit, from sensor to ground
+/// The DUSTER data processing unit: run from sensor to ground, certified, and whether it fits
 ///
 /// The flight software runs on a simulated LEON3 of two cores with the mission's devices and instrument; a ground beside
 /// it computes every sample again.
 #[derive(Args)]
+#[command(after_help = "Example: metes mission run --seconds 60")]
 pub(crate) struct Mission {
     #[command(subcommand)]
     pub(crate) action: MissionAction,
@@ -17,6 +18,8 @@ pub(crate) struct Mission {
 #[derive(Subcommand)]
 pub(crate) enum MissionAction {
     Run(MissionRun),
+    Check(MissionCheck),
+    Fit(MissionFit),
     Serve(MissionServe),
 }
 
@@ -77,6 +80,36 @@ pub(crate) struct MissionServe {
     /// How many times as fast as real time
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub(crate) speed: f64,
+}
+
+/// Prove what a declaration promises, or say why it does not hold
+///
+/// Response times of all tasks, memory of all partitions, backlog and delay of all buffers, clocks and loads of buses
+/// and lines, from system.toml alone; with an image the longest path and the stack of each task, too. Exit status 1
+/// if something does not hold.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes mission check
+  metes mission check missions/duster/system.toml --image duster-dpu --json")]
+pub(crate) struct MissionCheck {
+    /// The declaration; without it that of the mission
+    pub(crate) system: Option<PathBuf>,
+    /// The flight image, an ELF file for LEON3
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Option<PathBuf>,
+}
+
+/// Say on which devices the unit fits, by the DUSTER paper's tables
+///
+/// The paper's baseline and a real-time memory management unit for each core, on the devices of its tables 2 and 3: the share of
+/// each resource, the verdict (TIGHT above 70 %), what limits, and what is an estimate; and the paper's arithmetic where
+/// it does not hold.
+#[derive(Args)]
+#[command(after_help = "Example: metes mission fit --json")]
+pub(crate) struct MissionFit {
+    /// The paper's baseline alone
+    #[arg(long)]
+    pub(crate) baseline: bool,
 }
 
 fn factor(text: &str) -> Result<f64, String> {
