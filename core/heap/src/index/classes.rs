@@ -235,6 +235,33 @@ impl<P: ClassParameters> SizeClasses<P> {
         word
     }
 
+    /// A request of so many bytes, at the heap's own alignment, would be served now: by the lower end of the largest
+    /// class that is not empty, so a part of `1 / SECOND_LEVEL` of the largest free block at most is not told. 0 if
+    /// nothing is free. O(1).
+    pub fn surely_served<S: Store>(&self, store: &S) -> usize {
+        let Some(bit) = self.top.checked_ilog2() else {
+            return 0;
+        };
+        let low = match self.one_level() {
+            true => 0,
+            false => self.words[Self::word::<S>(bit as usize)].ilog2(),
+        };
+        let class = self.class_at::<S>(bit as usize, low);
+        let log2 = self.parameters.second_level_log2();
+        let geometry = store.geometry();
+        // Classes of a geometry that the compiler knows are those of bytes, others of granules.
+        let bytes = match S::GEOMETRY {
+            Some(geometry) => {
+                let shift = (class >> log2).saturating_sub(1);
+                let shift = shift.max(geometry.granule.ilog2() as usize);
+                (class - (shift << log2)) << shift
+            }
+            None => class_base(class, log2) * geometry.granule,
+        };
+        let blocks = (bytes + geometry.header) / geometry.granule * geometry.granule;
+        blocks.saturating_sub(geometry.header)
+    }
+
     /// With one class a power of two, the top word alone is the bitmap.
     #[inline(always)]
     fn one_level(&self) -> bool {
@@ -455,6 +482,63 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::ledger::Layout;
+    use crate::{ByHandle, Heap, Ledger, Memory, Record, Tagged};
+    use core::mem::MaybeUninit;
+    use std::boxed::Box;
+    use std::vec;
+    use std::vec::Vec;
+
+    /// Random requests of a heap; after each, what is told to be served is, and little less than the largest block.
+    fn told_is_served<S: Store, const SECOND_LEVEL: usize, const PROBES: usize>(
+        mut heap: Heap<SizeClasses<ConstantClasses<SECOND_LEVEL, PROBES>>, S>,
+    ) {
+        let mut live = Vec::new();
+        let mut state = 1u32;
+        for _ in 0..3000 {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            let size = 1 + (state as usize >> 8) % (1 << (state % 10));
+            if state & 1 << 7 == 0 || live.is_empty() {
+                live.extend(heap.allocate(size, 1));
+            } else {
+                let place = live.swap_remove(size % live.len());
+                // SAFETY: allocated above, and free once.
+                unsafe { heap.free(place) }.unwrap();
+            }
+            let told = heap.index().surely_served(heap.store());
+            let largest = heap.statistics().largest_free;
+            assert!(told <= largest);
+            let part = largest / SECOND_LEVEL + 2 * heap.store().geometry().minimum;
+            assert!(told + part >= largest || SECOND_LEVEL == 1 && 2 * told + part >= largest);
+            if told > 0 {
+                let place = heap.allocate(told, 1).expect("so it was told");
+                // SAFETY: as above.
+                unsafe { heap.free(place) }.unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_told_to_be_served_is() {
+        fn tagged<const SECOND_LEVEL: usize, const PROBES: usize>() {
+            let memory: &'static mut [MaybeUninit<u8>] = Box::leak(Box::new_uninit_slice(20_000));
+            let index = SizeClasses::<ConstantClasses<SECOND_LEVEL, PROBES>>::new();
+            let mut heap = Heap::new(index, <Tagged>::new());
+            heap.add_region(Memory::from_static(memory)).unwrap();
+            told_is_served(heap);
+        }
+        tagged::<32, 0>();
+        tagged::<8, 0>();
+        tagged::<1, 0>();
+        tagged::<4, { usize::MAX }>();
+        let mut records = vec![Record::SPARE; 2048];
+        let ledger = Ledger::new(&mut records, ByHandle, Geometry::out_of_band(64));
+        let mut heap = Heap::new(Tlsf::<8>::new(), ledger);
+        heap.add_region(1 << 16).unwrap();
+        told_is_served(heap);
+    }
 
     #[test]
     fn bytes_and_their_whole_granules_have_one_class() {

@@ -19,7 +19,7 @@ pub use stream::HEADROOM;
 use crate::declared::{BUSES, PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, PARTITIONS};
 use crate::partition::{Block, Partition};
 use crate::shared::{Probe, Report, Shared};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 use dust::Detector;
 use field::Field;
 use stream::{Following, Stream};
@@ -111,6 +111,14 @@ impl Partitions {
     }
 }
 
+/// Adds to a count that this core alone writes.
+fn add(count: &AtomicU32, more: u32) {
+    count.store(
+        count.load(Ordering::Relaxed).wrapping_add(more),
+        Ordering::Relaxed,
+    );
+}
+
 /// Reports; where the ring is full it is the counts that tell.
 fn tell(shared: &Shared, report: Report) {
     let _ = shared.reports.put(report);
@@ -145,6 +153,9 @@ pub struct Acquisition {
     field: Field,
     detector: Detector,
     survey: usize,
+    /// The set at hand, and its samples: kept, so that nothing clears them each time.
+    frames: [u32; MOST_FRAMES],
+    run: [i32; MOST_FRAMES],
 }
 
 impl Acquisition {
@@ -166,6 +177,8 @@ impl Acquisition {
             field: Field::default(),
             detector: Detector::default(),
             survey: 0,
+            frames: [0; MOST_FRAMES],
+            run: [0; MOST_FRAMES],
         };
         for probe in Probe::ALL {
             it.apply(probe, front);
@@ -176,60 +189,86 @@ impl Acquisition {
     /// The task `acquire`, each millisecond: takes the sets. Time: O(frames).
     pub fn acquire(&mut self, front: &mut impl FrontEnds) {
         for probe in Probe::ALL {
-            let mut frames = [0; MOST_FRAMES];
-            if front.take(probe, &mut frames) {
-                let frames = &frames[..BUSES[probe as usize].frames.min(MOST_FRAMES)];
-                self.take_set(probe, frames, front);
+            if front.take(probe, &mut self.frames) {
+                self.take_set(probe, front);
             }
         }
         self.advance(front);
-        self.shared.status.ticks.fetch_add(1, Ordering::Relaxed);
+        add(&self.shared.status.ticks, 1);
     }
 
-    fn take_set(&mut self, probe: Probe, frames: &[u32], front: &mut impl FrontEnds) {
-        if !self.running() || self.settings[probe as usize].rate == 0 {
+    #[inline(never)]
+    fn take_set(&mut self, probe: Probe, front: &mut impl FrontEnds) {
+        let number = probe as usize;
+        if !self.running() || self.settings[number].rate == 0 {
             return;
         }
-        let mut taken = 0;
-        let mut lost = 0;
-        let now = front.now();
-        for &frame in frames {
-            let following = &mut self.following[probe as usize];
-            if frame & VALID == 0 {
-                lost += following.produced(frame & 0xf_ffff);
-                continue;
+        let (first, taken, lost) = self.follow(probe);
+        self.look_on(probe, first, taken);
+        let run = self.run.get(..taken).unwrap_or(&[]);
+        let stream = &mut self.streams[number];
+        stream.append(first, run, front.now(), &mut self.partitions, self.shared);
+        self.count(probe, taken as u32, lost);
+    }
+
+    /// The samples of the set at hand: the number of the first, how many, and how many were lost. What was taken
+    /// before a gap is let go, so that a set is one run: losses are told, and rare.
+    #[inline(never)]
+    fn follow(&mut self, probe: Probe) -> (u32, usize, u32) {
+        let following = &mut self.following[probe as usize];
+        let (mut first, mut taken, mut lost) = (following.index(), 0usize, 0);
+        for &frame in self.frames.iter().take(BUSES[probe as usize].frames) {
+            let valid = frame & VALID != 0;
+            let gap = if valid {
+                following.take((frame >> 20 & 7) as u8)
+            } else {
+                following.produced(frame & 0xf_ffff)
+            };
+            if gap > 0 {
+                lost += gap + taken as u32;
+                taken = 0;
             }
-            lost += following.take((frame >> 20 & 7) as u8);
-            let index = following.index();
-            let sample = (frame << 12) as i32 >> 12;
-            following.next();
-            taken += 1;
-            self.sample(probe, index, sample, now);
+            if valid {
+                let index = following.next();
+                if taken == 0 {
+                    first = index;
+                }
+                if let Some(place) = self.run.get_mut(taken) {
+                    *place = (frame << 12) as i32 >> 12;
+                    taken += 1;
+                }
+            }
         }
+        (first, taken, lost)
+    }
+
+    /// Each sample of a run to those that look on.
+    #[inline(never)]
+    fn look_on(&mut self, probe: Probe, first: u32, taken: usize) {
+        for (index, &sample) in (first..).zip(self.run.iter().take(taken)) {
+            match probe {
+                Probe::Langmuir => self.sweep.sample(index, sample),
+                Probe::Efield => self.field.sample(index, sample),
+                Probe::Dust => self.detector.sample(index, sample),
+            }
+        }
+    }
+
+    fn count(&mut self, probe: Probe, taken: u32, lost: u32) {
         let status = &self.shared.status;
         let number = probe as usize;
-        status.samples[number].fetch_add(taken, Ordering::Relaxed);
+        add(&status.samples[number], taken);
         if taken > status.set_peak[number].load(Ordering::Relaxed) {
             status.set_peak[number].store(taken, Ordering::Relaxed);
         }
         if lost > 0 {
-            status.lost[number].fetch_add(lost, Ordering::Relaxed);
+            add(&status.lost[number], lost);
             tell(self.shared, Report::Lost { probe, count: lost });
         }
     }
 
-    /// A sample, wherever it is wanted.
-    fn sample(&mut self, probe: Probe, index: u32, sample: i32, now: u64) {
-        match probe {
-            Probe::Langmuir => self.sweep.sample(index, sample),
-            Probe::Efield => self.field.sample(index, sample),
-            Probe::Dust => self.detector.sample(index, sample),
-        }
-        let (partitions, shared) = (&mut self.partitions, self.shared);
-        self.streams[probe as usize].sample(index, sample, now, partitions, shared);
-    }
-
     /// What follows from the time that has passed.
+    #[inline(never)]
     fn advance(&mut self, front: &mut impl FrontEnds) {
         match self.phase {
             Phase::Idle => {}
@@ -265,6 +304,7 @@ impl Acquisition {
     }
 
     /// Stops the front ends and ends what is under way.
+    #[inline(never)]
     fn finish(&mut self, front: &mut impl FrontEnds) {
         let mut samples = 0u32;
         let (partitions, shared) = (&mut self.partitions, self.shared);
@@ -281,7 +321,7 @@ impl Acquisition {
         self.shared.status.acquisition.store(0, Ordering::Relaxed);
         match self.sweep.end() {
             Some(steps) => {
-                self.shared.status.sweeps.fetch_add(1, Ordering::Relaxed);
+                add(&self.shared.status.sweeps, 1);
                 tell(self.shared, Report::Swept { acquisition, steps });
             }
             None => tell(
@@ -294,13 +334,14 @@ impl Acquisition {
         }
     }
 
+    #[inline(never)]
     fn apply(&mut self, probe: Probe, front: &mut impl FrontEnds) {
         let setting = self.settings[probe as usize];
         front.send(probe, 0, setting.converter());
         front.send(probe, 1, setting.configuration());
     }
 
-    /// The task `detect`, each 5 milliseconds. Time: O(samples since the last one), at most 128.
+    /// The task `detect`, each 2 milliseconds. Time: O(samples since the last one), at most 32 from one finding to the next.
     pub fn detect(&mut self, front: &mut impl FrontEnds) {
         if self.running() && self.settings[Probe::Dust as usize].rate > 0 {
             let (partitions, shared) = (&mut self.partitions, self.shared);
@@ -333,11 +374,12 @@ impl Acquisition {
         }
     }
 
-    /// Statistics of a partition of core 1, in turn, to core 0. O(blocks of it).
+    /// Statistics of a partition of core 1, in turn, to core 0.
+    #[inline(never)]
     fn tell_statistics(&mut self) {
         let probe = Probe::ALL[self.survey];
         self.survey = (self.survey + 1) % Probe::ALL.len();
-        let statistics = self.partitions.of(probe).survey();
+        let statistics = self.partitions.of(probe).statistics();
         let number = Partitions::number(probe);
         debug_assert!(number < PARTITIONS.len());
         self.shared.status.partitions[number].tell(&statistics);

@@ -9,16 +9,22 @@
 //! bounded amount of work.
 #![no_std]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 extern crate std;
 
 pub mod acquisition;
+pub mod control;
 pub mod declared;
 pub mod executive;
+pub mod hardware;
 pub mod partition;
 pub mod ring;
 pub mod shared;
+#[cfg(feature = "testing")]
+pub mod testing;
 
+pub use control::Control;
+pub use hardware::Hardware;
 pub use partition::{Block, Partition};
 pub use ring::Ring;
 pub use shared::{Order, Probe, Report, Shared};

@@ -52,7 +52,8 @@ unsafe impl Send for Block {}
 impl Block {
     /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the memory is live, of this length, written when it was allocated, and this is the only block for it.
+        // SAFETY: the memory is live, of this length, initialised as all of the partition was (a heap writes words into
+        // it, nothing less), and this is the only block for it.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.length as usize) }
     }
 
@@ -85,26 +86,26 @@ pub struct Statistics {
     pub frees: u32,
     /// Requests refused so far.
     pub refusals: u32,
-    /// The longest that an allocation or a free has taken, in ticks of the clock that [`Partition::new`] was given.
+    /// The longest that an allocation or a free has taken, in units of 100 nanoseconds; where there is no clock, 0.
     pub worst: u32,
 }
 
 /// The memory of a task.
 pub struct Partition {
     number: u8,
-    clock: fn() -> u32,
     memory: Memory,
     statistics: Statistics,
 }
 
 impl Partition {
-    /// Partition `number` of the declaration over `memory`, as large as declared; `clock` counts ticks upwards.
-    pub fn new(number: usize, memory: &'static mut [MaybeUninit<u8>], clock: fn() -> u32) -> Self {
+    /// Partition `number` of the declaration over `memory`, as large as declared.
+    pub fn new(number: usize, memory: &'static mut [u8]) -> Self {
         debug_assert_eq!(memory.len(), PARTITIONS[number].size);
         let size = memory.len() as u32;
+        // SAFETY: what is initialised may be taken for what need not be; the heap leaves nothing uninitialised in it.
+        let memory = unsafe { &mut *(&raw mut *memory as *mut [MaybeUninit<u8>]) };
         Partition {
             number: number as u8,
-            clock,
             memory: Memory::new(memory, PARTITIONS[number].demands),
             statistics: Statistics {
                 size,
@@ -113,17 +114,16 @@ impl Partition {
         }
     }
 
-    /// A block of `size` bytes, all zero; none if there is no room. Time: the heap's bound, and O(size) for the zeros.
+    /// A block of `size` bytes, which hold whatever they held; none if there is no room. Time: the heap's bound.
+    #[inline(never)]
     pub fn allocate(&mut self, size: usize) -> Option<Block> {
-        let begun = (self.clock)();
+        let begun = clock();
         let start = partition_allocate(&mut self.memory, size);
         self.took(begun);
         let Some(start) = start else {
             self.statistics.refusals = self.statistics.refusals.saturating_add(1);
             return None;
         };
-        // SAFETY: the block has at least `size` bytes.
-        unsafe { start.as_ptr().write_bytes(0, size) };
         let it = &mut self.statistics;
         it.allocations = it.allocations.wrapping_add(1);
         it.used += size as u32;
@@ -136,12 +136,13 @@ impl Partition {
     }
 
     /// Frees a block of this partition. Time: the heap's bound.
+    #[inline(never)]
     pub fn free(&mut self, block: Block) {
         debug_assert_eq!(block.partition, self.number);
         if block.partition != self.number {
             return;
         }
-        let begun = (self.clock)();
+        let begun = clock();
         // SAFETY: a `Block` is made by `allocate` of its partition alone and is not copied, so it is live, and freed now.
         let freed = unsafe { partition_free(&mut self.memory, block.start) };
         self.took(begun);
@@ -152,20 +153,32 @@ impl Partition {
     }
 
     fn took(&mut self, begun: u32) {
-        let took = (self.clock)().wrapping_sub(begun);
+        let took = clock().wrapping_sub(begun);
         self.statistics.worst = self.statistics.worst.max(took);
     }
 
-    /// What it holds and has held; the largest free block is as of [`Partition::survey`].
+    /// What it holds and has held. O(1).
     pub fn statistics(&self) -> Statistics {
-        self.statistics
+        Statistics {
+            largest_free: self.memory.largest_free() as u32,
+            ..self.statistics
+        }
     }
+}
 
-    /// Looks for the largest free block: O(blocks), so for a task that has the time.
-    pub fn survey(&mut self) -> Statistics {
-        self.statistics.largest_free = self.memory.largest_free() as u32;
-        self.statistics
+/// Units of 100 nanoseconds, upwards. The unit has it under this name, and not by a pointer, so that the longest path
+/// through a task is known; hosts have none.
+#[cfg(target_arch = "sparc")]
+fn clock() -> u32 {
+    unsafe extern "C" {
+        safe fn partition_clock() -> u32;
     }
+    partition_clock()
+}
+
+#[cfg(not(target_arch = "sparc"))]
+fn clock() -> u32 {
+    0
 }
 
 /// The heap's own call, by a name that tools find in the image.

@@ -22,7 +22,7 @@ use metes_leon3::Image;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-pub use code::{CodeBound, Path, paths};
+pub use code::{CodeBound, Path, path_of, paths};
 pub use memory::{PartitionBound, partitions};
 pub use response::{TaskBound, bounds};
 

@@ -8,8 +8,10 @@
 #[macro_use]
 mod macros;
 
+pub mod checksum;
 pub mod definitions;
 pub mod framing;
+pub mod generate;
 pub mod samples;
 pub mod supply;
 pub mod telecommand;
@@ -18,7 +20,8 @@ pub mod time;
 pub mod value;
 
 pub use definitions::{
-    Command, Event, Failure, Housekeeping, Mode, Modes, Parameter, Probe, Report, RequestId,
+    Command, Event, Failure, Housekeeping, Mode, Modes, Parameter, Probe, ProbeMode, Report,
+    RequestId,
 };
 pub use framing::{Frame, Framer};
 pub use telecommand::{Acknowledge, Refusal, Request};

@@ -148,6 +148,13 @@ fn read(bytes: &[u8], id: RequestId) -> Result<Request<'_>, Failure> {
     if !reader.is_empty() {
         return Err(Failure::Length);
     }
+    // The one range that depends on another argument.
+    if let Command::SetParameter { parameter, value } = command
+        && let Some(row) = parameter.definition()
+        && !(row.least..=row.greatest).contains(&value)
+    {
+        return Err(Failure::Argument);
+    }
     Ok(Request {
         id,
         acknowledge: Acknowledge::of(packet.ack_flags().raw_value().value()),

@@ -76,9 +76,9 @@ impl Telemetry<'_> {
         }
     }
 
-    /// Writes the packet; its length, or none when it does not fit.
-    pub fn write(&self, bytes: &mut [u8], sequence: u16, time: Time) -> Option<usize> {
-        let mut writer = Writer::new(bytes.get_mut(HEADER..)?);
+    /// Writes the source data alone; its length, or none when it does not fit into `bytes`.
+    pub fn write_data(&self, bytes: &mut [u8]) -> Option<usize> {
+        let mut writer = Writer::new(bytes);
         match self {
             Self::Report(report) => report.write(&mut writer),
             Self::Housekeeping(housekeeping) => {
@@ -90,7 +90,12 @@ impl Telemetry<'_> {
                 event.write(&mut writer);
             }
         }
-        let length = writer.length()?;
+        writer.length()
+    }
+
+    /// Writes the packet; its length, or none when it does not fit.
+    pub fn write(&self, bytes: &mut [u8], sequence: u16, time: Time) -> Option<usize> {
+        let length = self.write_data(bytes.get_mut(HEADER..)?)?;
         seal(bytes, self.kind(), length, sequence, time)
     }
 

@@ -45,6 +45,21 @@ pub struct System {
     pub buffers: Vec<Buffer>,
     /// What science takes.
     pub science: Science,
+    /// Bounds of loops that code alone does not tell.
+    #[serde(default, rename = "loop")]
+    pub loops: Vec<Loop>,
+}
+
+/// How often the loops of a function are repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loop {
+    /// The last names of its path, joined by two colons.
+    pub function: String,
+    /// How often the head of a loop in it is reached, each time the loop is entered.
+    pub times: u64,
+    /// Why.
+    pub why: String,
 }
 
 /// The machine.

@@ -2,20 +2,19 @@
 //!
 //! An impact lets the current jump within a sample and fall again by a time constant. A jump by more than the threshold
 //! from one sample to the next is a grain, detected there and then; a later jump is another grain, however near. Its
-//! peak and its charge (the sum above the baseline) are those of the samples until the next grain, [`PULSE`] at most,
-//! and are told when these have come; so are the samples around it, in a block. The baseline follows the current where
-//! there is no pulse, by a 256th of the difference a sample.
+//! peak and its charge (the sum above the sample before it) are those of the samples until the next grain, [`PULSE`] at
+//! most, and are told when these have come; so are the samples around it, in a block.
 //!
 //! *Invariant:* each sample is looked at once, in order; each jump above the threshold between two consecutive ones is
 //! told once.
 
 use super::stream::{Header, Kind, Stream, block_size, data, hand_over, put_sample};
-use super::{FrontEnds, Partitions, tell};
+use super::{FrontEnds, Partitions, add, tell};
 use crate::shared::{Probe, Report, Shared};
-use core::sync::atomic::Ordering;
 
-/// Samples that are looked at in one activation, at most.
-const MOST: usize = 128;
+/// Samples that are looked at from one finding to the next, and findings of an activation, at most.
+const MOST: usize = 32;
+const FINDINGS: usize = 2;
 /// The last samples that are kept, a power of two.
 const KEPT: usize = 512;
 /// Samples of a pulse.
@@ -25,9 +24,7 @@ const BEFORE: u32 = 16;
 const TOLD: usize = 64;
 /// Bytes of data before the samples: when detected, peak, charge.
 const FOUND: usize = 16;
-/// Binary digits of the baseline behind the point, and of its inertia.
-const POINT: u32 = 8;
-/// What is above the baseline by default when a grain is found.
+/// What a sample is above the one before it, by default, when a grain is found.
 const THRESHOLD: i32 = 20_000;
 
 struct Pulse {
@@ -38,6 +35,23 @@ struct Pulse {
     charge: i32,
 }
 
+impl Pulse {
+    fn add(&mut self, sample: i32) {
+        let above = sample - self.base;
+        self.peak = self.peak.max(above);
+        self.charge = self.charge.saturating_add(above);
+    }
+}
+
+/// What a sample is.
+#[derive(Clone, Copy)]
+enum Found {
+    /// The first of a pulse.
+    Grain,
+    /// The last that counts of one.
+    End,
+}
+
 pub(super) struct Detector {
     threshold: i32,
     kept: [i32; KEPT],
@@ -45,8 +59,8 @@ pub(super) struct Detector {
     put: u32,
     looked: u32,
     last: Option<i32>,
-    /// In parts of 2⁻⁸ of a code; as of the first sample.
-    baseline: Option<i32>,
+    /// The sample before the last.
+    before: i32,
     pulse: Option<Pulse>,
     /// A pulse that was told and whose samples are to be sent when they have come.
     told: Option<(u32, u64, i32, i32)>,
@@ -60,7 +74,7 @@ impl Default for Detector {
             put: 0,
             looked: 0,
             last: None,
-            baseline: None,
+            before: 0,
             pulse: None,
             told: None,
         }
@@ -75,7 +89,7 @@ impl Detector {
     pub(super) fn begin(&mut self) {
         let threshold = self.threshold;
         (self.put, self.looked) = (0, 0);
-        (self.last, self.baseline, self.pulse, self.told) = (None, None, None, None);
+        (self.last, self.pulse, self.told) = (None, None, None);
         self.threshold = threshold;
     }
 
@@ -91,6 +105,7 @@ impl Detector {
         self.put = index.wrapping_add(1);
     }
 
+    #[inline(never)]
     pub(super) fn look(
         &mut self,
         stream: &Stream,
@@ -98,63 +113,70 @@ impl Detector {
         shared: &Shared,
         front: &mut impl FrontEnds,
     ) {
-        for _ in 0..MOST {
-            if self.looked == self.put {
-                return;
-            }
-            let index = self.looked;
-            let sample = self.kept[index as usize % KEPT];
-            self.looked = index.wrapping_add(1);
-            self.one(index, sample, stream, partitions, shared, front);
-        }
-    }
-
-    fn one(
-        &mut self,
-        index: u32,
-        sample: i32,
-        stream: &Stream,
-        partitions: &mut Partitions,
-        shared: &Shared,
-        front: &mut impl FrontEnds,
-    ) {
-        let last = self.last.replace(sample);
-        let Some(last) = last else {
-            self.baseline.get_or_insert(sample << POINT);
-            return;
-        };
-        if sample - last > self.threshold {
-            self.tell(stream, shared, front);
-            front.detected();
-            self.pulse = Some(Pulse {
-                sample: index,
-                detected: front.now(),
-                base: last,
-                peak: 0,
-                charge: 0,
-            });
-        }
-        match &mut self.pulse {
-            Some(pulse) => {
-                pulse.peak = pulse.peak.max(sample - pulse.base);
-                pulse.charge = pulse.charge.saturating_add(sample - pulse.base);
-                if index.wrapping_sub(pulse.sample) + 1 == PULSE {
-                    self.tell(stream, shared, front);
-                }
-            }
-            None => {
-                let baseline = self.baseline.get_or_insert(sample << POINT);
-                *baseline += ((sample << POINT) - *baseline) >> POINT;
+        for _ in 0..FINDINGS {
+            match self.scan() {
+                Some(Found::Grain) => self.begin_pulse(stream, shared, front),
+                Some(Found::End) => self.tell(stream, shared, front),
+                None => break,
             }
         }
-        if let Some((first, ..)) = self.told
-            && index.wrapping_sub(first) + BEFORE + 1 >= TOLD as u32
+        if self
+            .told
+            .is_some_and(|(first, ..)| self.looked.wrapping_sub(first) + BEFORE >= TOLD as u32)
         {
             self.send(stream, partitions, shared);
         }
     }
 
+    /// Looks at samples until one of them is a finding.
+    #[inline(never)]
+    fn scan(&mut self) -> Option<Found> {
+        for _ in 0..MOST {
+            if self.looked == self.put {
+                return None;
+            }
+            let index = self.looked;
+            let sample = self.kept[index as usize % KEPT];
+            self.looked = index.wrapping_add(1);
+            if let Some(found) = self.one(index, sample) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn one(&mut self, index: u32, sample: i32) -> Option<Found> {
+        let Some(last) = self.last.replace(sample) else {
+            return None;
+        };
+        self.before = last;
+        if sample - last > self.threshold {
+            return Some(Found::Grain);
+        }
+        let pulse = self.pulse.as_mut()?;
+        pulse.add(sample);
+        (index.wrapping_sub(pulse.sample) + 1 >= PULSE).then_some(Found::End)
+    }
+
+    /// The sample that was looked at last begins a pulse; one before it is over.
+    #[inline(never)]
+    fn begin_pulse(&mut self, stream: &Stream, shared: &Shared, front: &mut impl FrontEnds) {
+        self.tell(stream, shared, front);
+        front.detected();
+        let mut pulse = Pulse {
+            sample: self.looked.wrapping_sub(1),
+            detected: front.now(),
+            base: self.before,
+            peak: 0,
+            charge: 0,
+        };
+        pulse.add(self.last.unwrap_or(self.before));
+        self.pulse = Some(pulse);
+    }
+
     /// A pulse is over: it is reported.
+    #[inline(never)]
     fn tell(&mut self, stream: &Stream, shared: &Shared, front: &mut impl FrontEnds) {
         let Some(pulse) = self.pulse.take() else {
             return;
@@ -163,7 +185,7 @@ impl Detector {
         let since = (front.now()).saturating_sub(
             u64::from(self.put.wrapping_sub(pulse.sample)) * u64::from(1_000_000 / rate),
         );
-        shared.status.events.fetch_add(1, Ordering::Relaxed);
+        add(&shared.status.events, 1);
         tell(
             shared,
             Report::Dust {
@@ -181,6 +203,7 @@ impl Detector {
     }
 
     /// Sends the samples around a grain.
+    #[inline(never)]
     fn send(&mut self, stream: &Stream, partitions: &mut Partitions, shared: &Shared) {
         let Some((sample, detected, peak, charge)) = self.told.take() else {
             return;

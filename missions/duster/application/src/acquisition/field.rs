@@ -12,6 +12,8 @@ use crate::shared::{Probe, Shared};
 const WINDOW: u32 = 100;
 /// Samples that may wait to be looked at, a power of two.
 const WAITING: usize = 64;
+/// Samples that are looked at in one activation, at most.
+const LOOKED: usize = 32;
 /// Bytes of a window.
 const BYTES: usize = 20;
 /// Windows of a block: a second.
@@ -62,17 +64,22 @@ impl Field {
     }
 
     /// Looks at what waits.
+    #[inline(never)]
     pub(super) fn look(&mut self, partitions: &mut Partitions, shared: &Shared, acquisition: u16) {
-        for _ in 0..WAITING {
+        for _ in 0..LOOKED {
             if self.taken == self.put {
-                return;
+                break;
             }
             let (index, sample) = self.waiting[self.taken % WAITING];
             self.taken = self.taken.wrapping_add(1);
             self.add(index, sample);
+            // One window at a time; what is left waits for the next activation.
             if self.count == WINDOW {
-                self.keep(partitions, shared, acquisition);
+                break;
             }
+        }
+        if self.count == WINDOW {
+            self.keep(partitions, shared, acquisition);
         }
     }
 
@@ -89,6 +96,7 @@ impl Field {
         self.squares += u64::from(size) * u64::from(size);
     }
 
+    #[inline(never)]
     fn keep(&mut self, partitions: &mut Partitions, shared: &Shared, acquisition: u16) {
         if self.open.is_none() {
             let block =
@@ -100,7 +108,7 @@ impl Field {
             (self.sum / WINDOW as i32) as u32,
             self.least as u32,
             self.most as u32,
-            root(self.squares / u64::from(WINDOW)),
+            root(of_window(self.squares)),
         ];
         self.count = 0;
         let Some((block, count, _)) = &mut self.open else {
@@ -142,7 +150,21 @@ impl Field {
     }
 }
 
+/// A sum over a window by its samples, rounded down: digit by digit, as the unit divides 32 bits at a time.
+#[inline(never)]
+fn of_window(sum: u64) -> u64 {
+    let mut rest = 0;
+    let mut mean = 0;
+    for digit in (0..4).rev() {
+        let part = rest << 16 | (sum >> (16 * digit)) as u32 & 0xffff;
+        mean = mean << 16 | u64::from(part / WINDOW);
+        rest = part % WINDOW;
+    }
+    mean
+}
+
 /// The root of `square` (less than 2⁴⁰), rounded down: bit by bit.
+#[inline(never)]
 pub(super) fn root(square: u64) -> u32 {
     let mut found = 0u32;
     for bit in (0..20).rev() {

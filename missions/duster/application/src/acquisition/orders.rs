@@ -18,21 +18,32 @@ impl Acquisition {
     /// The task `orders`, each 10 milliseconds: frees what core 0 is done with, obeys, and tells of a partition. Time:
     /// constant numbers of each.
     pub fn orders(&mut self, front: &mut impl FrontEnds) {
+        self.free_returned();
+        self.obey_waiting(front);
+        self.tell_statistics();
+    }
+
+    #[inline(never)]
+    fn free_returned(&mut self) {
         for _ in 0..BLOCKS {
             let Some(block) = self.shared.freed.take() else {
                 break;
             };
             self.partitions.free(block);
         }
+    }
+
+    #[inline(never)]
+    fn obey_waiting(&mut self, front: &mut impl FrontEnds) {
         for _ in 0..ORDERS {
             let Some(order) = self.shared.orders.take() else {
                 break;
             };
             self.obey(order, front);
         }
-        self.tell_statistics();
     }
 
+    #[inline(never)]
     fn obey(&mut self, order: Order, front: &mut impl FrontEnds) {
         match order {
             Order::Start {
@@ -87,6 +98,7 @@ impl Acquisition {
         }
     }
 
+    #[inline(never)]
     fn begin(&mut self, acquisition: u16, front: &mut impl FrontEnds) {
         self.number = acquisition;
         self.field.begin();
@@ -104,6 +116,7 @@ impl Acquisition {
     }
 
     /// Ends what is under way with what there is of it.
+    #[inline(never)]
     fn stop(&mut self) {
         for stream in &mut self.streams {
             stream.stop();

@@ -24,8 +24,11 @@ impl Following {
         self.next
     }
 
-    pub(super) fn next(&mut self) {
-        self.next = self.next.wrapping_add(1);
+    /// The number of the sample that is taken now.
+    pub(super) fn next(&mut self) -> u32 {
+        let index = self.next;
+        self.next = index.wrapping_add(1);
+        index
     }
 
     /// A sample with this sequence number comes; how many were lost before it.
@@ -82,6 +85,7 @@ pub(super) fn data(block: &mut Block) -> &mut [u8] {
 }
 
 /// Writes the header and how much of the block is used, and hands it to core 0.
+#[inline(never)]
 pub(super) fn hand_over(
     mut block: Block,
     header: Header,
@@ -172,44 +176,71 @@ impl Stream {
         self.next >= self.wanted
     }
 
-    pub(super) fn sample(
+    /// Consecutive samples from `first` on, at most as many as a block holds. At most two blocks are closed and two
+    /// opened.
+    #[inline(never)]
+    pub(super) fn append(
         &mut self,
-        index: u32,
-        sample: i32,
+        first: u32,
+        run: &[i32],
         now: u64,
         partitions: &mut Partitions,
         shared: &Shared,
     ) {
-        if index >= self.wanted {
-            self.next = self.next.max(self.wanted);
+        let wanted = self.wanted.saturating_sub(first) as usize;
+        let run = run.get(..wanted).unwrap_or(run);
+        if run.is_empty() {
+            if first >= self.wanted {
+                self.next = self.next.max(self.wanted);
+            }
             return;
         }
-        if index != self.next {
+        if first != self.next {
             self.close(partitions, shared);
         }
-        self.next = index + 1;
-        if self.open.is_none() {
-            let size = block_size((SAMPLES_A_PACKET * 5).div_ceil(2));
-            self.open = partitions
-                .allocate(self.probe, size, shared)
-                .map(|block| Open {
-                    block,
-                    first: index,
-                    time: now,
-                    count: 0,
-                });
-        }
-        let Some(open) = &mut self.open else {
-            return;
-        };
-        put_sample(data(&mut open.block), usize::from(open.count), sample);
-        open.count += 1;
-        self.kept += 1;
-        if usize::from(open.count) == SAMPLES_A_PACKET {
-            self.close(partitions, shared);
+        self.next = first + run.len() as u32;
+        let rest = self.fill(first, run, now, partitions, shared);
+        if !rest.is_empty() {
+            self.fill(self.next - rest.len() as u32, rest, now, partitions, shared);
         }
     }
 
+    /// Fills the open block, or a new one, and closes it if it is full: what finds no room.
+    #[inline(never)]
+    fn fill<'a>(
+        &mut self,
+        first: u32,
+        run: &'a [i32],
+        now: u64,
+        partitions: &mut Partitions,
+        shared: &Shared,
+    ) -> &'a [i32] {
+        if self.open.is_none() {
+            let size = block_size((SAMPLES_A_PACKET * 5).div_ceil(2));
+            let block = partitions.allocate(self.probe, size, shared);
+            self.open = block.map(|block| Open {
+                block,
+                first,
+                time: now,
+                count: 0,
+            });
+        }
+        let Some(open) = &mut self.open else {
+            return &[];
+        };
+        let room = SAMPLES_A_PACKET - usize::from(open.count).min(SAMPLES_A_PACKET);
+        let (now, rest) = run.split_at_checked(room).unwrap_or((run, &[]));
+        let count = usize::from(open.count);
+        put_samples(data(&mut open.block), count, now);
+        open.count += now.len() as u16;
+        self.kept += now.len() as u32;
+        if usize::from(open.count) == SAMPLES_A_PACKET {
+            self.close(partitions, shared);
+        }
+        rest
+    }
+
+    #[inline(never)]
     fn close(&mut self, partitions: &mut Partitions, shared: &Shared) {
         let Some(open) = self.open.take() else {
             return;
@@ -234,6 +265,13 @@ impl Stream {
         self.wanted = 0;
         self.next = 0;
         core::mem::take(&mut self.kept)
+    }
+}
+
+#[inline(never)]
+fn put_samples(data: &mut [u8], from: usize, samples: &[i32]) {
+    for (number, &sample) in (from..).zip(samples) {
+        put_sample(data, number, sample);
     }
 }
 

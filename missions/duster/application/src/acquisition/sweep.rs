@@ -133,6 +133,7 @@ impl Sweep {
     }
 
     /// The step that ends goes into a block.
+    #[inline(never)]
     fn keep(&mut self, acquisition: u16, now: u64, partitions: &mut Partitions, shared: &Shared) {
         if self.open.is_none() {
             let block =

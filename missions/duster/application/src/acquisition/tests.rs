@@ -148,8 +148,8 @@ impl Bench {
     fn new(front: Fake) -> Bench {
         let shared: &'static Shared = Box::leak(Box::new(Shared::new()));
         let partition = |number: usize| {
-            let memory = Box::leak(Box::new_uninit_slice(PARTITIONS[number].size));
-            Partition::new(number, memory, || 0)
+            let memory = std::vec![0; PARTITIONS[number].size].leak();
+            Partition::new(number, memory)
         };
         let partitions = Partitions {
             langmuir: partition(PARTITION_LANGMUIR),
@@ -176,7 +176,7 @@ impl Bench {
             self.front.millisecond();
             let millisecond = self.front.now / 1000;
             self.acquisition.acquire(&mut self.front);
-            if millisecond.is_multiple_of(5) {
+            if millisecond.is_multiple_of(2) {
                 self.acquisition.detect(&mut self.front);
             }
             if millisecond % 10 == 1 {

@@ -7,10 +7,12 @@
 //! *Invariant:* what is compared with a budget is a bound on every activation that returns; where there is none, nothing
 //! is claimed.
 
+use std::collections::BTreeMap;
+
 use metes_duster_system::{System, Task};
 use metes_leon3::Image;
 use metes_step::longest_on_leon3;
-use metes_step::sparc::{Options, WindowTraps};
+use metes_step::sparc::{Bound, Options, Unbounded, WindowTraps};
 
 use super::{Row, Unit};
 
@@ -49,15 +51,28 @@ fn symbol(task: &Task) -> String {
 pub fn paths(system: &System, image: &Image) -> Vec<CodeBound> {
     let of = |task: &Task| CodeBound {
         task: task.name.clone(),
-        path: path(task, image),
+        path: path(system, task, image),
     };
     system.tasks.iter().map(of).collect()
 }
 
-fn path(task: &Task, image: &Image) -> Result<Path, String> {
+fn path(system: &System, task: &Task, image: &Image) -> Result<Path, String> {
     let symbol = symbol(task);
+    path_of(system, &symbol, &task.loops, image)
+}
+
+/// The longest path of the function at `symbol`.
+///
+/// # Errors
+/// The code tells no bound: why.
+pub fn path_of(
+    system: &System,
+    symbol: &str,
+    loops: &BTreeMap<String, u64>,
+    image: &Image,
+) -> Result<Path, String> {
     let entry = image
-        .symbol(&symbol)
+        .symbol(symbol)
         .ok_or_else(|| format!("the image has no symbol {symbol}"))?;
     let mut options = Options {
         devices: true,
@@ -69,18 +84,59 @@ fn path(task: &Task, image: &Image) -> Result<Path, String> {
     options.end_in(image, |name| {
         name.contains("panic") || name.contains("unwrap_failed") || name.contains("expect_failed")
     });
-    for (place, &times) in &task.loops {
+    for (place, &times) in loops {
         let head = Options::address(image, place).map_err(|error| error.to_string())?;
         options.loops.insert(head, times);
     }
-    let bound =
-        longest_on_leon3(image, entry.address, &options).map_err(|error| error.to_string())?;
+    let bound = bounded(system, image, entry.address, &mut options)?;
     let work = bound.trapped.unwrap_or(bound.untrapped);
     Ok(Path {
         instructions: work.instructions,
         cycles: work.cycles_with_misses,
         stack: bound.stack.map_err(|error| error.to_string()),
     })
+}
+
+/// The bound, with loops that code does not bound bounded by what the declaration says of their functions.
+fn bounded(
+    system: &System,
+    image: &Image,
+    entry: u32,
+    options: &mut Options,
+) -> Result<Bound, String> {
+    loop {
+        let unbounded = match longest_on_leon3(image, entry, options) {
+            Ok(bound) => return Ok(bound),
+            Err(unbounded) => unbounded,
+        };
+        let said = match &unbounded {
+            Unbounded::Loop(place) if !options.loops.contains_key(&place.address) => {
+                let name = place.symbol.as_ref().map_or("", |(name, _)| name.as_str());
+                let mut loops = system.loops.iter();
+                let said = loops.find(|it| within(name, &it.function));
+                said.map(|it| (place.address, it.times))
+            }
+            _ => None,
+        };
+        let (head, times) = said.ok_or_else(|| unbounded.to_string())?;
+        options.loops.insert(head, times);
+    }
+}
+
+/// Whether `symbol`, mangled or not, is of the function `path`: its last names, joined by two colons.
+fn within(symbol: &str, path: &str) -> bool {
+    if symbol == path {
+        return true;
+    }
+    // A mangled path has each name behind its length.
+    let mut rest = symbol;
+    symbol.starts_with("_R")
+        && path.split("::").all(|name| {
+            let mangled = format!("{}{name}", name.len());
+            let found = rest.find(&mangled);
+            rest = found.map_or("", |at| &rest[at + mangled.len()..]);
+            found.is_some()
+        })
 }
 
 pub(super) fn rows(system: &System, paths: &[CodeBound]) -> Vec<Row> {

@@ -54,6 +54,7 @@ fn counts() -> u32 {
 }
 
 /// Counts since the epoch, modulo 2³², as core `core` sees them.
+#[inline(never)]
 pub(crate) fn time(core: usize) -> u32 {
     loop {
         let before = TICKS[core].load(Ordering::Relaxed);
@@ -65,6 +66,7 @@ pub(crate) fn time(core: usize) -> u32 {
 }
 
 /// Microseconds since the epoch.
+#[inline(never)]
 pub(crate) fn microseconds(core: usize) -> u64 {
     loop {
         let before = TICKS[core].load(Ordering::Relaxed);

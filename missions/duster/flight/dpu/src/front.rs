@@ -51,6 +51,7 @@ impl Probes {
 }
 
 impl FrontEnds for Probes {
+    #[inline(never)]
     fn take(&mut self, probe: Probe, frames: &mut [u32; MOST_FRAMES]) -> bool {
         let device = SPI[probe as usize];
         if device.read(spi::EVENT) & spi::NOT_EMPTY == 0 {

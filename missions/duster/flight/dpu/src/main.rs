@@ -58,9 +58,9 @@ fn control() -> ! {
 fn acquire() -> ! {
     let mut probes = Probes::new();
     let partitions = Partitions {
-        langmuir: memories::partition::<1>(PARTITION_LANGMUIR),
-        efield: memories::partition::<1>(PARTITION_EFIELD),
-        dust: memories::partition::<1>(PARTITION_DUST),
+        langmuir: memories::partition(PARTITION_LANGMUIR),
+        efield: memories::partition(PARTITION_EFIELD),
+        dust: memories::partition(PARTITION_DUST),
     };
     let mut acquisition = Acquisition::new(&SHARED, partitions, &mut probes);
     let mut executive = Executive::new(&TASKS_1, TICK);

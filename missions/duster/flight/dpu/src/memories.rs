@@ -2,7 +2,6 @@
 //!
 //! *Invariant:* each is given out once.
 
-use core::mem::MaybeUninit;
 use core::ptr::addr_of_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,6 +9,13 @@ use metes_duster_application::Partition;
 use metes_duster_application::declared::PARTITIONS;
 
 use crate::clock;
+
+/// What partitions measure their calls by.
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn partition_clock() -> u32 {
+    clock::time(duster_runtime::core())
+}
 
 /// Bytes of all partitions together.
 const ALL: usize = {
@@ -23,26 +29,26 @@ const ALL: usize = {
 };
 
 #[repr(align(16))]
-struct Memory(#[expect(dead_code, reason = "reached by its address")] [MaybeUninit<u8>; ALL]);
+struct Memory(#[expect(dead_code, reason = "reached by its address")] [u8; ALL]);
 
-/// Not among what the start clears: a heap's memory needs no zeros.
-#[unsafe(link_section = ".partitions")]
-static mut MEMORY: Memory = Memory([MaybeUninit::uninit(); ALL]);
+/// Cleared by the start, so that no block holds what nobody wrote.
+#[unsafe(link_section = ".bss.partitions")]
+static mut MEMORY: Memory = Memory([0; ALL]);
 
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
-/// Partition `number`, used by core `CORE`. Once for each.
+/// Partition `number`. Once for each.
 ///
 /// # Panics
 /// It was given out before.
-pub(crate) fn partition<const CORE: usize>(number: usize) -> Partition {
+pub(crate) fn partition(number: usize) -> Partition {
     let given = GIVEN.fetch_or(1 << number, Ordering::Relaxed);
     assert!(given >> number & 1 == 0);
     let before: usize = PARTITIONS[..number].iter().map(|it| it.size).sum();
     // SAFETY: partitions are disjoint parts of the memory, each given out once, as was just made sure of.
     let memory = unsafe {
-        let all = addr_of_mut!(MEMORY).cast::<MaybeUninit<u8>>();
+        let all = addr_of_mut!(MEMORY).cast::<u8>();
         core::slice::from_raw_parts_mut(all.add(before), PARTITIONS[number].size)
     };
-    Partition::new(number, memory, || clock::time(CORE))
+    Partition::new(number, memory)
 }

@@ -2,7 +2,7 @@
 //!
 //! *Invariant:* an event has one severity, which is the subtype of its report.
 
-use super::{EventName, Failure, Mode, Partition, Probe, RequestId, Supply};
+use super::{EventName, Failure, Mode, Partition, Probe, RequestId, Supply, Task};
 
 /// How grave an event is; its number is the subtype of service 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,13 +105,13 @@ messages! {
         }
         /// A task ran longer than its budget.
         BudgetOverrun "BUDGET_OVERRUN" (9) Severity::Low => {
-            /// Its number in the task table.
-            task: u8, "";
+            /// Which.
+            task: Task, "";
         }
         /// A task ended after its deadline.
         DeadlineMissed "DEADLINE_MISSED" (10) Severity::Medium => {
-            /// Its number in the task table.
-            task: u8, "";
+            /// Which.
+            task: Task, "";
         }
         /// An entry was refused as the schedule is full.
         ScheduleFull "SCHEDULE_FULL" (11) Severity::Low => {
@@ -161,7 +161,7 @@ messages! {
         }
         /// Tasks did not run; safe mode follows, and the watchdog if they stay silent.
         TaskSilent "TASK_SILENT" (19) Severity::High => {
-            /// Which, by their bits.
+            /// Bits of the tasks of core 0 by their numbers; bit 15: core 1.
             tasks: u16, "";
         }
         /// A dump of science ended.

@@ -326,24 +326,34 @@ enumeration! {
 }
 
 enumeration! {
-    /// A task of core 0, by its bit in [`Event::TaskSilent`].
+    /// A task: of core 0 from 0 on, of core 1 from 16 on, in the order of their tables.
     Task: u8, Enumeration, "task" {
-        /// Telecommands from the line.
-        Ingest = 0, "INGEST";
-        /// Power supplies.
-        Supplies = 1, "SUPPLIES";
         /// Telemetry to the line.
-        Telemetry = 2, "TELEMETRY";
+        Telemetry = 0, "TELEMETRY";
         /// Science to and from flash.
-        Store = 3, "STORE";
+        Store = 1, "STORE";
+        /// Telecommands from the line.
+        Ingest = 2, "INGEST";
+        /// Power supplies.
+        Supplies = 3, "SUPPLIES";
         /// Scheduled telecommands.
         Schedule = 4, "SCHEDULE";
-        /// Housekeeping.
-        Housekeeping = 5, "HOUSEKEEPING";
-        /// Log.
-        Log = 6, "LOG";
         /// Watch over all others.
-        Fdir = 7, "FDIR";
+        Fdir = 5, "FDIR";
+        /// Housekeeping.
+        Housekeeping = 6, "HOUSEKEEPING";
+        /// Log.
+        Log = 7, "LOG";
+        /// Samples of the probes.
+        Acquire = 16, "ACQUIRE";
+        /// Grains of dust.
+        Detect = 17, "DETECT";
+        /// Sweeps.
+        Sweep = 18, "SWEEP";
+        /// Windows of the field.
+        Field = 19, "FIELD";
+        /// Orders of core 0.
+        Orders = 20, "ORDERS";
     }
 }
 

@@ -12,7 +12,7 @@ use metes_duster_protocol::value::Reader;
 use metes_duster_protocol::{MAX_PACKET, Telemetry, Time};
 use serde_json::{Value, json};
 
-use crate::generate::{Pattern, fields};
+use crate::{content, pattern};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/packets.json");
 
@@ -30,8 +30,10 @@ fn packets() -> Value {
         .iter()
         .map(|row| {
             sequence += 1;
-            let mut data = Vec::new();
-            fields(row.fields, &mut Pattern(sequence.into()), &mut data);
+            let mut data = content(row, pattern(sequence.into()));
+            if row.name == "SET_PARAMETER" {
+                data = vec![1, 0, 0, 0x75, 0x30];
+            }
             let command = Command::read(row.key, &mut Reader::new(&data))
                 .unwrap()
                 .unwrap();
@@ -53,24 +55,21 @@ fn packets() -> Value {
     };
     let mut reports = Vec::new();
     for (index, row) in REPORTS.iter().enumerate() {
-        let mut data = Vec::new();
-        fields(row.fields, &mut Pattern(index as u32), &mut data);
+        let data = content(row, pattern(index as u32));
         let report = Report::read(row.key, &mut Reader::new(&data))
             .unwrap()
             .unwrap();
         reports.push(telemetry(row.name, Telemetry::Report(report)));
     }
     for (index, row) in EVENTS.iter().enumerate() {
-        let mut data = Vec::new();
-        fields(row.fields, &mut Pattern(100 + index as u32), &mut data);
+        let data = content(row, pattern(100 + index as u32));
         let event = Event::read(row.key, &mut Reader::new(&data))
             .unwrap()
             .unwrap();
         reports.push(telemetry(row.name, Telemetry::Event(event)));
     }
     for (index, row) in HOUSEKEEPING.iter().enumerate() {
-        let mut data = Vec::new();
-        fields(row.fields, &mut Pattern(200 + index as u32), &mut data);
+        let data = content(row, pattern(200 + index as u32));
         let report = Housekeeping::read(row.key, &mut Reader::new(&data))
             .unwrap()
             .unwrap();

@@ -12,7 +12,7 @@ use metes_duster_protocol::value::{Reader, Rest};
 use metes_duster_protocol::{MAX_PACKET, Time};
 use proptest::prelude::*;
 
-use crate::generate::{Drawn, fields};
+use crate::{content, drawn};
 
 /// A telecommand with any content behind the headers, and a right checksum.
 pub(crate) fn telecommand(service: u8, subtype: u8, data: &[u8]) -> Vec<u8> {
@@ -66,13 +66,20 @@ proptest! {
         flags in 0..16_u8,
     ) {
         let row = &TELECOMMANDS[row];
-        let mut data = Vec::new();
-        fields(row.fields, &mut Drawn(&words), &mut data);
+        let data = content(row, drawn(&words));
         let command = Command::read(row.key, &mut Reader::new(&data)).unwrap().unwrap();
         let mut packet = [0; MAX_PACKET];
         let acknowledge = Acknowledge::of(flags);
         let length = encode(&command, sequence, acknowledge, &mut packet).unwrap();
-        let request = decode(&packet[..length]).unwrap();
+        let request = match (decode(&packet[..length]), command) {
+            (Err(refusal), Command::SetParameter { parameter, value }) => {
+                let row = parameter.definition().expect("it can be set");
+                prop_assert!(value < row.least || value > row.greatest);
+                prop_assert_eq!(refusal.code, Failure::Argument);
+                return Ok(());
+            }
+            (request, _) => request.unwrap(),
+        };
         prop_assert_eq!(request.command, command);
         prop_assert_eq!(request.acknowledge, acknowledge);
         prop_assert_eq!(request.id, RequestId { packet: 0x182a, sequence: 0xc000 | sequence });
@@ -93,17 +100,17 @@ proptest! {
         row in any::<prop::sample::Index>(),
         words in prop::collection::vec(any::<u64>(), 0..120),
     ) {
-        let mut data = Vec::new();
+        let data;
         let row = row.index(REPORTS.len() + EVENTS.len() + HOUSEKEEPING.len());
         let telemetry = if let Some(row) = REPORTS.get(row) {
-            fields(row.fields, &mut Drawn(&words), &mut data);
+            data = content(row, drawn(&words));
             Telemetry::Report(Report::read(row.key, &mut Reader::new(&data)).unwrap().unwrap())
         } else if let Some(row) = EVENTS.get(row - REPORTS.len()) {
-            fields(row.fields, &mut Drawn(&words), &mut data);
+            data = content(row, drawn(&words));
             Telemetry::Event(Event::read(row.key, &mut Reader::new(&data)).unwrap().unwrap())
         } else {
             let row = &HOUSEKEEPING[row - REPORTS.len() - EVENTS.len()];
-            fields(row.fields, &mut Drawn(&words), &mut data);
+            data = content(row, drawn(&words));
             Telemetry::Housekeeping(Housekeeping::read(row.key, &mut Reader::new(&data)).unwrap().unwrap())
         };
         sealed_again(&telemetry);

@@ -2,7 +2,7 @@
 
 use metes_duster_protocol::samples::{get, packed, put};
 use metes_duster_protocol::supply::{self, Order, Reply};
-use metes_duster_protocol::{Time, samples};
+use metes_duster_protocol::{Time, checksum, samples};
 use proptest::prelude::*;
 
 proptest! {
@@ -47,6 +47,12 @@ proptest! {
     }
 
     #[test]
+    fn a_checksum_goes_on(bytes in prop::collection::vec(any::<u8>(), 0..100), at in 0..100_usize) {
+        let (one, two) = bytes.split_at(at.min(bytes.len()));
+        prop_assert_eq!(checksum::of_more(checksum::of(one), two), checksum::of(&bytes));
+    }
+
+    #[test]
     fn a_time_of_microseconds_comes_back(microseconds in 0..(1_u64 << 32) * 1_000_000, step in 0..1000_u64) {
         let time = Time::from_microseconds(microseconds);
         prop_assert!(time.microseconds().abs_diff(microseconds) <= 16);
@@ -72,4 +78,9 @@ proptest! {
             prop_assert_eq!(supply::read_reply(&frame), None);
         }
     }
+}
+
+#[test]
+fn the_checksum_is_that_of_the_catalogue() {
+    assert_eq!(checksum::of(b"123456789"), 0x29b1);
 }
