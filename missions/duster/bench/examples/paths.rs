@@ -19,8 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(2).is_some() {
         let system = System::of_mission();
         for symbol in image.symbols() {
-            let path =
-                metes_duster::check::path_of(&system, &symbol.name, &Default::default(), &image);
+            let path = metes_duster::check::path_of(&system, &symbol.name, None, &image);
             match path {
                 Ok(path) => println!("{:8} {:8} {}", path.instructions, path.cycles, symbol.name),
                 Err(why) => println!("       - {}: {why}", symbol.name),
