@@ -7,6 +7,7 @@ mod device;
 mod firmware;
 mod leon3;
 mod mesh;
+mod mission;
 mod pages;
 mod platform;
 mod worst;
@@ -26,6 +27,10 @@ pub(crate) use leon3::{
     Leon3Profile, Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
 };
 pub(crate) use mesh::{Mesh, MeshAction, MeshFabric, MeshRun};
+pub(crate) use mission::{
+    Mission, MissionAction, MissionCheck, MissionFit, MissionModel, MissionRun, MissionServe,
+    MissionUnit,
+};
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };
@@ -76,6 +81,7 @@ pub(crate) enum Verb {
     Pages(Pages),
     Leon3(Leon3),
     Mesh(Mesh),
+    Mission(Mission),
     Curve(Curve),
     Reproduce(Reproduce),
     Completions(Completions),

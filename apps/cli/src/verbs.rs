@@ -11,6 +11,7 @@ pub(crate) mod leon3;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod mesh;
+pub(crate) mod mission;
 pub(crate) mod pages;
 pub(crate) mod profile;
 pub(crate) mod record;

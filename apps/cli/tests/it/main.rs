@@ -16,6 +16,7 @@ mod firmware;
 mod leon3;
 mod mapped;
 mod mesh;
+mod mission;
 mod pages;
 mod platform;
 mod signals;

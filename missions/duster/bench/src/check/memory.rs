@@ -54,7 +54,7 @@ pub fn partitions(system: &System) -> Vec<PartitionBound> {
 /// Bytes with which the heap called `name` serves all of `demands`, boundary tags of 32-bit words included.
 pub(super) fn heap_bytes(name: &str, demands: &[Demand]) -> Result<u64, String> {
     let heap = metes_config::spec(name)
-        .map_err(|error| error.to_string())?
+        .map_err(|error| error.one_line())?
         .heap;
     let shape = store::Geometry::tagged(WORD);
     let live = |demand: &Demand| demand.live as u64;
@@ -169,4 +169,117 @@ pub(super) fn rows(system: &System, partitions: &[PartitionBound]) -> Vec<Row> {
     );
     rows.push(row.note("code and static data beside them are the linker's to place"));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use metes_heap::{Heap, Record};
+    use metes_random::Random;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn demand(size: usize, live: usize) -> Demand {
+        Demand {
+            what: String::new(),
+            size,
+            live,
+            burst: None,
+            rate: None,
+            lifetime: None,
+        }
+    }
+
+    /// Requests within the demands, as hostile as drawing makes them: full, then half of it freed, in turn.
+    fn refuses(name: &str, demands: &[Demand], bytes: usize, seed: u64) -> Option<usize> {
+        let pool = metes_config::spec(name)
+            .unwrap()
+            .heap
+            .general
+            .iter()
+            .next()
+            .unwrap();
+        let mut records = vec![Record::SPARE; bytes / 16 + 400];
+        let store = Ledger::new(&mut records, ByHandle, store::Geometry::tagged(WORD));
+        let mut heap = Heap::new(AnyIndex::new(pool.index, pool.limits), store);
+        heap.add_region(bytes).unwrap();
+        let mut random = Random::new(seed);
+        let mut held: Vec<Vec<_>> = vec![Vec::new(); demands.len()];
+        for step in 0..600 {
+            let of = random.below(demands.len() as u64) as usize;
+            let free = if step / 60 % 2 == 0 {
+                random.below(8) == 0
+            } else {
+                random.below(8) < 5
+            };
+            let (demand, held) = (&demands[of], &mut held[of]);
+            if free && !held.is_empty() {
+                let place = held.swap_remove(random.below(held.len() as u64) as usize);
+                heap.release_place(place).unwrap();
+            } else if held.len() < demand.live {
+                let largest = demand.size as u64;
+                let size = match random.below(4) {
+                    0 => largest,
+                    1 => 1 + random.below(largest.min(16)),
+                    2 => (largest * 2 / 3).max(1),
+                    _ => 1 + random.below(largest),
+                };
+                let Some(place) = heap.allocate(size as usize, 8) else {
+                    return Some(step);
+                };
+                held.push(place);
+            }
+        }
+        None
+    }
+
+    const HEAPS: [&str; 6] = [
+        "tlsf:second_level=8",
+        "tlsf:second_level=32",
+        "half-fit",
+        "first-fit",
+        "best-fit",
+        "segregated-fit",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_within_the_demands_is_refused(
+            demands in prop::collection::vec((1usize..1500, 1usize..24), 1..4),
+            heap in 0..HEAPS.len(),
+            seed in any::<u64>(),
+        ) {
+            let demands: Vec<_> = demands.into_iter().map(|(size, live)| demand(size, live)).collect();
+            let bytes = heap_bytes(HEAPS[heap], &demands).unwrap();
+            let refused = refuses(HEAPS[heap], &demands, bytes as usize, seed);
+            prop_assert_eq!(refused, None, "{} in {} bytes", HEAPS[heap], bytes);
+        }
+    }
+
+    #[test]
+    fn much_less_is_refused() {
+        let demands = [demand(1024, 40)];
+        let bytes = heap_bytes("tlsf:second_level=8", &demands).unwrap();
+        assert!((41_000..90_000).contains(&bytes), "{bytes}");
+        assert!((0..20).any(|seed| {
+            refuses(
+                "tlsf:second_level=8",
+                &demands,
+                bytes as usize * 2 / 5,
+                seed,
+            )
+            .is_some()
+        }));
+    }
+
+    #[test]
+    fn heaps_without_bound_are_told() {
+        let of = |name: &str, demands: &[Demand]| heap_bytes(name, demands).unwrap_err();
+        assert!(of("exact-fit", &[demand(64, 4)]).contains("no finite bound"));
+        assert!(of("tlsf", &[]).contains("no demand"));
+        assert!(of("tlsf", &[demand(0, 4)]).contains("no demand"));
+        assert!(of("nonsense", &[demand(64, 4)]).contains("nonsense"));
+    }
 }

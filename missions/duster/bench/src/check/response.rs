@@ -4,7 +4,9 @@
 //! that are released before it begins, and for interrupts until it is done. Of every activation in the busy period of its
 //! level the start s is the least fixed point of
 //!
-//!     s(q) = B + q C_i + Σ_{j more urgent} (⌊s/T_j⌋ + 1) C_j + Σ_interrupts (⌊s/T_k⌋ + 1) C_k
+//! ```text
+//! s(q) = B + q C_i + Σ_{j more urgent} (⌊s/T_j⌋ + 1) C_j + Σ_interrupts (⌊s/T_k⌋ + 1) C_k
+//! ```
 //!
 //! and its end e the least of e = s's tasks + C_i + Σ_interrupts ⌈e/T_k⌉ C_k, from which q T_i are taken.
 //!
@@ -15,8 +17,11 @@ use metes_duster_system::System;
 
 use super::{Row, Unit};
 
-/// Busy periods longer than so many nanoseconds are not followed: hours.
-const LONGEST: u64 = 1 << 44;
+/// Busy periods longer than so many nanoseconds, a minute, or of so many activations, are not followed.
+const LONGEST: u64 = 60_000_000_000;
+const MOST_ACTIVATIONS: u64 = 1 << 14;
+/// Steps to a fixed point.
+const MOST_STEPS: u32 = 1 << 14;
 
 /// How long a task may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +30,8 @@ pub struct TaskBound {
     pub name: String,
     /// Its core.
     pub core: usize,
-    /// Most nanoseconds from a release to its end; none if the core has more to do than it can.
+    /// Most nanoseconds from a release to its end; none if the core has more to do than it can, or a busy period is too
+    /// long to be followed.
     pub response: Option<u64>,
 }
 
@@ -81,26 +87,38 @@ impl Core {
         let less_urgent = self.tasks[task + 1..].iter().map(|it| it.budget);
         let blocking = less_urgent.max().unwrap_or(0).max(self.dispatch);
         let urgent = &self.tasks[..task];
+        let interrupts = |times: &dyn Fn(&Recurring) -> u64| work(&self.interrupts, times);
         // The busy period of this level.
-        let whole = fixed_point(blocking + own.budget, |time| {
-            let tasks = work(urgent.iter().chain([&own]), |it| time.div_ceil(it.period));
-            blocking + tasks + work(&self.interrupts, |it| time.div_ceil(it.period))
+        let whole = fixed_point(sum([blocking, own.budget]), |time| {
+            let come = |it: &Recurring| time.div_ceil(it.period);
+            let tasks = work(urgent.iter().chain([&own]), come);
+            sum([blocking, tasks, interrupts(&come)])
         })?;
+        let activations = whole.div_ceil(own.period);
+        if activations > MOST_ACTIVATIONS {
+            return None;
+        }
         let mut longest = 0;
-        for activation in 0..whole.div_ceil(own.period) {
-            let before = blocking + activation.checked_mul(own.budget)?;
-            let since = |time: u64| move |it: &Recurring| time / it.period + 1;
+        for activation in 0..activations {
+            let before = sum([blocking, activation.saturating_mul(own.budget)]);
             let begun = fixed_point(before, |time| {
-                before + work(urgent, since(time)) + work(&self.interrupts, since(time))
+                let come = |it: &Recurring| time / it.period + 1;
+                sum([before, work(urgent, come), interrupts(&come)])
             })?;
-            let tasks = before + own.budget + work(urgent, since(begun));
+            let tasks = work(urgent, |it| begun / it.period + 1);
+            let tasks = sum([before, own.budget, tasks]);
             let done = fixed_point(tasks, |time| {
-                tasks + work(&self.interrupts, |it| time.div_ceil(it.period))
+                sum([tasks, interrupts(&|it| time.div_ceil(it.period))])
             })?;
-            longest = longest.max(done - activation * own.period);
+            longest = longest.max(done.saturating_sub(activation * own.period));
         }
         Some(longest)
     }
+}
+
+/// What is too much stays too much.
+fn sum<const N: usize>(times: [u64; N]) -> u64 {
+    times.into_iter().fold(0, u64::saturating_add)
 }
 
 /// What all of `these` take if each comes so often.
@@ -114,9 +132,9 @@ fn work<'a>(
     each.fold(0, u64::saturating_add)
 }
 
-/// The least fixed point of a function that does not fall, from `time` upwards.
+/// The least fixed point of a function that does not fall, from `time` upwards; none if it is not found soon.
 fn fixed_point(mut time: u64, next: impl Fn(u64) -> u64) -> Option<u64> {
-    loop {
+    for _ in 0..MOST_STEPS {
         let then = next(time);
         if then <= time {
             return Some(time);
@@ -126,6 +144,7 @@ fn fixed_point(mut time: u64, next: impl Fn(u64) -> u64) -> Option<u64> {
         }
         time = then;
     }
+    None
 }
 
 /// The response time of every task, in the order of the declaration.
@@ -139,12 +158,10 @@ pub fn bounds(system: &System) -> Vec<TaskBound> {
         let core = &cores[task.core];
         let number = seen[task.core];
         seen[task.core] += 1;
-        // A core that has more to do than it can has no busy period that ends, or one too long to be of use.
-        let can = core.utilisation() < 1_000_000;
         TaskBound {
             name: task.name.clone(),
             core: task.core,
-            response: can.then(|| core.response(number)).flatten(),
+            response: core.response(number),
         }
     });
     tasks.collect()
@@ -174,7 +191,7 @@ pub(super) fn rows(system: &System, tasks: &[TaskBound]) -> Vec<Row> {
             task.deadline * 1000,
         );
         let note = match (bound.response, row.holds) {
-            (None, _) => format!("core {} has more to do than it can", task.core),
+            (None, _) => format!("core {} has more to do than it can, or hardly less", task.core),
             (Some(_), true) => String::new(),
             (Some(_), false) => {
                 "its budget, one of a less urgent task, those of more urgent ones and interrupts; shorten the \
@@ -223,7 +240,7 @@ mod tests {
         let mut longest = vec![0; tasks.len()];
         for now in 0..horizon {
             for (task, it) in tasks.iter().enumerate() {
-                if now >= offsets[task] && (now - offsets[task]) % it.period == 0 {
+                if now >= offsets[task] && (now - offsets[task]).is_multiple_of(it.period) {
                     due[task].push_back(now);
                 }
             }

@@ -148,8 +148,11 @@ fn of_line(system: &System, line: &Line) -> Vec<Row> {
     };
     let mut rows = vec![error, share];
     if line.uart == 0 {
-        let declared = system.interrupts.iter().find(|it| it.name == "line");
-        if let Some(declared) = declared {
+        let declared = system
+            .interrupts
+            .iter()
+            .filter(|it| it.name.starts_with("line"));
+        for declared in declared {
             // 16 bytes take this long at least, whatever is declared.
             let between = (HALF * BYTE * 8 * u64::from(scaler + 1) * 1_000_000_000) / frequency;
             let row = Row::most(

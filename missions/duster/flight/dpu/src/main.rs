@@ -32,6 +32,9 @@ use clock::Here;
 use devices::{GPIO, INTERRUPTS, lines};
 use front::Probes;
 
+// The linker's layout and the declaration say the same.
+const _: () = assert!(duster_runtime::STACK == metes_duster_application::declared::STACK);
+
 /// What the cores share.
 static SHARED: Shared = Shared::new();
 /// Core 1 is ready for time to begin.
