@@ -27,7 +27,10 @@ pub(crate) use leon3::{
     Leon3Profile, Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
 };
 pub(crate) use mesh::{Mesh, MeshAction, MeshFabric, MeshRun};
-pub(crate) use mission::{Mission, MissionAction, MissionCheck, MissionFit};
+pub(crate) use mission::{
+    Mission, MissionAction, MissionCheck, MissionFit, MissionHeaps, MissionModel, MissionRun,
+    MissionServe, MissionUnit,
+};
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };

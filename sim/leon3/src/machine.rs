@@ -13,7 +13,8 @@ use crate::bus::{Bus, CONTROLLER, PERIPHERALS};
 use crate::cache::{Cache, Cost, Geometry};
 use crate::core::{Common, Condition, Core, Pause};
 use crate::devices::{
-    Access, Clock, Device, Gpio, Gptimer, Irqmp, MemoryController, NEVER, Numbers, Spictrl, Uart,
+    self, Access, Clock, Device, Flash, Gpio, Gptimer, Irqmp, MemoryController, NEVER, Numbers,
+    Spictrl, Uart,
 };
 use crate::image::{Image, NoImage};
 use crate::observer::Observer;
@@ -54,7 +55,7 @@ pub struct Configuration {
     pub timer_frequency: u32,
     /// Interrupt of the first timer.
     pub timer_interrupt: u8,
-    /// Serial lines, 1 to 4.
+    /// Serial lines, 1 to 5.
     pub uarts: usize,
     /// Bytes of the FIFOs of a serial line, 1 to 32; 1 is none but the holding registers.
     pub uart_depth: usize,
@@ -62,6 +63,8 @@ pub struct Configuration {
     pub spi: usize,
     /// Whether there is a GPIO port of 32 lines, at 0x80000900; lines 1 to 15 interrupt on 1 to 15.
     pub gpio: bool,
+    /// Bytes of flash memory, a multiple of 64 KiB up to 64 MiB, its registers at 0x80007000.
+    pub flash: Option<usize>,
     /// Line on which interrupts 16 to 31 arrive, 0 for none.
     pub extended_interrupt: u8,
     /// Ticks after which the second timer, a watchdog that runs from reset, ends the run.
@@ -90,6 +93,7 @@ impl Default for Configuration {
             uart_depth: 1,
             spi: 0,
             gpio: false,
+            flash: None,
             extended_interrupt: 0,
             watchdog: None,
             float: true,
@@ -100,7 +104,13 @@ impl Default for Configuration {
 }
 
 /// Where serial lines stand, and their interrupts (as on the GR712RC).
-const UARTS: [(u32, u8); 4] = [(0x100, 3), (0x1000, 17), (0x1100, 18), (0x1200, 19)];
+const UARTS: [(u32, u8); 5] = [
+    (0x100, 3),
+    (0x1000, 17),
+    (0x1100, 18),
+    (0x1200, 19),
+    (0x1300, 20),
+];
 /// Where SPI controllers stand, and their interrupts. The GR712RC has one at 0x400 on 13; its automated mode's registers
 /// take more room than there is.
 const SPI: [(u32, u8); 3] = [(0x4000, 13), (0x5000, 11), (0x6000, 10)];
@@ -109,6 +119,8 @@ const SPI_DEPTH: u8 = 5;
 /// Where the GPIO port stands (as on the GR712RC), and which lines interrupt.
 const GPIO: u32 = 0x900;
 const GPIO_INTERRUPTS: u32 = 0xfffe;
+/// Where the registers of the flash memory stand.
+const FLASH: u32 = 0x7000;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,8 +228,8 @@ impl Machine {
         check(
             "the number of serial lines is",
             it.uarts as u64,
-            (1..=4).contains(&it.uarts),
-            "1 to 4",
+            (1..=UARTS.len()).contains(&it.uarts),
+            "1 to 5",
         )?;
         check(
             "the FIFOs' depth is",
@@ -230,6 +242,14 @@ impl Machine {
             it.spi as u64,
             it.spi <= SPI.len(),
             "0 to 3",
+        )?;
+        let flash = it.flash.unwrap_or(devices::flash::SECTOR);
+        check(
+            "flash memory is",
+            flash as u64,
+            (1..=devices::flash::MOST).contains(&flash)
+                && flash.is_multiple_of(devices::flash::SECTOR),
+            "64 KiB to 64 MiB in steps of 64 KiB",
         )?;
         let line = u64::from(it.timer_interrupt);
         check(
@@ -305,6 +325,10 @@ impl Machine {
         for &(offset, interrupt) in &SPI[..it.spi] {
             let spi = Spictrl::new(interrupt, SPI_DEPTH, 4);
             bus.attach(PERIPHERALS + offset, 0x800, Box::new(spi));
+        }
+        if let Some(capacity) = it.flash {
+            let flash = Flash::new(capacity, it.frequency);
+            bus.attach(PERIPHERALS + FLASH, 0x800, Box::new(flash));
         }
         bus.attach(PERIPHERALS + 0xf00, 0x100, Box::new(Numbers::new(it.cores)));
         Machine {
@@ -402,6 +426,11 @@ impl Machine {
 
     /// The GPIO port, to set its inputs and see its outputs.
     pub fn gpio(&mut self) -> Option<&mut Gpio> {
+        self.bus.device(0)
+    }
+
+    /// The flash memory, to take its contents out and put them in.
+    pub fn flash(&mut self) -> Option<&mut Flash> {
         self.bus.device(0)
     }
 

@@ -191,7 +191,7 @@ mod tests {
     fn a_walk_finds_every_device_where_it_answers() {
         let configuration = Configuration {
             cores: 2,
-            uarts: 4,
+            uarts: 5,
             spi: 3,
             gpio: true,
             timer_interrupt: 8,
@@ -207,6 +207,7 @@ mod tests {
             (1, 0x00c, 0x8000_1000, 0x100, 17),
             (1, 0x00c, 0x8000_1100, 0x100, 18),
             (1, 0x00c, 0x8000_1200, 0x100, 19),
+            (1, 0x00c, 0x8000_1300, 0x100, 20),
             (1, 0x00d, 0x8000_0200, 0x100, 0),
             (1, 0x011, 0x8000_0300, 0x100, 8),
             (1, 0x01a, 0x8000_0900, 0x100, 0),

@@ -238,7 +238,7 @@ pub(crate) struct Leon3Machine {
     /// Interrupt of the first timer: 6 as QEMU has it, 8 on the GR712RC
     #[arg(long, value_name = "LINE", default_value_t = 6)]
     pub(crate) timer_interrupt: u8,
-    /// Serial lines, 1 to 4: at 0x80000100, 0x80001000, 0x80001100 and 0x80001200
+    /// Serial lines, 1 to 5: at 0x80000100, 0x80001000, 0x80001100, 0x80001200 and 0x80001300
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) uarts: usize,
     /// Bytes of the FIFOs of a serial line, 1 to 32; 1 is holding registers alone

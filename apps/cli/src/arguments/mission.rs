@@ -1,12 +1,15 @@
-//! The arguments of `metes mission`.
+//! `metes mission`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// The DUSTER data processing unit: certified, and whether it fits
+/// The DUSTER data processing unit: run from sensor to ground, certified, and whether it fits
+///
+/// The flight software runs on a simulated LEON3 of two cores with the mission's devices and instrument; a ground beside
+/// it computes every sample again.
 #[derive(Args)]
-#[command(after_help = "Example: metes mission check missions/duster/system.toml")]
+#[command(after_help = "Example: metes mission run --seconds 60")]
 pub(crate) struct Mission {
     #[command(subcommand)]
     pub(crate) action: MissionAction,
@@ -14,8 +17,70 @@ pub(crate) struct Mission {
 
 #[derive(Subcommand)]
 pub(crate) enum MissionAction {
+    Run(MissionRun),
     Check(MissionCheck),
     Fit(MissionFit),
+    Heaps(MissionHeaps),
+    Serve(MissionServe),
+}
+
+/// What of the unit can be chosen.
+#[derive(Args)]
+pub(crate) struct MissionUnit {
+    /// What decides the instrument's measurements and all that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What time is counted by
+    #[arg(long, value_name = "MODEL", default_value = "caches")]
+    pub(crate) model: MissionModel,
+    /// The flight software, an ELF file [default: built from missions/duster/flight]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum MissionModel {
+    /// LEON3's manual, private caches, shared bus
+    Caches,
+    /// LEON3's manual, every access a hit
+    Flat,
+}
+
+/// Fly the mission in short: high voltage, sweeps of 600 and 1000 steps, an acquisition of all probes, a dump of what is
+/// missing
+///
+/// Exit status 1 if anything is not as it should be: a sample lost or wrong, a grain not detected within 10 ms, a
+/// response or a partition above its bound.
+#[derive(Args)]
+#[command(after_help = "Example: metes mission run --seconds 60 --seed 7 --json")]
+pub(crate) struct MissionRun {
+    #[command(flatten)]
+    pub(crate) unit: MissionUnit,
+    /// Seconds of acquisition at objective rates, 1 to 3600; sweeps come with 20 or more
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) seconds: u64,
+    /// Faults at random times while it flies
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub(crate) faults: u64,
+    /// Write all telemetry to this file, as space packets
+    #[arg(long, value_name = "FILE")]
+    pub(crate) telemetry: Option<PathBuf>,
+}
+
+/// Let a ground connect to the unit, in real time
+///
+/// Telecommands and telemetry are raw space packets on a TCP socket of this host. Runs until Ctrl-C.
+#[derive(Args)]
+#[command(after_help = "Example: metes mission serve --tcp 10025")]
+pub(crate) struct MissionServe {
+    #[command(flatten)]
+    pub(crate) unit: MissionUnit,
+    /// Port on this host; 0 takes one that is free
+    #[arg(long, value_name = "PORT", default_value_t = 10025)]
+    pub(crate) tcp: u16,
+    /// How many times as fast as real time
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    pub(crate) speed: f64,
 }
 
 /// Prove what a declaration promises, or say why it does not hold
@@ -46,4 +111,41 @@ pub(crate) struct MissionFit {
     /// The paper's baseline alone
     #[arg(long)]
     pub(crate) baseline: bool,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(factor) if (0.01..=1000.0).contains(&factor) => Ok(factor),
+        _ => Err("it must be a number from 0.01 to 1000".to_owned()),
+    }
+}
+
+/// Compare heaps with the pools of flight software on the mission's own requests
+///
+/// For each partition and allocator: the least memory in which nothing is refused, that beside what is live at most,
+/// requests refused in the partition as declared, the largest free block among free bytes. Heaps are those of Metes, laid out as on
+/// LEON3; pools are buckets in the manner of cFE, slots in that of satrs, bins in that of F´. Requests come from a file (a
+/// line each: a,PARTITION,BLOCK,SIZE or f,PARTITION,BLOCK) or are drawn.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes mission heaps --hours 24 --seed 1
+  metes mission heaps requests.txt --count 2000 --json")]
+pub(crate) struct MissionHeaps {
+    /// The requests; without it they are drawn in the shape of the mission
+    pub(crate) trace: Option<PathBuf>,
+    /// Hours of requests that are drawn
+    #[arg(long, value_name = "H", default_value_t = 1, conflicts_with = "trace", value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub(crate) hours: u64,
+    /// What they are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "trace")]
+    pub(crate) seed: u64,
+    /// Times that the requests of a file are made, one after the other
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) repeat: u64,
+    /// Calls around the peak whose instructions are counted on this host, exactly
+    #[arg(long, value_name = "CALLS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    pub(crate) count: u64,
+    /// The declaration; without it that of the mission
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system: Option<PathBuf>,
 }

@@ -140,7 +140,7 @@ fn what_no_machine_can_run_is_refused() {
         (&["image.elf", "--memory", "5000"], "4 KiB"),
         (&["image.elf", "--memory", "2GiB"], "1 GiB"),
         (&["image.elf", "--quantum", "0"], "at least 1"),
-        (&["image.elf", "--uarts", "5"], "1 to 4"),
+        (&["image.elf", "--uarts", "6"], "1 to 5"),
         (&["image.elf", "--frequency", "0"], "at least 1 Hz"),
         (&["image.elf", "--timer-interrupt", "15"], "1 to 14"),
     ] {

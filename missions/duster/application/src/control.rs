@@ -113,7 +113,8 @@ pub struct Control {
     last_acquisition: u16,
     dump_request: Option<(RequestId, Acknowledge)>,
     delete_request: Option<(RequestId, Acknowledge)>,
-    full_told: bool,
+    /// The acquisition that was told that the store is full.
+    full_told: Option<u16>,
 
     supplies: Supplies,
 
@@ -165,7 +166,7 @@ impl Control {
             last_acquisition: 0,
             dump_request: None,
             delete_request: None,
-            full_told: false,
+            full_told: None,
             supplies: Supplies::new(),
             restart: false,
             safe_pending: false,
@@ -207,15 +208,10 @@ impl Control {
                 self.change_mode(hardware, Mode::Safe, ModeCause::Boot);
             }
             Step::Block(block, kept) => {
-                if kept {
-                    self.full_told = false;
-                    if let Some(running) = &mut self.running {
-                        running.records += 1;
-                    }
-                } else if !self.full_told && self.store.is_full() {
-                    self.full_told = true;
-                    let acquisition = self.acquisition();
-                    self.event(hardware, Event::StoreFull { acquisition });
+                if !kept {
+                    self.tell_full(hardware);
+                } else if let Some(running) = &mut self.running {
+                    running.records += 1;
                 }
                 self.live(hardware, block, kept);
             }
@@ -245,7 +241,7 @@ impl Control {
                 self.end_dump(hardware, done);
             }
             Step::Deleted(done) => {
-                self.full_told = false;
+                self.full_told = None;
                 let request = self.delete_request.take();
                 match done {
                     Ok(()) => self.completed(hardware, request),

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod beside;
+pub(crate) mod flash;
 mod gpio;
 mod gptimer;
 mod irqmp;
@@ -13,6 +14,7 @@ mod numbers;
 mod spictrl;
 mod uart;
 
+pub use flash::{Contents, Flash};
 pub use gpio::{Driven, Gpio};
 pub use gptimer::{Clock, Gptimer};
 pub use irqmp::Irqmp;

@@ -18,3 +18,4 @@ mod stream;
 mod timer;
 #[cfg(feature = "translate")]
 mod translate;
+mod unit;

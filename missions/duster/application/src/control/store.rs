@@ -272,3 +272,6 @@ impl Store {
         (page + PAGES - self.tail) % PAGES < self.pages()
     }
 }
+
+#[cfg(test)]
+mod tests;

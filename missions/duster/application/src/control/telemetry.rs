@@ -25,6 +25,8 @@ const PACKETS: usize = 8;
 /// Blocks of science taken in one activation, and reports of core 1.
 const BLOCKS: usize = 3;
 const REPORTS: usize = 8;
+/// Events that wait at most.
+const EVENTS: u32 = 64;
 /// First partition of core 1.
 const CORE_1: usize = 4;
 
@@ -33,7 +35,12 @@ const _: () = {
     let mut live = 0;
     let mut number = CORE_1;
     while number < PARTITIONS.len() {
-        live += PARTITIONS[number].live;
+        let demands = PARTITIONS[number].demands;
+        let mut demand = 0;
+        while demand < demands.len() {
+            live += demands[demand].1;
+            demand += 1;
+        }
         number += 1;
     }
     assert!(live <= crate::declared::FREED_CAPACITY);
@@ -163,12 +170,22 @@ impl Control {
     /// A block of science: to the store, and from there to the line, or straight to the line.
     fn science(&mut self, hardware: &impl Hardware, block: Block) {
         self.counts.blocks = self.counts.blocks.wrapping_add(1);
-        if self.parameters[STORE_SCIENCE] != 0 && self.store.takes() {
-            if let Err(block) = self.store.queue.put(block) {
-                self.live(hardware, block, false);
-            }
-        } else {
+        if self.parameters[STORE_SCIENCE] == 0 {
             self.live(hardware, block, false);
+        } else if !self.store.takes() {
+            self.tell_full(hardware);
+            self.live(hardware, block, false);
+        } else if let Err(block) = self.store.queue.put(block) {
+            self.live(hardware, block, false);
+        }
+    }
+
+    /// Says, once an acquisition, that the store is full.
+    pub(super) fn tell_full(&mut self, hardware: &impl Hardware) {
+        let acquisition = self.acquisition();
+        if self.store.is_full() && self.full_told != Some(acquisition) {
+            self.full_told = Some(acquisition);
+            self.event(hardware, Event::StoreFull { acquisition });
         }
     }
 
@@ -322,7 +339,14 @@ impl Control {
         } else {
             (&mut self.partitions.tm, Partition::Tm)
         };
-        let Some(mut block) = partition.allocate(HEADER + data + TRAILER) else {
+        let live = partition.statistics();
+        let crowded = kind.0 == 5 && live.allocations.wrapping_sub(live.frees) >= EVENTS;
+        let block = if crowded {
+            None
+        } else {
+            partition.allocate(HEADER + data + TRAILER)
+        };
+        let Some(mut block) = block else {
             self.flags.refused |= 1 << name as u8;
             self.lost_packet();
             return false;
@@ -340,7 +364,7 @@ impl Control {
             sent: 0,
         };
         let put = match kind.0 {
-            3 | 6 => self.normal.put(packet),
+            3 | 6 | 11 => self.normal.put(packet),
             _ => self.urgent.put(packet),
         };
         if let Err(back) = put {

@@ -20,30 +20,26 @@ pub(in super::super) struct Write {
 
 impl Store {
     /// Where a record of so many pages goes: the page, and whether its sector has to be erased before. None when the
-    /// store is full.
+    /// store is full: a sector with live records is not entered from behind, and science leaves the one before for marks.
     fn place(&self, pages: u32, science: bool) -> Option<(u32, bool)> {
         let place = self.head % PAGES_OF_SECTOR;
-        if place != 0 && place + pages <= PAGES_OF_SECTOR {
-            // A log whose end is its beginning would look empty.
-            let closes = Store::after(self.head, pages) == self.tail && self.records() > 0;
-            return (!closes).then_some((self.head, false));
-        }
-        let page = if place == 0 {
-            self.head
-        } else {
-            Store::next_sector(self.head)
+        let goes_on = place != 0 && place + pages <= PAGES_OF_SECTOR;
+        let page = match place {
+            _ if goes_on => self.head,
+            0 => self.head,
+            _ => Store::next_sector(self.head),
         };
         if self.records() > 0 {
-            // Science leaves a sector for marks.
-            let mut sector = page;
-            for _ in 0..=u32::from(science) {
-                if sector / PAGES_OF_SECTOR == self.tail / PAGES_OF_SECTOR {
-                    return None;
-                }
-                sector = Store::next_sector(sector);
+            let of_tail = |page: u32| page / PAGES_OF_SECTOR == self.tail / PAGES_OF_SECTOR;
+            let entered = !goes_on && of_tail(page);
+            let kept = science && of_tail(Store::next_sector(page));
+            // A log whose end is its beginning would look empty.
+            let closed = Store::after(page, pages) == self.tail;
+            if entered || kept || closed {
+                return None;
             }
         }
-        Some((page, true))
+        Some((page, !goes_on))
     }
 
     /// Whether the longest record of science, or a mark, still has a place.
