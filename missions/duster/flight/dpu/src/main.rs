@@ -22,8 +22,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use duster_registers::interrupts;
 use metes_duster_application::acquisition::{Acquisition, Partitions};
 use metes_duster_application::declared::{
-    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD, TASK_ORDERS, TASK_SWEEP,
-    TASKS_1, TICK,
+    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD, TASK_ORDERS, TASK_SNAPSHOT,
+    TASK_SWEEP, TASKS_1, TICK,
 };
 use metes_duster_application::executive::{Executive, Ran};
 use metes_duster_application::shared::{Report, Shared};
@@ -79,6 +79,7 @@ fn acquire() -> ! {
             TASK_ACQUIRE => tasks::acquire(&mut acquisition, &mut probes),
             TASK_DETECT => tasks::detect(&mut acquisition, &mut probes),
             TASK_SWEEP => tasks::sweep(&mut acquisition, &mut probes),
+            TASK_SNAPSHOT => tasks::snapshot(&mut acquisition),
             TASK_FIELD => tasks::field(&mut acquisition),
             TASK_ORDERS => tasks::orders(&mut acquisition, &mut probes),
             _ => {}
@@ -149,7 +150,7 @@ fn stop() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn on_interrupt(level: u32) {
     match (duster_runtime::core(), level) {
-        (0, clock::LEVEL) => clock::tick(0, line::receive),
+        (0, clock::LEVEL) => clock::tick(0, line::tick),
         (1, clock::LEVEL) => clock::tick(1, || {}),
         (0, line::LEVEL) => clock::interrupted(0, line::interrupt),
         _ => {}
