@@ -92,10 +92,10 @@ class Browser:
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def open(self, path):
-        """Load a file and wait until the page says that it is drawn. Events restart with it."""
+        """Load a file, or what a server of this machine has, and wait until the page says that it is drawn. Events restart with it."""
         self.ask("Page.navigate", url="about:blank")
         self.events.clear()
-        self.ask("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
+        self.ask("Page.navigate", url=path if str(path).startswith("http:") else pathlib.Path(path).resolve().as_uri())
         for _ in range(600):
             if self.run("document.documentElement?.dataset.ready !== undefined && document.readyState === 'complete'"):
                 break

@@ -28,6 +28,12 @@ fn declared(system: &System) -> String {
     constant(out, "Bytes of flash.", "FLASH: u32", system.platform.flash);
     constant(
         out,
+        "Bytes of a core's stack.",
+        "STACK: usize",
+        system.platform.stack,
+    );
+    constant(
+        out,
         "Microseconds of a tick.",
         "TICK: u32",
         system.platform.tick,

@@ -64,7 +64,8 @@ function lastAt(points, x) {
 // Values over a number. Given:
 //   label   what it shows, for a screen reader and the name of a saved file
 //   height  in pixels; 400 unless told
-//   x, y    {title, show, tick, exact, log, binary, from, to}: `from` and `to` fix an end
+//   x, y    {title, show, tick, exact, log, binary, signed, from, to}: `from` and `to` fix an end; a `signed` y goes
+//           below zero where values do
 //   reads   what a place on x is called: "event" gives "event 4,117"
 //   series  [{name, colour (a variable of the style), points: [[x, y], …] in the order of x, on,
 //            as: "step" | "line" | "area" | "stack", width, dashed, dotted, remark, hint}]
@@ -129,7 +130,8 @@ function plot(given) {
     }
     const log = up.log && least > 0;
     const sx = makeScale(from, to, across.log && from > 0, across.binary);
-    const sy = makeScale(view.low ?? (log ? least : 0), view.high ?? (most > 0 ? most * (up.to ? 1 : 1.04) : 1), log, up.binary);
+    const floor = up.signed && least < 0 && least < Infinity ? least * 1.04 : 0;
+    const sy = makeScale(view.low ?? (log ? least : floor), view.high ?? (most > 0 ? most * (up.to ? 1 : 1.04) : floor < 0 ? 0 : 1), log, up.binary);
     const px = (v) => box.left + sx.to(v) * (box.right - box.left);
     const py = (v) => box.bottom - sy.to(v) * (box.bottom - box.top);
     geometry = { box, sx, sy, px, py };

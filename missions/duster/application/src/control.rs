@@ -106,7 +106,6 @@ pub struct Control {
     sequence: u16,
     scratch: [u8; MAX_PACKET],
     housekeeping: Periods,
-    surveyed: u8,
 
     store: Store,
     running: Option<Running>,
@@ -160,7 +159,6 @@ impl Control {
             sequence: 0,
             scratch: [0; MAX_PACKET],
             housekeeping: Periods::new(),
-            surveyed: 0,
             store: Store::new(),
             running: None,
             last_acquisition: 0,

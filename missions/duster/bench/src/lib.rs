@@ -23,6 +23,7 @@ pub mod fit;
 pub mod ground;
 pub mod heaps;
 pub mod image;
+pub mod page;
 pub mod report;
 pub mod scenario;
 pub mod science;

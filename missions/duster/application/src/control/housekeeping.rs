@@ -142,7 +142,7 @@ const fn custom(structure: u8) -> usize {
 }
 
 impl Control {
-    /// The task `housekeeping`, each 100 milliseconds: sends what is due. Time: [`SENT`] structures, a survey of a partition.
+    /// The task `housekeeping`, each 100 milliseconds: sends what is due. Time: [`SENT`] structures.
     pub fn housekeeping(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_HOUSEKEEPING);
         self.housekeeping.tick();
@@ -152,7 +152,6 @@ impl Control {
             };
             self.send_structure(hardware, structure);
         }
-        self.survey();
     }
 
     /// Sends a structure; whether there was room.
@@ -248,17 +247,6 @@ impl Control {
             ));
         }
         memories
-    }
-
-    /// Looks for the largest free block of one partition, each in its turn.
-    fn survey(&mut self) {
-        self.surveyed = (self.surveyed + 1) % 4;
-        match self.surveyed {
-            0 => self.partitions.tc.survey(),
-            1 => self.partitions.tm.survey(),
-            2 => self.partitions.schedule.survey(),
-            _ => self.partitions.events.survey(),
-        };
     }
 }
 

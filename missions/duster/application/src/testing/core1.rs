@@ -2,7 +2,10 @@
 //!
 //! *Invariant:* a block goes out by one ring and comes back by the other before it is freed.
 
-use std::boxed::Box;
+<<<<<<< HEAD
+use std::sync::Arc;
+=======
+>>>>>>> main
 use std::vec::Vec;
 
 use core::sync::atomic::Ordering;
@@ -14,6 +17,7 @@ use metes_duster_protocol::telemetry::{HEADROOM, SCIENCE_HEADER, TRAILER};
 use crate::declared::{PARTITION_DUST, PARTITION_LANGMUIR, PARTITIONS};
 use crate::partition::Partition;
 use crate::shared::{Order, Report, Shared};
+use crate::testing::lent::Lent;
 
 /// Bytes of data of each block.
 const DATA: usize = 960;
@@ -36,20 +40,26 @@ pub struct Core1 {
     pub dropped: u32,
     /// All source data made.
     pub made: Vec<Vec<u8>>,
+    // Behind the partitions, see there.
+    _lent: Lent,
 }
 
 impl Core1 {
     /// A core 1 that does nothing yet.
+<<<<<<< HEAD
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let (mut lent, shared) = Lent::new(shared);
+        let numbers = PARTITION_LANGMUIR..PARTITIONS.len();
+=======
     pub fn new(shared: &'static Shared) -> Self {
         let partition = |number: usize| {
-            let memory = Box::leak(Box::new_uninit_slice(PARTITIONS[number].size));
-            Partition::new(number, memory, || 0)
+            let memory = std::vec![0; PARTITIONS[number].size].leak();
+            Partition::new(number, memory)
         };
+>>>>>>> main
         Core1 {
             shared,
-            partitions: (PARTITION_LANGMUIR..PARTITIONS.len())
-                .map(partition)
-                .collect(),
+            partitions: numbers.map(|number| lent.partition(number)).collect(),
             under_way: None,
             orders: Vec::new(),
             dead: false,
@@ -57,6 +67,7 @@ impl Core1 {
             pace: 24,
             dropped: 0,
             made: Vec::new(),
+            _lent: lent,
         }
     }
 

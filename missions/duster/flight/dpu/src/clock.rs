@@ -29,7 +29,7 @@ pub(crate) fn prepare() {
     TIMER.write(timer::SCALER_RELOAD, FREQUENCY / (1_000_000 * COUNTS) - 1);
     TIMER.write(timer::CONTROL, 0);
     kick();
-    GPIO.write(duster_registers::gpio::DIRECTION, !lines::TRIPPED);
+    GPIO.write(duster_registers::gpio::DIRECTION, !(lines::TRIPPED | lines::WATCHDOG));
     INTERRUPTS.write(interrupts::CLEAR, u32::MAX);
     INTERRUPTS.write(interrupts::BROADCAST, 1 << LEVEL);
 }
@@ -49,7 +49,7 @@ pub(crate) fn kick() {
 }
 
 /// Counts since the last underflow.
-fn counts() -> u32 {
+pub(crate) fn counts() -> u32 {
     (TICK_COUNTS - 1).wrapping_sub(TIMER.read(timer::COUNTER))
 }
 

@@ -39,6 +39,8 @@ pub(crate) mod lines {
     pub(crate) const INHIBIT: u32 = 1 << 16;
     /// The high-voltage supply has tripped; an input.
     pub(crate) const TRIPPED: u32 = 1 << 17;
+    /// The watchdog's latch: it has reset the unit; an input.
+    pub(crate) const WATCHDOG: u32 = 1 << 22;
     /// Raised as time begins.
     pub(crate) const EPOCH: u32 = 1 << 18;
     /// Changes as a grain is detected.

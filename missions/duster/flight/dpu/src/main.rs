@@ -22,8 +22,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use duster_registers::interrupts;
 use metes_duster_application::acquisition::{Acquisition, Partitions};
 use metes_duster_application::declared::{
-    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD, TASK_ORDERS, TASK_SWEEP,
-    TASKS_1, TICK,
+    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD, TASK_ORDERS, TASK_SNAPSHOT,
+    TASK_SWEEP, TASKS_1, TICK,
 };
 use metes_duster_application::executive::{Executive, Ran};
 use metes_duster_application::shared::{Report, Shared};
@@ -31,6 +31,9 @@ use metes_duster_application::shared::{Report, Shared};
 use clock::Here;
 use devices::{GPIO, INTERRUPTS, lines};
 use front::Probes;
+
+// The linker's layout and the declaration say the same.
+const _: () = assert!(duster_runtime::STACK == metes_duster_application::declared::STACK);
 
 /// What the cores share.
 static SHARED: Shared = Shared::new();
@@ -76,6 +79,7 @@ fn acquire() -> ! {
             TASK_ACQUIRE => tasks::acquire(&mut acquisition, &mut probes),
             TASK_DETECT => tasks::detect(&mut acquisition, &mut probes),
             TASK_SWEEP => tasks::sweep(&mut acquisition, &mut probes),
+            TASK_SNAPSHOT => tasks::snapshot(&mut acquisition),
             TASK_FIELD => tasks::field(&mut acquisition),
             TASK_ORDERS => tasks::orders(&mut acquisition, &mut probes),
             _ => {}

@@ -13,7 +13,7 @@ use core::arch::{asm, global_asm};
 global_asm!(include_str!("traps.s"));
 
 /// Bytes of a core's stack (`STACK` in `traps.s`).
-pub const STACK: usize = 0x4000;
+pub const STACK: usize = 0x8000;
 
 unsafe extern "C" {
     fn sleep_while(word: *const u32, seen: u32);

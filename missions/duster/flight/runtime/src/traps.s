@@ -8,7 +8,7 @@
     .equ SUPERVISOR, 0x00c0         ! S and PS
     .equ TRAPS, 0x0020              ! ET
     .equ MASKED, 0x0f00             ! PIL 15
-    .equ STACK, 0x4000              ! bytes of a core's stack; system.toml says so, too, and the build compares
+    .equ STACK, 0x8000              ! bytes of a core's stack; system.toml says so, too, and the build compares
 
     .equ FRAME_PSR, 96
     .equ FRAME_PC, 100

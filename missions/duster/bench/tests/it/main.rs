@@ -1,0 +1,3 @@
+//! Tests of the bench as a whole.
+
+mod page;
