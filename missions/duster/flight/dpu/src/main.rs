@@ -150,7 +150,7 @@ fn stop() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn on_interrupt(level: u32) {
     match (duster_runtime::core(), level) {
-        (0, clock::LEVEL) => clock::tick(0, line::receive),
+        (0, clock::LEVEL) => clock::tick(0, line::tick),
         (1, clock::LEVEL) => clock::tick(1, || {}),
         (0, line::LEVEL) => clock::interrupted(0, line::interrupt),
         _ => {}
