@@ -27,7 +27,10 @@ fn main() -> std::io::Result<()> {
     served.end();
     std::fs::create_dir_all(&place)?;
     std::fs::write(place.join("served.html"), half)?;
-    std::fs::write(place.join("later.json"), served.view(early.len() as u64).to_string())?;
+    std::fs::write(
+        place.join("later.json"),
+        served.view(early.len() as u64).to_string(),
+    )?;
     std::fs::write(place.join("telemetry.bin"), mission.bytes())?;
     std::fs::write(
         place.join("truth.json"),
