@@ -48,6 +48,8 @@ pub struct Analyser {
     values: u32,
     /// The machine's cycles at which grains were detected, since they were taken last.
     detected: Vec<u64>,
+    /// What began before this cycle is not judged: a tick was spoilt.
+    excused: u64,
     /// How often the unit noted a missed deadline itself.
     pub noted: u64,
 }
@@ -81,6 +83,7 @@ impl Analyser {
             running: [None; 2],
             values: 0,
             detected: Vec::new(),
+            excused: 0,
             noted: 0,
         }
     }
@@ -90,6 +93,12 @@ impl Analyser {
         self.epoch = None;
         self.running = [None; 2];
         self.values = 0;
+        self.excused = 0;
+    }
+
+    /// What begins before the machine's cycle `until` is late through no fault of the unit.
+    pub fn excuse(&mut self, until: u64) {
+        self.excused = until;
     }
 
     /// The unit's clock stands still for so many cycles: a tick was kept from it.
@@ -159,6 +168,9 @@ impl Analyser {
         }
         let release = epoch + it.offset + it.next * it.period;
         it.next += 1;
+        if begun < self.excused {
+            return;
+        }
         let response = at.saturating_sub(release);
         it.response = it.response.max(response);
         it.missed += u64::from(response > it.deadline);

@@ -216,9 +216,9 @@ impl Bench {
     pub fn unexplained(&mut self) -> u64 {
         let world = self.unit.world.lock();
         let mut count = 0;
-        for ((_, probe), received) in std::mem::take(&mut self.ground.science.received) {
+        for ((_, probe, run), received) in std::mem::take(&mut self.ground.science.received) {
             let gaps = received.samples.gaps(received.samples.end());
-            let Some(run) = world.truth.runs(probe).get(received.run) else {
+            let Some(run) = world.truth.runs(probe).get(run) else {
                 continue;
             };
             count += gaps

@@ -66,8 +66,6 @@ impl Ranges {
 /// What came of a probe in an acquisition.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
-    /// The run of its converter.
-    pub run: usize,
     /// The samples.
     pub samples: Ranges,
     /// How many should have come, where that is known.
@@ -86,8 +84,10 @@ pub struct Swept {
 /// All that came.
 #[derive(Debug, Default)]
 pub struct Science {
-    /// By acquisition and probe.
-    pub received: BTreeMap<(u16, Probe), Received>,
+    /// By acquisition, probe and the run of its converter: a unit that has forgotten all counts acquisitions anew.
+    pub received: BTreeMap<(u16, Probe, usize), Received>,
+    /// The acquisition and probe of which so many samples should come.
+    expected: BTreeMap<(u16, Probe), u64>,
     /// Samples of acquisitions that were looked at and left.
     pub before: BTreeMap<Probe, u64>,
     /// Sweeps by acquisition.
@@ -181,9 +181,10 @@ impl Science {
             self.wrong(header, "is shorter than it says");
             return;
         };
-        let key = (header.acquisition, probe);
         // Most likely that of the packet before, or else a late one.
-        let known = self.received.get(&key).map(|received| received.run);
+        let own = (header.acquisition, probe, 0)..=(header.acquisition, probe, usize::MAX);
+        let known = self.received.range(own).next_back();
+        let known = known.map(|(&(.., run), _)| run);
         let runs = truth.runs(probe).len();
         let rate = |run: &usize| truth.runs(probe)[*run].rate == u32::from(header.rate);
         let mut candidates = known.into_iter().chain((0..runs).rev().filter(rate));
@@ -192,8 +193,11 @@ impl Science {
             return;
         };
         self.packets += 1;
+        let key = (header.acquisition, probe, run);
         let received = self.received.entry(key).or_default();
-        received.run = run;
+        if let Some(samples) = self.expected.remove(&(header.acquisition, probe)) {
+            received.expected = Some(samples);
+        }
         match content {
             Content::Samples(samples) => {
                 let first = u64::from(header.first);
@@ -226,14 +230,17 @@ impl Science {
 
     /// So many samples of `probe` should come in an acquisition.
     pub fn expect(&mut self, acquisition: u16, probe: Probe, samples: u64) {
-        let received = self.received.entry((acquisition, probe)).or_default();
-        received.expected = Some(samples);
+        let own = (acquisition, probe, 0)..=(acquisition, probe, usize::MAX);
+        match self.received.range_mut(own).next_back() {
+            Some((_, received)) => received.expected = Some(samples),
+            None => drop(self.expected.insert((acquisition, probe), samples)),
+        }
     }
 
     /// Samples of `probe` that came.
     #[must_use]
     pub fn samples(&self, probe: Probe) -> u64 {
-        let own = self.received.iter().filter(|((_, of), _)| *of == probe);
+        let own = self.received.iter().filter(|((_, of, _), _)| *of == probe);
         let before = self.before.get(&probe).copied().unwrap_or(0);
         before
             + own
@@ -249,7 +256,9 @@ impl Science {
             let gaps = received.samples.gaps(end);
             gaps.iter().map(|(from, to)| to - from).sum()
         };
-        self.received.values().map(of).sum()
+        // Of what should come and has not begun to, all.
+        let nothing: u64 = self.expected.values().sum();
+        nothing + self.received.values().map(of).sum::<u64>()
     }
 }
 

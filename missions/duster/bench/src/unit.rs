@@ -26,8 +26,11 @@ const LOG: usize = 1;
 /// Where the bench's own device stands: no software knows of it.
 const ALARM: u32 = 0x800b_0000;
 
-/// Something that happens at a cycle, so that no core sleeps beyond it.
-struct Alarm(u64);
+/// Ends a portion at a cycle, whatever the cores do then.
+struct Alarm {
+    at: u64,
+    rings: bool,
+}
 
 impl Device for Alarm {
     fn name(&self) -> &'static str {
@@ -45,24 +48,30 @@ impl Device for Alarm {
     fn write(&mut self, _offset: u32, _value: u32, _access: &mut Access) {}
 
     fn next(&self) -> u64 {
-        self.0
+        self.at
     }
 
     fn may_raise(&self) -> u32 {
-        0
+        u32::from(self.at != NEVER)
     }
 
     fn advance(&mut self, _access: &mut Access) {
-        self.0 = NEVER;
+        self.at = NEVER;
+        self.rings = true;
+    }
+
+    fn expired(&self) -> bool {
+        self.rings
     }
 
     fn save(&self) -> Vec<u8> {
-        self.0.to_be_bytes().to_vec()
+        [&self.at.to_be_bytes()[..], &[self.rings.into()]].concat()
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let bytes = bytes.try_into().map_err(|_| "not eight bytes")?;
-        self.0 = u64::from_be_bytes(bytes);
+        let (at, rings) = bytes.split_first_chunk().ok_or("not nine bytes")?;
+        self.at = u64::from_be_bytes(*at);
+        self.rings = rings == [1];
         Ok(())
     }
 }
@@ -173,9 +182,14 @@ impl Unit {
     /// Puts the instrument around a fresh machine.
     fn connect(&mut self) {
         line::attach(&mut self.machine, &self.world);
-        self.machine
-            .bus
-            .attach(ALARM, 0x100, Box::new(Alarm(NEVER)));
+        self.machine.bus.attach(
+            ALARM,
+            0x100,
+            Box::new(Alarm {
+                at: NEVER,
+                rings: false,
+            }),
+        );
         for (number, probe) in Probe::ALL.into_iter().enumerate() {
             if let Some(spi) = self.machine.spi(number) {
                 spi.attach(Box::new(FrontEnd::new(self.world.clone(), probe)));
@@ -276,8 +290,8 @@ impl Unit {
     pub fn advance(&mut self, to: u64) {
         while self.now() < to {
             let at = to - self.offset();
-            if let Some(Alarm(alarm)) = self.machine.bus.device(0) {
-                *alarm = at;
+            if let Some(alarm) = self.alarm() {
+                *alarm = Alarm { at, rings: false };
             }
             self.portions(to);
         }
@@ -286,12 +300,17 @@ impl Unit {
     /// Runs to cycle `to`, or to the next reset.
     fn portions(&mut self, to: u64) {
         loop {
-            let now = self.now();
-            if now >= to {
+            if self.now() >= to {
                 return;
             }
-            let stop = self.machine.run((to - now).min(PORTION), &mut ());
+            let stop = self.machine.run(PORTION, &mut ());
             self.collect();
+            if self
+                .alarm()
+                .is_some_and(|alarm| std::mem::take(&mut alarm.rings))
+            {
+                continue;
+            }
             let why = match stop {
                 Stop::Limit | Stop::Observer { .. } => continue,
                 Stop::End(End::Watchdog) => ("watchdog".to_owned(), 0),
@@ -397,9 +416,15 @@ impl Unit {
                     .write(force, 1 << 6, &mut access);
             }
             self.machine.bus.settled();
+            // Until what was released by that tick and the next has run.
+            self.analyser.excuse(now + self.frequency() / 500);
         } else {
             self.analyser.delay(self.frequency() / 1000);
         }
+    }
+
+    fn alarm(&mut self) -> Option<&mut Alarm> {
+        self.machine.bus.device(0)
     }
 
     fn timer(&mut self) -> Option<&mut metes_leon3::devices::Gptimer> {
@@ -415,5 +440,46 @@ impl Unit {
                 .bus
                 .write_image(address, &[byte[0] ^ 1 << (bit & 7)])
                 .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sleeps for ever, interrupts off.
+    const SLEEPER: [u32; 3] = [0xa780_0000, 0x10bf_ffff, 0x0100_0000];
+
+    fn unit(words: &[u32]) -> Unit {
+        let system = System::of_mission();
+        let image = Image::of_words(0x4000_0000, words);
+        Unit::new(&system, image, Model::Flat, 1).unwrap()
+    }
+
+    #[test]
+    fn time_passes_as_asked_though_all_sleep_and_the_watchdog_bites_at_last() {
+        let mut unit = unit(&SLEEPER);
+        for step in 1..20 {
+            unit.advance(step * 1_000_000);
+            let late = unit.now() - step * 1_000_000;
+            assert!(late < 1000, "{late} cycles late");
+        }
+        assert_eq!(unit.resets, []);
+        // A boot loader leaves ticks of a microsecond: thirty seconds.
+        unit.advance(3_100_000_000);
+        assert_eq!(unit.resets.len(), 1);
+        assert_eq!(unit.resets[0].why, "watchdog");
+        assert!(unit.resets[0].at >= 3_000_000_000);
+        assert_eq!(unit.offset(), unit.resets[0].at);
+    }
+
+    #[test]
+    fn error_mode_lasts_until_the_watchdog() {
+        // unimp, traps off.
+        let mut unit = unit(&[0]);
+        unit.advance(1_000_000_000);
+        let ats: Vec<u64> = unit.resets.iter().map(|reset| reset.at).collect();
+        assert_eq!(ats, [310_000_000, 620_000_000, 930_000_000, 1_240_000_000]);
+        assert!(unit.resets[0].why.contains("error mode"));
     }
 }
