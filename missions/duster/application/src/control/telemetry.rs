@@ -24,7 +24,7 @@ const BYTES: usize = 1024;
 const PACKETS: usize = 8;
 /// Blocks of science taken in one activation, and reports of core 1.
 const BLOCKS: usize = 3;
-const REPORTS: usize = 8;
+const REPORTS: usize = 4;
 /// Events that wait at most.
 const EVENTS: u32 = 64;
 /// First partition of core 1.
