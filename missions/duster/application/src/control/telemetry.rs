@@ -21,7 +21,7 @@ use crate::shared;
 /// Bytes given to the line in one activation, and bytes that wait there at most, so that urgent packets need not.
 const BYTES: usize = 1024;
 /// Packets begun in one activation.
-const PACKETS: usize = 8;
+const PACKETS: usize = 4;
 /// Blocks of science taken in one activation, and reports of core 1.
 const BLOCKS: usize = 3;
 const REPORTS: usize = 4;
