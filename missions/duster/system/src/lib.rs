@@ -246,6 +246,9 @@ pub struct Flow {
     pub burst: u64,
     /// A second.
     pub rate: u64,
+    /// Bytes of one in the flash store, its header included, if it goes there.
+    #[serde(default)]
+    pub stored: u64,
 }
 
 /// What science takes.

@@ -191,7 +191,7 @@ const WRONG_MEMORY: [Wrong; 6] = [
     ),
 ];
 
-const WRONG_BUFFERS: [Wrong; 6] = [
+const WRONG_BUFFERS: [Wrong; 7] = [
     (
         |it| named!(it.buffers, "science").capacity = 8,
         "buffer science: backlog",
@@ -218,9 +218,19 @@ const WRONG_BUFFERS: [Wrong; 6] = [
         "give it room",
     ),
     (
-        |it| it.science.samples_a_packet = 4,
+        |it| named!(it.buffers, "science").flows[0].rate = 400,
         "flash store: utilisation",
         "erasing",
+    ),
+    (
+        |it| {
+            (
+                named!(it.buffers, "store").capacity,
+                named!(it.buffers, "science").capacity,
+            ) = (8, 16)
+        },
+        "buffers science and store: backlog",
+        "while sectors are erased",
     ),
 ];
 
