@@ -13,6 +13,7 @@ Invariant: every telecommand has a sequence count of its own; what came and was 
 from __future__ import annotations
 
 import json
+import random
 import socket
 import sys
 import time
@@ -42,8 +43,9 @@ class Client:
         self.known = known or load()
         self.patience = patience
         self.line = socket.create_connection((host, port), timeout=patience)
-        self.rest, self.heard, self.unread, self.raw = b"", [], [], bytearray()
-        self.sequence = 0
+        self.rest, self.heard, self.unread = b"", [], []
+        # Reports of what a client before us asked for are not to be taken for ours.
+        self.sequence = random.randrange(0x4000)
         self.gaps = 0
         self.last = None
 
@@ -84,19 +86,21 @@ class Client:
         return self.outcome(name, self.send(self.packet(name, **arguments)))
 
     def outcome(self, name: str, request: tuple[int, int]) -> list[dict]:
-        """Waits for the end of the telecommand that reports name so."""
-        mine = []
+        """Waits for the end of the telecommand that reports name so, if it has not come; all reports of it."""
+        own = dict(zip(("packet", "sequence"), request))
 
-        def ended(said):
-            own = said["service"] == 1 and said["fields"]["request"] == dict(zip(("packet", "sequence"), request))
-            if own:
-                mine.append(said)
-            return own and said["name"] in ENDS
+        def mine() -> list[dict]:
+            return [said for said in self.heard if said["service"] == 1 and said["fields"]["request"] == own]
 
-        last = self.wait(ended)
-        if last["name"] != "COMPLETED":
-            raise Refused(name, last["name"], last["fields"]["code"])
-        return mine
+        def ended() -> bool:
+            return any(said["name"] in ENDS for said in mine())
+
+        if not ended():
+            self.wait(lambda _: ended())
+        reports = mine()
+        if reports[-1]["name"] != "COMPLETED":
+            raise Refused(name, reports[-1]["name"], reports[-1]["fields"]["code"])
+        return reports
 
     # ---- telemetry ---------------------------------------------------------
 
@@ -109,7 +113,6 @@ class Client:
             return []
         if not data:
             raise ConnectionError("the unit's side has ended the connection")
-        self.raw += data
         packets, self.rest = telemetry.split(self.rest + data)
         came = []
         for packet in packets:
@@ -165,6 +168,7 @@ def main(words: list[str]) -> int:
         while True:
             for said in unit.receive():
                 print(shown(said), flush=True)
+            unit.heard.clear()
 
 
 if __name__ == "__main__":

@@ -203,8 +203,11 @@ class Database:
             entries = [ArgumentEntry(argument) for argument in arguments]
             if one["function"] is not None:
                 entries.insert(0, fixed(bytes([one["function"]]), "function", bits=8))
-            Command(self.system, one["name"], base=base, assignments={"service": one["service"], "subtype": one["subtype"]}, arguments=arguments, entries=entries,
-                    short_description=one["doc"], long_description=f"Allowed in {', '.join(one['modes'])}.")
+            own = Command(self.system, one["name"], base=base, assignments={"service": one["service"], "subtype": one["subtype"]}, arguments=arguments, entries=entries,
+                          short_description=one["doc"], long_description=f"Allowed in {', '.join(one['modes'])}.")
+            # What lasts for a time that is told is completed behind it.
+            lasts = [field["range"][1] for field in one["arguments"] if field["name"] == "duration"]
+            own.complete_verifiers = [CompleteVerifier(self.verifier(7), WITHIN[7] + seconds) for seconds in lasts]
 
     def verifier(self, stage: int) -> AlgorithmCheck:
         """Reports of a stage: the subtype itself, and the next, which says why not."""
@@ -238,8 +241,7 @@ class Database:
         """The database as text."""
         text = self.system.dumps(top_comment=False)
         # Algorithms without a name are all given the same one, and only one of them would run.
-        stages = iter(("accepted", "started", "complete"))
-        return re.sub(r'(<CustomAlgorithm name=)"Unnamed"', lambda found: f'{found[1]}"{next(stages)}"', text)
+        return re.sub(r'(<CustomAlgorithm name=)"Unnamed"(.*?stage: )(\d)', r'\1"stage_\3"\2\3', text, flags=re.S)
 
     def displays(self) -> dict:
         """Tables of parameters for the web pages of Yamcs, one a structure, by file name."""

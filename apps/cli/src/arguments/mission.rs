@@ -65,19 +65,25 @@ pub(crate) struct MissionRun {
     /// Write all telemetry to this file, as space packets
     #[arg(long, value_name = "FILE")]
     pub(crate) telemetry: Option<PathBuf>,
+    /// Write its science as a page that opens from disk: sweeps, field, dust, samples, reports
+    #[arg(short, long, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Let a ground connect to the unit, in real time
 ///
 /// Telecommands and telemetry are raw space packets on a TCP socket of this host. Runs until Ctrl-C.
 #[derive(Args)]
-#[command(after_help = "Example: metes mission serve --tcp 10025")]
+#[command(after_help = "Example: metes mission serve --tcp 10025 --http 8000")]
 pub(crate) struct MissionServe {
     #[command(flatten)]
     pub(crate) unit: MissionUnit,
     /// Port on this host; 0 takes one that is free
     #[arg(long, value_name = "PORT", default_value_t = 10025)]
     pub(crate) tcp: u16,
+    /// Also show the science as it comes, on a page at this port of this host; 0 takes one that is free
+    #[arg(long, value_name = "PORT")]
+    pub(crate) http: Option<u16>,
     /// How many times as fast as real time
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub(crate) speed: f64,

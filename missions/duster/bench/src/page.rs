@@ -18,6 +18,7 @@ pub mod serve;
 mod text;
 pub mod windows;
 
+use metes_duster_instrument::physics;
 use metes_duster_protocol::Probe;
 use metes_duster_protocol::definitions::{EVENTS, REPORTS};
 use serde_json::{Value, json};
@@ -103,7 +104,7 @@ impl Science {
     }
 }
 
-/// How codes become values.
+/// How codes become values: what the instrument's converters are made for.
 struct Scales {
     probes: [Scale; 3],
     bias: Scale,
@@ -111,13 +112,17 @@ struct Scales {
 
 impl Scales {
     fn of_instrument() -> Self {
-        let codes = || Scale {
-            unit: "codes",
-            scale: 1.0,
-        };
+        let of = |unit, scale| Scale { unit, scale };
+        let most = f64::from(physics::MOST);
+        // A grain of 1 fC draws 1 fC / tau at first.
+        let ampere = 1e-15 / physics::TAU / physics::CODES_A_FEMTOCOULOMB;
         Scales {
-            probes: [codes(), codes(), codes()],
-            bias: codes(),
+            probes: [
+                of("A", physics::FULL_CURRENT / most),
+                of("V/m", physics::FULL_FIELD / most),
+                of("A", ampere),
+            ],
+            bias: of("V", physics::FULL_BIAS / 32_768.0),
         }
     }
 }

@@ -3,12 +3,15 @@
 //! One ground at a time; while there is none, the unit goes on, and what it sends is lost, as on a line that nobody listens
 //! to. A ground that comes, goes or stalls changes nothing in the unit.
 //!
-//! *Invariant:* bytes are handed on in their order, unchanged; mission time is not ahead of the host's.
+//! *Invariant:* what the unit sends is handed on in its order and unchanged, in whole packets, so that a ground that comes
+//! is in step from its first byte on; mission time is not ahead of the host's.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use metes_duster_protocol::MAX_PACKET;
 
 use crate::unit::Unit;
 
@@ -54,12 +57,39 @@ impl Ground {
     }
 }
 
+/// What of the line is not yet a whole packet.
+#[derive(Debug, Default)]
+struct Packets(Vec<u8>);
+
+impl Packets {
+    /// The whole packets that `bytes` complete, one behind the other. What begins none is lost.
+    fn complete(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.0.extend_from_slice(bytes);
+        let (mut whole, mut at) = (Vec::new(), 0);
+        while let Some(&[a, _, _, _, e, f]) = self.0[at..].first_chunk() {
+            let length = usize::from(u16::from_be_bytes([e, f])) + 7;
+            // No telemetry packet of version 0 with a secondary header, or longer than any.
+            if a >> 3 != 1 || length > MAX_PACKET {
+                at += 1;
+                continue;
+            }
+            let Some(packet) = self.0.get(at..at + length) else {
+                break;
+            };
+            whole.extend_from_slice(packet);
+            at += length;
+        }
+        self.0.drain(..at);
+        whole
+    }
+}
+
 fn is_later(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 /// Lets `unit` run, `speed` times as fast as real time, with the ground that connects to `listener`, until `stop`. What
-/// it logs goes to `log`, and a line on every reset.
+/// it logs goes to `log`, and a line on every reset; its telemetry also to `telemetry`, whether a ground is there or not.
 ///
 /// # Errors
 /// The listener's.
@@ -69,9 +99,11 @@ pub fn serve(
     speed: f64,
     stop: &AtomicBool,
     mut log: impl FnMut(&str),
+    mut telemetry: impl FnMut(&[u8]),
 ) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let mut ground: Option<Ground> = None;
+    let mut packets = Packets::default();
     let mut resets = 0;
     let mut begun = Instant::now();
     let mut since = unit.now();
@@ -97,11 +129,13 @@ pub fn serve(
             _ => {}
         }
         unit.advance(unit.now() + step);
-        let telemetry = unit.take_telemetry();
-        if ground
-            .as_mut()
-            .is_some_and(|ground| !ground.send(&telemetry))
-        {
+        if unit.resets.len() > resets {
+            // A packet that was under way has no end.
+            packets = Packets::default();
+        }
+        let whole = packets.complete(&unit.take_telemetry());
+        telemetry(&whole);
+        if ground.as_mut().is_some_and(|ground| !ground.send(&whole)) {
             ground = None;
             log("the ground is gone");
         }
@@ -122,4 +156,36 @@ pub fn serve(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::invented::Mission;
+
+    #[test]
+    fn packets_are_handed_on_whole() {
+        let bytes = Mission::new(1, 1).bytes();
+        for size in [1, 13, 781, 5000] {
+            let (mut packets, mut whole) = (Packets::default(), Vec::new());
+            for piece in bytes.chunks(size) {
+                let given = packets.complete(piece);
+                whole.extend_from_slice(&given);
+                let mut at = 0;
+                while at < given.len() {
+                    at += usize::from(u16::from_be_bytes([given[at + 4], given[at + 5]])) + 7;
+                }
+                assert_eq!(at, given.len(), "{size}");
+            }
+            assert!(whole == bytes, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_begins_no_packet_is_lost() {
+        let bytes = Mission::new(2, 1).bytes();
+        let mut packets = Packets::default();
+        let whole = packets.complete(&[&[0xff, 0x18, 0x00], bytes.as_slice()].concat());
+        assert!(whole == bytes);
+    }
 }

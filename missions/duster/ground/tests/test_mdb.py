@@ -160,7 +160,10 @@ def test_every_telecommand_is_verified(read, known):
     stages = {int(re.search(r"stage: (\d)", one.find(f"{SPACE}AlgorithmText").text)[1]) for one in algorithms}
     assert stages == {1, 3, 7}
     for name in known.telecommands:
-        assert read.commands[f"/DUSTER/{name}"].find(f"{SPACE}BaseMetaCommand").get("metaCommandRef") == "telecommand"
+        node = read.commands[f"/DUSTER/{name}"]
+        assert node.find(f"{SPACE}BaseMetaCommand").get("metaCommandRef") == "telecommand"
+        # An acquisition is completed when it ends.
+        assert [one.get("timeToStopChecking") for one in node.iter(f"{SPACE}CheckWindow")] == (["PT1H2M"] if name == "START_ACQUISITION" else [])
 
 
 def test_no_type_hides_another(read):

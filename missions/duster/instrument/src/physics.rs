@@ -26,11 +26,14 @@ pub const LIFTING: u64 = 1_000_000;
 /// Elementary charge (C), mass of an electron (kg).
 const CHARGE: f64 = 1.602e-19;
 const MASS: f64 = 9.109e-31;
-/// Area of the Langmuir probe (m²), and the current of its largest code (A).
+/// Area of the Langmuir probe (m²).
 const AREA: f64 = 0.02;
-const FULL_CURRENT: f64 = 4e-6;
-/// Volts of the largest DAC code.
-const FULL_BIAS: f64 = 10.0;
+/// Current of the Langmuir probe's largest code (A).
+pub const FULL_CURRENT: f64 = 4e-6;
+/// Volts of the Langmuir probe's largest DAC code, plus one.
+pub const FULL_BIAS: f64 = 10.0;
+/// Field of the E-field probe's largest code (V/m).
+pub const FULL_FIELD: f64 = 200.0;
 
 /// A code of a converter for `value`, which is counted in codes.
 #[must_use]
@@ -140,7 +143,7 @@ impl Physics {
         let field: f64 = waves
             .map(|&(amplitude, phase, rate)| amplitude * libm::sin(time * rate + phase))
             .sum();
-        let codes = field / 200.0 * f64::from(MOST) + f64::from(dac);
+        let codes = field / FULL_FIELD * f64::from(MOST) + f64::from(dac);
         code(codes + noise(self.seed ^ 1, cycle, 100))
     }
 

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anstyle::Style;
+use metes_duster::page::{PLACES, Science};
 use metes_duster::report::Asked;
 use metes_duster::{Bench, Report, scenario};
 use metes_duster_instrument::faults;
@@ -22,6 +23,9 @@ pub(super) fn run(arguments: &MissionRun, json: bool) -> Result<u8, Failure> {
     if let Some(path) = &arguments.telemetry {
         output::writable(path, Form::Plain)?;
     }
+    if let Some(path) = &arguments.output {
+        output::writable(path, Form::Page)?;
+    }
     let system = System::of_mission();
     let unit = unit(&arguments.unit, &system)?;
     let seed = arguments.unit.seed;
@@ -35,7 +39,8 @@ pub(super) fn run(arguments: &MissionRun, json: bool) -> Result<u8, Failure> {
         frequency,
     );
     let mut bench = Bench::new(unit, faults);
-    bench.telemetry = arguments.telemetry.as_ref().map(|_| Vec::new());
+    let kept = arguments.telemetry.as_ref().or(arguments.output.as_ref());
+    bench.telemetry = kept.map(|_| Vec::new());
     let steps: &[u16] = if arguments.seconds >= 20 {
         &[600, 1000]
     } else {
@@ -54,6 +59,13 @@ pub(super) fn run(arguments: &MissionRun, json: bool) -> Result<u8, Failure> {
     report.violations.extend(flown.troubles);
     if let (Some(path), Some(bytes)) = (&arguments.telemetry, &bench.telemetry) {
         output::export(path, Form::Plain, bytes)?;
+    }
+    if let (Some(path), Some(bytes)) = (&arguments.output, &bench.telemetry) {
+        let mut science = Science::new(PLACES);
+        science.take_bytes(bytes);
+        science.end();
+        let page = science.page(&system.platform.name, None);
+        output::export(path, Form::Page, page.as_bytes())?;
     }
     output::note(&format!(
         "{:.1} s of mission in {took:.1} s: {:.1} times as fast as real time, {:.0} million instructions a second",

@@ -2,10 +2,7 @@
 //!
 //! *Invariant:* a block goes out by one ring and comes back by the other before it is freed.
 
-<<<<<<< HEAD
 use std::sync::Arc;
-=======
->>>>>>> main
 use std::vec::Vec;
 
 use core::sync::atomic::Ordering;
@@ -46,17 +43,9 @@ pub struct Core1 {
 
 impl Core1 {
     /// A core 1 that does nothing yet.
-<<<<<<< HEAD
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let (mut lent, shared) = Lent::new(shared);
         let numbers = PARTITION_LANGMUIR..PARTITIONS.len();
-=======
-    pub fn new(shared: &'static Shared) -> Self {
-        let partition = |number: usize| {
-            let memory = std::vec![0; PARTITIONS[number].size].leak();
-            Partition::new(number, memory)
-        };
->>>>>>> main
         Core1 {
             shared,
             partitions: numbers.map(|number| lent.partition(number)).collect(),

@@ -39,6 +39,8 @@ const _: () = assert!(duster_runtime::STACK == metes_duster_application::declare
 static SHARED: Shared = Shared::new();
 /// Core 1 is ready for time to begin.
 static READY: AtomicU32 = AtomicU32::new(0);
+/// Time has begun.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
 
 /// Where each core begins, on a stack of its own.
 #[unsafe(no_mangle)]
@@ -54,6 +56,7 @@ fn control() -> ! {
     while READY.load(Ordering::Acquire) == 0 {}
     INTERRUPTS.write(interrupts::MASK, 1 << clock::LEVEL | 1 << line::LEVEL);
     clock::begin();
+    BEGUN.store(1, Ordering::Release);
     duster_runtime::unmask();
     unit.run()
 }
@@ -71,7 +74,8 @@ fn acquire() -> ! {
     INTERRUPTS.write(interrupts::MASK + 4, 1 << clock::LEVEL);
     READY.store(1, Ordering::Release);
     duster_runtime::unmask();
-    duster_runtime::sleep(&clock::TICKS[1], 0);
+    // The first releases are at the epoch itself, so there is no tick to sleep for.
+    while BEGUN.load(Ordering::Acquire) == 0 {}
     probes.begin();
     loop {
         let seen = clock::TICKS[1].load(Ordering::Relaxed);
