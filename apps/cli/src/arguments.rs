@@ -28,8 +28,8 @@ pub(crate) use leon3::{
 };
 pub(crate) use mesh::{Mesh, MeshAction, MeshFabric, MeshRun};
 pub(crate) use mission::{
-    Mission, MissionAction, MissionCheck, MissionFit, MissionModel, MissionRun, MissionServe,
-    MissionUnit,
+    Mission, MissionAction, MissionCheck, MissionFit, MissionHeaps, MissionModel, MissionRun,
+    MissionServe, MissionUnit,
 };
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,

@@ -20,6 +20,7 @@ pub(crate) enum MissionAction {
     Run(MissionRun),
     Check(MissionCheck),
     Fit(MissionFit),
+    Heaps(MissionHeaps),
     Serve(MissionServe),
 }
 
@@ -123,4 +124,34 @@ fn factor(text: &str) -> Result<f64, String> {
         Ok(factor) if (0.01..=1000.0).contains(&factor) => Ok(factor),
         _ => Err("it must be a number from 0.01 to 1000".to_owned()),
     }
+}
+
+/// Compare heaps with the pools of flight software on the mission's own requests
+///
+/// For each partition and allocator: the least memory in which nothing is refused, that beside what is live at most,
+/// requests refused in the partition as declared, the largest free block among free bytes. Heaps are those of Metes, laid out as on
+/// LEON3; pools are buckets in the manner of cFE, slots in that of satrs, bins in that of F´. Requests come from a file (a
+/// line each: a,PARTITION,BLOCK,SIZE or f,PARTITION,BLOCK) or are drawn.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  metes mission heaps --hours 24 --seed 1
+  metes mission heaps requests.txt --count 2000 --json")]
+pub(crate) struct MissionHeaps {
+    /// The requests; without it they are drawn in the shape of the mission
+    pub(crate) trace: Option<PathBuf>,
+    /// Hours of requests that are drawn
+    #[arg(long, value_name = "H", default_value_t = 1, conflicts_with = "trace", value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub(crate) hours: u64,
+    /// What they are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "trace")]
+    pub(crate) seed: u64,
+    /// Times that the requests of a file are made, one after the other
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) repeat: u64,
+    /// Calls around the peak whose instructions are counted on this host, exactly
+    #[arg(long, value_name = "CALLS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    pub(crate) count: u64,
+    /// The declaration; without it that of the mission
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system: Option<PathBuf>,
 }

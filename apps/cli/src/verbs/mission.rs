@@ -3,6 +3,7 @@
 mod check;
 mod fit;
 mod fly;
+mod heaps;
 mod serve;
 
 use metes_duster::{Unit, image};
@@ -17,6 +18,7 @@ pub(crate) fn run(arguments: &Mission, json: bool) -> Result<u8, Failure> {
         MissionAction::Run(arguments) => fly::run(arguments, json),
         MissionAction::Check(arguments) => check::run(arguments, json),
         MissionAction::Fit(arguments) => fit::run(arguments, json),
+        MissionAction::Heaps(arguments) => heaps::run(arguments, json),
         MissionAction::Serve(arguments) => serve::run(arguments, json),
     }
 }

@@ -188,12 +188,17 @@ impl Acquisition {
 
     /// The task `acquire`, each millisecond: takes the sets. Time: O(frames).
     pub fn acquire(&mut self, front: &mut impl FrontEnds) {
-        for probe in Probe::ALL {
-            if front.take(probe, &mut self.frames) {
-                self.take_set(probe, front);
+        // What ends an acquisition takes the time of the sets, which nobody wants then.
+        if self.phase == Phase::Ending(0) {
+            self.finish(front);
+        } else {
+            for probe in Probe::ALL {
+                if front.take(probe, &mut self.frames) {
+                    self.take_set(probe, front);
+                }
             }
+            self.advance(front);
         }
-        self.advance(front);
         add(&self.shared.status.ticks, 1);
     }
 
@@ -293,8 +298,7 @@ impl Acquisition {
                     self.phase = Phase::Ending(ENDING);
                 }
             }
-            Phase::Ending(0) => self.finish(front),
-            Phase::Ending(left) => self.phase = Phase::Ending(left - 1),
+            Phase::Ending(left) => self.phase = Phase::Ending(left.saturating_sub(1)),
         }
     }
 
@@ -344,9 +348,17 @@ impl Acquisition {
     /// The task `detect`, each 2 milliseconds. Time: O(samples since the last one), at most 32 from one finding to the next.
     pub fn detect(&mut self, front: &mut impl FrontEnds) {
         if self.running() && self.settings[Probe::Dust as usize].rate > 0 {
+            let stream = &self.streams[Probe::Dust as usize];
+            self.detector.look(stream, self.shared, front);
+        }
+    }
+
+    /// The task `snapshot`, each 10 milliseconds: the samples around a grain go to core 0. O(1).
+    pub fn snapshot(&mut self) {
+        if self.running() {
             let (partitions, shared) = (&mut self.partitions, self.shared);
             let stream = &self.streams[Probe::Dust as usize];
-            self.detector.look(stream, partitions, shared, front);
+            self.detector.send_when_there(stream, partitions, shared);
         }
     }
 

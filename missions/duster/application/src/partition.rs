@@ -9,7 +9,7 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::declared::PARTITIONS;
+use crate::declared::{PARTITIONS, TICK};
 
 #[cfg(not(any(
     feature = "cfe-pools",
@@ -153,7 +153,8 @@ impl Partition {
     }
 
     fn took(&mut self, begun: u32) {
-        let took = clock().wrapping_sub(begun);
+        let now = clock();
+        let took = if now >= begun { now } else { now + TURN } - begun;
         self.statistics.worst = self.statistics.worst.max(took);
     }
 
@@ -166,7 +167,10 @@ impl Partition {
     }
 }
 
-/// Units of 100 nanoseconds, upwards. The unit has it under this name, and not by a pointer, so that the longest path
+/// The clock's turn: a tick, which no call of a heap is as long as.
+const TURN: u32 = TICK * 10;
+
+/// Units of 100 nanoseconds since the last tick. The unit has it under this name, and not by a pointer, so that the longest path
 /// through a task is known; hosts have none.
 #[cfg(target_arch = "sparc")]
 fn clock() -> u32 {

@@ -7,6 +7,7 @@
 pub mod campaign;
 mod core1;
 mod ground;
+mod lent;
 mod unit;
 
 pub use core1::Core1;

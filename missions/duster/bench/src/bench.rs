@@ -296,9 +296,10 @@ impl Bench {
     /// Grains so far, beside the detections that the unit's pin has told.
     #[must_use]
     pub fn grains(&self) -> Grains {
+        // Asked before the world is held: the unit holds it, too, to tell.
+        let now = self.unit.now();
         let world = self.unit.world.lock();
         let truth = &world.truth;
-        let now = self.unit.now();
         let limit = self.unit.frequency() / 100;
         let mut grains = Grains::default();
         let mut used = 0;

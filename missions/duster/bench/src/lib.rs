@@ -12,6 +12,7 @@
 //! | [`report`] | what came of it |
 //! | [`serve`](mod@serve) | its line to the ground as a socket |
 //! | [`check`], [`fit`] | the certificate of the declaration; which devices have room for it |
+//! | [`heaps`] | heaps and the pools of the field on the mission's requests |
 //!
 //! *Invariant:* a run is a function of image, seed, model and script; how quick the host is changes nothing in it.
 
@@ -20,6 +21,7 @@ pub mod bench;
 pub mod check;
 pub mod fit;
 pub mod ground;
+pub mod heaps;
 pub mod image;
 pub mod page;
 pub mod report;

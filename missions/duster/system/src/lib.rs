@@ -56,6 +56,9 @@ pub struct System {
 pub struct Loop {
     /// The last names of its path, joined by two colons.
     pub function: String,
+    /// The task alone for which this is said; unless it is said, all of them.
+    #[serde(default)]
+    pub task: Option<String>,
     /// How often the head of a loop in it is reached, each time the loop is entered.
     pub times: u64,
     /// Why.
@@ -125,9 +128,6 @@ pub struct Task {
     pub deadline: u64,
     /// Microseconds that it takes, at most.
     pub budget: u64,
-    /// Bounds of loops that the code does not tell: place and how often it is reached.
-    #[serde(default)]
-    pub loops: std::collections::BTreeMap<String, u64>,
 }
 
 /// The memory of a task.
@@ -246,6 +246,9 @@ pub struct Flow {
     pub burst: u64,
     /// A second.
     pub rate: u64,
+    /// Bytes of one in the flash store, its header included, if it goes there.
+    #[serde(default)]
+    pub stored: u64,
 }
 
 /// What science takes.

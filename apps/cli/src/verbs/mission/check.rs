@@ -29,11 +29,11 @@ pub(super) fn run(arguments: &MissionCheck, json: bool) -> Result<u8, Failure> {
     })
 }
 
-fn about(path: &Path, error: impl std::fmt::Display) -> Failure {
+pub(super) fn about(path: &Path, error: impl std::fmt::Display) -> Failure {
     Failure::input(format!("{}: {error}", output::name(path)))
 }
 
-fn read(path: &Path) -> Result<System, Failure> {
+pub(super) fn read(path: &Path) -> Result<System, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::io("read", path, error))?;
     System::read(&text).map_err(|error| about(path, error))
 }

@@ -106,13 +106,7 @@ impl Detector {
     }
 
     #[inline(never)]
-    pub(super) fn look(
-        &mut self,
-        stream: &Stream,
-        partitions: &mut Partitions,
-        shared: &Shared,
-        front: &mut impl FrontEnds,
-    ) {
+    pub(super) fn look(&mut self, stream: &Stream, shared: &Shared, front: &mut impl FrontEnds) {
         for _ in 0..FINDINGS {
             match self.scan() {
                 Some(Found::Grain) => self.begin_pulse(stream, shared, front),
@@ -120,6 +114,15 @@ impl Detector {
                 None => break,
             }
         }
+    }
+
+    /// Sends the samples around a grain, if they have come.
+    pub(super) fn send_when_there(
+        &mut self,
+        stream: &Stream,
+        partitions: &mut Partitions,
+        shared: &Shared,
+    ) {
         if self
             .told
             .is_some_and(|(first, ..)| self.looked.wrapping_sub(first) + BEFORE >= TOLD as u32)

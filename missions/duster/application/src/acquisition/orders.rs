@@ -9,8 +9,8 @@ use super::{Acquisition, FrontEnds, Phase, tell};
 use crate::shared::{Order, Probe, Report};
 
 /// Blocks that are freed in one activation, and orders that are obeyed.
-const BLOCKS: usize = 16;
-const ORDERS: usize = 4;
+const BLOCKS: usize = 4;
+const ORDERS: usize = 1;
 /// Ticks for which front ends are stopped before they start: two sets and one that is under way.
 const STOPPED: u8 = 4;
 

@@ -2,7 +2,7 @@
 //!
 //! *Invariant:* the samples of a block are consecutive; after a gap a new block begins.
 
-use super::{Partitions, tell};
+use super::{MOST_FRAMES, Partitions, tell};
 use crate::declared::{BUSES, SAMPLES_A_PACKET};
 use crate::partition::Block;
 use crate::shared::{Probe, Report, Shared};
@@ -176,8 +176,8 @@ impl Stream {
         self.next >= self.wanted
     }
 
-    /// Consecutive samples from `first` on, at most as many as a block holds. At most two blocks are closed and two
-    /// opened.
+    /// Consecutive samples from `first` on, at most those of a set. A block that may not hold another set is closed, so
+    /// a set is in one block.
     #[inline(never)]
     pub(super) fn append(
         &mut self,
@@ -195,26 +195,11 @@ impl Stream {
             }
             return;
         }
-        if first != self.next {
+        let full = |open: &Open| usize::from(open.count) + MOST_FRAMES > SAMPLES_A_PACKET;
+        if first != self.next || self.open.as_ref().is_some_and(full) {
             self.close(partitions, shared);
         }
         self.next = first + run.len() as u32;
-        let rest = self.fill(first, run, now, partitions, shared);
-        if !rest.is_empty() {
-            self.fill(self.next - rest.len() as u32, rest, now, partitions, shared);
-        }
-    }
-
-    /// Fills the open block, or a new one, and closes it if it is full: what finds no room.
-    #[inline(never)]
-    fn fill<'a>(
-        &mut self,
-        first: u32,
-        run: &'a [i32],
-        now: u64,
-        partitions: &mut Partitions,
-        shared: &Shared,
-    ) -> &'a [i32] {
         if self.open.is_none() {
             let size = block_size((SAMPLES_A_PACKET * 5).div_ceil(2));
             let block = partitions.allocate(self.probe, size, shared);
@@ -225,19 +210,11 @@ impl Stream {
                 count: 0,
             });
         }
-        let Some(open) = &mut self.open else {
-            return &[];
-        };
-        let room = SAMPLES_A_PACKET - usize::from(open.count).min(SAMPLES_A_PACKET);
-        let (now, rest) = run.split_at_checked(room).unwrap_or((run, &[]));
-        let count = usize::from(open.count);
-        put_samples(data(&mut open.block), count, now);
-        open.count += now.len() as u16;
-        self.kept += now.len() as u32;
-        if usize::from(open.count) == SAMPLES_A_PACKET {
-            self.close(partitions, shared);
+        if let Some(open) = &mut self.open {
+            put_samples(data(&mut open.block), usize::from(open.count), run);
+            open.count += run.len() as u16;
+            self.kept += run.len() as u32;
         }
-        rest
     }
 
     #[inline(never)]

@@ -58,15 +58,14 @@ impl Plan {
 
 impl Sweep {
     pub(super) fn begin(&mut self, steps: u16, from: i16, to: i16, dwell: u16) {
-        *self = Sweep {
-            plan: Some(Plan {
-                steps,
-                from,
-                to,
-                dwell: dwell.max(ACTIVATION),
-            }),
-            ..Sweep::default()
-        };
+        self.plan = Some(Plan {
+            steps,
+            from,
+            to,
+            dwell: dwell.max(ACTIVATION),
+        });
+        (self.step, self.left, self.over) = (0, 0, false);
+        (self.first, self.wanted, self.count, self.sum) = (0, 0, 0, 0);
     }
 
     pub(super) fn under_way(&self) -> bool {

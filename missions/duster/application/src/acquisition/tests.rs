@@ -185,6 +185,9 @@ impl Bench {
             if millisecond % 20 == 2 {
                 self.acquisition.field();
             }
+            if millisecond % 10 == 5 {
+                self.acquisition.snapshot();
+            }
             if millisecond % 10 == 3 {
                 self.acquisition.orders(&mut self.front);
             }

@@ -2,6 +2,7 @@
 //!
 //! *Invariant:* a block goes out by one ring and comes back by the other before it is freed.
 
+use std::sync::Arc;
 use std::vec::Vec;
 
 use core::sync::atomic::Ordering;
@@ -13,6 +14,7 @@ use metes_duster_protocol::telemetry::{HEADROOM, SCIENCE_HEADER, TRAILER};
 use crate::declared::{PARTITION_DUST, PARTITION_LANGMUIR, PARTITIONS};
 use crate::partition::Partition;
 use crate::shared::{Order, Report, Shared};
+use crate::testing::lent::Lent;
 
 /// Bytes of data of each block.
 const DATA: usize = 960;
@@ -35,20 +37,18 @@ pub struct Core1 {
     pub dropped: u32,
     /// All source data made.
     pub made: Vec<Vec<u8>>,
+    // Behind the partitions, see there.
+    _lent: Lent,
 }
 
 impl Core1 {
     /// A core 1 that does nothing yet.
-    pub fn new(shared: &'static Shared) -> Self {
-        let partition = |number: usize| {
-            let memory = std::vec![0; PARTITIONS[number].size].leak();
-            Partition::new(number, memory)
-        };
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        let (mut lent, shared) = Lent::new(shared);
+        let numbers = PARTITION_LANGMUIR..PARTITIONS.len();
         Core1 {
             shared,
-            partitions: (PARTITION_LANGMUIR..PARTITIONS.len())
-                .map(partition)
-                .collect(),
+            partitions: numbers.map(|number| lent.partition(number)).collect(),
             under_way: None,
             orders: Vec::new(),
             dead: false,
@@ -56,6 +56,7 @@ impl Core1 {
             pace: 24,
             dropped: 0,
             made: Vec::new(),
+            _lent: lent,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! *Invariant:* tasks run as the declaration says, none is late.
 
-use std::boxed::Box;
+use std::sync::Arc;
 use std::vec;
 use std::vec::Vec;
 
@@ -11,13 +11,13 @@ use metes_duster_protocol::telecommand::encode;
 use metes_duster_protocol::telemetry::Received;
 use metes_duster_protocol::{Acknowledge, MAX_PACKET, Telemetry};
 
+use super::lent::Lent;
 use super::{Core1, Unit};
 use crate::control::{Control, Partitions};
 use crate::declared::{
-    PARTITIONS, TASK_FDIR, TASK_HOUSEKEEPING, TASK_INGEST, TASK_LOG, TASK_SCHEDULE, TASK_STORE,
-    TASK_SUPPLIES, TASK_TELEMETRY, TASKS_0,
+    TASK_FDIR, TASK_HOUSEKEEPING, TASK_INGEST, TASK_LOG, TASK_SCHEDULE, TASK_STORE, TASK_SUPPLIES,
+    TASK_TELEMETRY, TASKS_0,
 };
-use crate::partition::Partition;
 use crate::shared::Shared;
 
 /// A telemetry packet that came.
@@ -68,8 +68,7 @@ impl Told {
 
 /// The unit and its ground.
 pub struct Bench {
-    /// Core 0.
-    pub control: Control,
+    control: Control,
     /// Its hardware.
     pub unit: Unit,
     /// Core 1.
@@ -77,6 +76,8 @@ pub struct Bench {
     milliseconds: u32,
     sequence: u16,
     expected: Option<u16>,
+    // Behind core 0, see there.
+    _lent: Lent,
 }
 
 impl Default for Bench {
@@ -88,15 +89,23 @@ impl Default for Bench {
 impl Bench {
     /// A unit that begins to run.
     pub fn new(mut unit: Unit) -> Self {
-        let shared: &'static Shared = Box::leak(Box::new(Shared::new()));
-        let control = Control::new(shared, partitions(), &mut unit);
+        let kept = Arc::new(Shared::new());
+        let (mut lent, shared) = Lent::new(&kept);
+        let partitions = Partitions {
+            tc: lent.partition(0),
+            tm: lent.partition(1),
+            schedule: lent.partition(2),
+            events: lent.partition(3),
+        };
+        let control = Control::new(shared, partitions, &mut unit);
         Bench {
             control,
             unit,
-            core_1: Core1::new(shared),
+            core_1: Core1::new(&kept),
             milliseconds: 0,
             sequence: 0,
             expected: None,
+            _lent: lent,
         }
     }
 
@@ -127,6 +136,11 @@ impl Bench {
         self.unit.flash.cut(done);
         let unit = self.unit.anew();
         Bench::new(unit)
+    }
+
+    /// Core 0.
+    pub fn control(&self) -> &Control {
+        &self.control
     }
 
     /// So many milliseconds of both cores.
@@ -257,18 +271,5 @@ impl Told {
     /// Verification reports among packets: subtype, and failure.
     pub fn verification(all: &[Told]) -> Vec<(u8, Option<Failure>)> {
         verification(all)
-    }
-}
-
-fn partitions() -> Partitions {
-    let partition = |number: usize| {
-        let memory = std::vec![0; PARTITIONS[number].size].leak();
-        Partition::new(number, memory)
-    };
-    Partitions {
-        tc: partition(0),
-        tm: partition(1),
-        schedule: partition(2),
-        events: partition(3),
     }
 }

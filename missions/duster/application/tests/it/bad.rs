@@ -59,7 +59,7 @@ fn a_lost_byte_is_told_and_the_next_one_heard() {
         bad.remove(byte);
         assert_eq!(sent(&mut bench, &bad), [(2, Some(Failure::Length))]);
     }
-    assert_eq!(bench.control.mode(), Mode::Safe);
+    assert_eq!(bench.control().mode(), Mode::Safe);
     assert_eq!(sent(&mut bench, &good).last(), Some(&(7, None)));
     assert_eq!(bench.used(), 0);
 }
@@ -210,7 +210,7 @@ fn bad_schedules_are_refused() {
         };
         assert_eq!(bench.verified(&insert), [(1, None), (4, Some(code))]);
     }
-    assert_eq!(bench.control.partition(2).unwrap().statistics().used, 0);
+    assert_eq!(bench.control().partition(2).unwrap().statistics().used, 0);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn orders_that_core_1_does_not_take_are_refused() {
     assert!(refused);
     // One place is left, for safe mode.
     bench.run(2000);
-    assert_eq!(bench.control.mode(), Mode::Safe);
+    assert_eq!(bench.control().mode(), Mode::Safe);
     bench.core_1.dead = false;
     bench.run(100);
     assert!(

@@ -136,7 +136,7 @@ fn each_command_is_refused_in_each_mode_that_does_not_allow_it() {
                 row.name
             );
         }
-        assert_eq!(bench.control.mode(), mode);
+        assert_eq!(bench.control().mode(), mode);
     }
 }
 
@@ -166,7 +166,7 @@ fn a_core_that_no_longer_ticks_leads_to_safe_mode_and_a_reset() {
     let mut bench = Bench::in_mode(Mode::AcqEnv);
     bench.core_1.dead = true;
     bench.run(2000);
-    assert_eq!(bench.control.mode(), Mode::Safe);
+    assert_eq!(bench.control().mode(), Mode::Safe);
     let told = bench.take();
     assert!(told.iter().any(|told| matches!(
         told.event(),

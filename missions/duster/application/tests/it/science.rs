@@ -57,7 +57,7 @@ fn an_acquisition_is_sent_stored_and_dumped() {
         records: 2500,
     };
     assert!(told.iter().any(|told| told.event() == Some(finished)));
-    assert_eq!(bench.control.mode(), Mode::Standby);
+    assert_eq!(bench.control().mode(), Mode::Standby);
     let told = dump(&mut bench, 1, 0, u32::MAX);
     assert_eq!(science(&told, 129), made);
     let told = dump(&mut bench, 1, 100, 5);
@@ -78,7 +78,7 @@ fn acquisitions_are_found_and_deleted_from_the_oldest_on() {
         bench.command(&Command::StopAcquisition {});
         bench.run(1000);
         made.push(core::mem::take(&mut bench.core_1.made));
-        assert_eq!(bench.control.mode(), Mode::Standby);
+        assert_eq!(bench.control().mode(), Mode::Standby);
     }
     bench.take();
     for (acquisition, made) in (1..).zip(&made) {
@@ -161,7 +161,7 @@ fn a_dump_ends_when_it_is_told_to_or_its_mode_ends() {
         assert!(verified.contains(&(7, None)));
         assert_eq!(bench.used(), 0);
         // And all is there for the next one.
-        if bench.control.mode() == Mode::Dump {
+        if bench.control().mode() == Mode::Dump {
             bench.done(&Command::SetMode {
                 mode: Mode::Standby,
             });
@@ -250,7 +250,7 @@ fn an_acquisition_without_an_end_is_given_up() {
         [(1, None), (4, Some(Failure::Busy))]
     );
     bench.run(72_000);
-    assert_eq!(bench.control.mode(), Mode::Safe);
+    assert_eq!(bench.control().mode(), Mode::Safe);
     let verified = Told::verification(&bench.take());
     assert_eq!(verified, [(8, Some(Failure::Aborted))]);
 }
@@ -288,7 +288,7 @@ fn a_sweep_ends_as_one() {
         records,
     };
     assert!(told.iter().any(|told| told.event() == Some(swept)));
-    assert_eq!(bench.control.mode(), Mode::Standby);
+    assert_eq!(bench.control().mode(), Mode::Standby);
 }
 
 proptest! {
@@ -310,7 +310,7 @@ proptest! {
             kept.extend(sent);
             bench = bench.reset(done);
             bench.run(2600);
-            prop_assert_eq!(bench.control.mode(), Mode::Safe);
+            prop_assert_eq!(bench.control().mode(), Mode::Safe);
             bench.done(&Command::SetMode { mode: Mode::Standby });
             let dumped = science(&dump(&mut bench, 0, 0, u32::MAX), 129);
             // At most what waited for the line is there, too.

@@ -252,7 +252,7 @@ fn scheduled_commands_are_released_in_their_order() {
         })
         .collect();
     assert_eq!(answers, [1, 2]);
-    assert_eq!(bench.control.partition(2).unwrap().statistics().used, 0);
+    assert_eq!(bench.control().partition(2).unwrap().statistics().used, 0);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn the_schedule_is_stopped_emptied_and_corrected() {
     assert_eq!(bench.verified(&Command::DeleteSchedule { request }), gone);
     bench.run(1000);
     assert_eq!(modes(&mut bench), 0);
-    assert_eq!(bench.control.partition(2).unwrap().statistics().used, 0);
+    assert_eq!(bench.control().partition(2).unwrap().statistics().used, 0);
 }
 
 #[test]

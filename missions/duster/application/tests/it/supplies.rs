@@ -147,7 +147,7 @@ fn a_trip_during_an_acquisition_ends_it_safely() {
     bench.take();
     bench.unit.supplies[0].tripped = true;
     bench.run(1000);
-    assert_eq!(bench.control.mode(), Mode::Safe);
+    assert_eq!(bench.control().mode(), Mode::Safe);
     assert!(off(&bench));
     assert!(bench.core_1.orders.contains(&Order::Safe));
     let told = bench.take();

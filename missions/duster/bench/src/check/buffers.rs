@@ -54,10 +54,14 @@ pub(super) fn rows(system: &System, tasks: &[TaskBound]) -> Vec<Row> {
         fifo_delays.push((bus.name.as_str(), waiting.delay));
     }
     rows.extend(sets(system, tasks));
+    let stored = flash(system, tasks);
     for buffer in &system.buffers {
-        rows.extend(of_buffer(system, tasks, buffer));
+        // What waits for the store is told below.
+        if stored.is_none() || buffer.to != "store" {
+            rows.extend(of_buffer(system, tasks, buffer));
+        }
     }
-    rows.extend(flash(system, tasks));
+    rows.extend(stored.into_iter().flatten());
     rows.extend(dust(system, tasks, &fifo_delays));
     rows
 }
@@ -221,39 +225,74 @@ fn service(system: &System, tasks: &[TaskBound], buffer: &Buffer) -> Result<Curv
     Curve::rate_latency(&a_second(bytes), &latency).map_err(cannot)
 }
 
-/// The flash store: a page an activation, and an erase each sector.
-fn flash(system: &System, tasks: &[TaskBound]) -> Vec<Row> {
-    let Some((task, response)) = timed(system, tasks, "store") else {
-        return Vec::new();
+/// The flash store, behind the ring of science. The task `store` begins one operation an activation: a record takes one for
+/// each page and one more, an erased sector as many as the erase lasts. Where the store's own queue is full blocks wait in the
+/// ring, and as the queue is longer than an activation of `telemetry` the store never waits for them: both are one queue.
+fn flash(system: &System, tasks: &[TaskBound]) -> Option<Vec<Row>> {
+    let ring = system.buffers.iter().find(|it| it.name == "science")?;
+    let queue = system.buffers.iter().find(|it| it.name == "store")?;
+    let (store, response) = timed(system, tasks, "store")?;
+    let (telemetry, taken) = timed(system, tasks, "telemetry")?;
+    let period = store.period * 1000;
+    let begun = PROGRAM.div_ceil(period).max(1);
+    let erase = ERASE.div_ceil(period) + 1;
+    // Activations: of records, of erases for their pages; one sector may be erased at once, another is begun.
+    let pages = |flow: &metes_duster_system::Flow| flow.stored.div_ceil(PAGE).max(1);
+    let sector = SECTOR / PAGE - ring.flows.iter().map(pages).max().unwrap_or(1) + 1;
+    let work = |amount: fn(&metes_duster_system::Flow) -> u64| {
+        let records: u64 = ring
+            .flows
+            .iter()
+            .map(|flow| amount(flow).saturating_mul(pages(flow) * begun + 1))
+            .fold(0, u64::saturating_add);
+        let all: u64 = ring
+            .flows
+            .iter()
+            .map(|flow| amount(flow).saturating_mul(pages(flow)))
+            .fold(0, u64::saturating_add);
+        records.saturating_add(all.saturating_mul(erase).div_ceil(sector))
     };
-    let period = task.period * 1000;
-    let subject = || "flash store".to_owned();
-    let steps = PROGRAM.div_ceil(period).max(1);
-    let sector = SECTOR / PAGE * steps * period + ERASE.next_multiple_of(period);
-    let rate = SECTOR * 1_000_000 / (sector / 1000);
-    let load = system.science_load();
-    let share = (load * 1_000_000).div_ceil(rate.max(1));
+    let (burst, rate) = (
+        work(|flow| flow.burst).saturating_add(2 * erase),
+        work(|flow| flow.rate),
+    );
+    let share = u128::from(rate) * u128::from(period) / 1000;
+    let share = u64::try_from(share).unwrap_or(u64::MAX);
     let share = Row::most(
-        subject(),
+        "flash store".to_owned(),
         "utilisation",
         Unit::Millionths,
         Some(share),
         1_000_000,
     );
-    let share = share.note(format!("{load} bytes a second of {rate}, erasing included"));
-    let arrival = Curve::token_bucket(&a_second(load), &number(3 * 1024)).ok();
-    let latency = response.map(|response| ERASE.next_multiple_of(period) + period + response);
-    let service =
-        latency.and_then(|latency| Curve::rate_latency(&a_second(rate), &micros(latency)).ok());
+    let share = share.note(format!(
+        "{rate} activations a second, erasing included, of {}",
+        1_000_000_000 / period
+    ));
+    let arrival = Curve::token_bucket(&a_second(rate), &number(burst)).ok();
+    let latency = response
+        .zip(taken)
+        .map(|(own, taken)| period + own + telemetry.period * 1000 + taken);
+    let service = latency.and_then(|latency| periodic(1, period, latency).ok());
     let found = arrival
         .zip(service)
-        .and_then(|(arrival, service)| waiting(vec![arrival], service));
-    let found = found.unwrap_or_default();
-    let told = Row::told(subject(), "backlog", Unit::Bytes, found.backlog);
-    vec![
-        share,
-        told.note("science that waits in its blocks while a sector is erased"),
-    ]
+        .and_then(|(arrival, service)| waiting(vec![arrival], service))
+        .unwrap_or_default();
+    // In order of arrival: all that waits has come within the longest delay.
+    let blocks = found.delay.map(|delay| {
+        let come = |flow: &metes_duster_system::Flow| {
+            let later = u128::from(flow.rate) * u128::from(delay);
+            flow.burst
+                .saturating_add(u64::try_from(later.div_ceil(1_000_000_000)).unwrap_or(u64::MAX))
+        };
+        ring.flows.iter().map(come).fold(0, u64::saturating_add)
+    });
+    let subject = || "buffers science and store".to_owned();
+    let room = (ring.capacity + queue.capacity) as u64;
+    let backlog = Row::most(subject(), "backlog", Unit::Items, blocks, room);
+    let backlog = backlog.note("blocks that wait for the flash, in its queue and in the ring before it, while sectors are erased");
+    let delay = Row::told(subject(), "delay", Unit::Nanoseconds, found.delay);
+    Some(vec![share, backlog, delay.note("until a block is stored")])
 }
 
 /// From the impact to its detection.

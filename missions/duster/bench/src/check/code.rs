@@ -7,8 +7,6 @@
 //! *Invariant:* what is compared with a budget is a bound on every activation that returns; where there is none, nothing
 //! is claimed.
 
-use std::collections::BTreeMap;
-
 use metes_duster_system::{System, Task};
 use metes_leon3::Image;
 use metes_step::longest_on_leon3;
@@ -58,17 +56,17 @@ pub fn paths(system: &System, image: &Image) -> Vec<CodeBound> {
 
 fn path(system: &System, task: &Task, image: &Image) -> Result<Path, String> {
     let symbol = symbol(task);
-    path_of(system, &symbol, &task.loops, image)
+    path_of(system, &symbol, Some(&task.name), image)
 }
 
-/// The longest path of the function at `symbol`.
+/// The longest path of the function at `symbol`, called by `task`.
 ///
 /// # Errors
 /// The code tells no bound: why.
 pub fn path_of(
     system: &System,
     symbol: &str,
-    loops: &BTreeMap<String, u64>,
+    task: Option<&str>,
     image: &Image,
 ) -> Result<Path, String> {
     let entry = image
@@ -84,11 +82,7 @@ pub fn path_of(
     options.end_in(image, |name| {
         name.contains("panic") || name.contains("unwrap_failed") || name.contains("expect_failed")
     });
-    for (place, &times) in loops {
-        let head = Options::address(image, place).map_err(|error| error.to_string())?;
-        options.loops.insert(head, times);
-    }
-    let bound = bounded(system, image, entry.address, &mut options)?;
+    let bound = bounded(system, task, image, entry.address, &mut options)?;
     let work = bound.trapped.unwrap_or(bound.untrapped);
     Ok(Path {
         instructions: work.instructions,
@@ -100,6 +94,7 @@ pub fn path_of(
 /// The bound, with loops that code does not bound bounded by what the declaration says of their functions.
 fn bounded(
     system: &System,
+    task: Option<&str>,
     image: &Image,
     entry: u32,
     options: &mut Options,
@@ -112,8 +107,11 @@ fn bounded(
         let said = match &unbounded {
             Unbounded::Loop(place) if !options.loops.contains_key(&place.address) => {
                 let name = place.symbol.as_ref().map_or("", |(name, _)| name.as_str());
-                let mut loops = system.loops.iter();
-                let said = loops.find(|it| within(name, &it.function));
+                let of = |its: Option<&str>| {
+                    let mut loops = system.loops.iter();
+                    loops.find(|it| it.task.as_deref() == its && within(name, &it.function))
+                };
+                let said = task.and_then(|task| of(Some(task))).or_else(|| of(None));
                 said.map(|it| (place.address, it.times))
             }
             _ => None,

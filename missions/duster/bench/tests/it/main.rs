@@ -1,3 +1,4 @@
 //! Tests of the bench as a whole.
 
 mod page;
+mod qemu;

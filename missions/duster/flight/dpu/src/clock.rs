@@ -49,7 +49,7 @@ pub(crate) fn kick() {
 }
 
 /// Counts since the last underflow.
-fn counts() -> u32 {
+pub(crate) fn counts() -> u32 {
     (TICK_COUNTS - 1).wrapping_sub(TIMER.read(timer::COUNTER))
 }
 

@@ -1,7 +1,8 @@
 //! The line to the ground: bytes go and come by interrupt, tasks see rings.
 //!
 //! The sender interrupts while its FIFO is less than half full and there is something to send, the receiver while its is at
-//! least half full; what is less than that is taken at the next tick.
+//! least half full; what is less than that is taken at the next tick. A tick also sends, so an interrupt that is lost is no
+//! end, and a UART without interrupts of its FIFOs does, too, if slower.
 //!
 //! *Invariant:* bytes leave and come in order; the sender's interrupt is on as long as its ring is not empty.
 
@@ -36,8 +37,14 @@ pub(crate) fn interrupt() {
     send();
 }
 
-/// Takes what has come. At each tick, too.
-pub(crate) fn receive() {
+/// What a tick does for the line.
+pub(crate) fn tick() {
+    receive();
+    send();
+}
+
+/// Takes what has come.
+fn receive() {
     let device = UARTS[0];
     for _ in 0..DEPTH {
         if device.read(uart::STATUS) & uart::READY == 0 {

@@ -22,8 +22,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use duster_registers::interrupts;
 use metes_duster_application::acquisition::{Acquisition, Partitions};
 use metes_duster_application::declared::{
-    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD, TASK_ORDERS, TASK_SWEEP,
-    TASKS_1, TICK,
+    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD, TASK_ORDERS, TASK_SNAPSHOT,
+    TASK_SWEEP, TASKS_1, TICK,
 };
 use metes_duster_application::executive::{Executive, Ran};
 use metes_duster_application::shared::{Report, Shared};
@@ -39,6 +39,8 @@ const _: () = assert!(duster_runtime::STACK == metes_duster_application::declare
 static SHARED: Shared = Shared::new();
 /// Core 1 is ready for time to begin.
 static READY: AtomicU32 = AtomicU32::new(0);
+/// Time has begun.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
 
 /// Where each core begins, on a stack of its own.
 #[unsafe(no_mangle)]
@@ -54,6 +56,7 @@ fn control() -> ! {
     while READY.load(Ordering::Acquire) == 0 {}
     INTERRUPTS.write(interrupts::MASK, 1 << clock::LEVEL | 1 << line::LEVEL);
     clock::begin();
+    BEGUN.store(1, Ordering::Release);
     duster_runtime::unmask();
     unit.run()
 }
@@ -71,7 +74,8 @@ fn acquire() -> ! {
     INTERRUPTS.write(interrupts::MASK + 4, 1 << clock::LEVEL);
     READY.store(1, Ordering::Release);
     duster_runtime::unmask();
-    duster_runtime::sleep(&clock::TICKS[1], 0);
+    // The first releases are at the epoch itself, so there is no tick to sleep for.
+    while BEGUN.load(Ordering::Acquire) == 0 {}
     probes.begin();
     loop {
         let seen = clock::TICKS[1].load(Ordering::Relaxed);
@@ -79,6 +83,7 @@ fn acquire() -> ! {
             TASK_ACQUIRE => tasks::acquire(&mut acquisition, &mut probes),
             TASK_DETECT => tasks::detect(&mut acquisition, &mut probes),
             TASK_SWEEP => tasks::sweep(&mut acquisition, &mut probes),
+            TASK_SNAPSHOT => tasks::snapshot(&mut acquisition),
             TASK_FIELD => tasks::field(&mut acquisition),
             TASK_ORDERS => tasks::orders(&mut acquisition, &mut probes),
             _ => {}
@@ -149,7 +154,7 @@ fn stop() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn on_interrupt(level: u32) {
     match (duster_runtime::core(), level) {
-        (0, clock::LEVEL) => clock::tick(0, line::receive),
+        (0, clock::LEVEL) => clock::tick(0, line::tick),
         (1, clock::LEVEL) => clock::tick(1, || {}),
         (0, line::LEVEL) => clock::interrupted(0, line::interrupt),
         _ => {}

@@ -33,6 +33,12 @@ pub(crate) fn field(acquisition: &mut Acquisition) {
 }
 
 #[inline(never)]
+#[unsafe(export_name = "task_snapshot")]
+pub(crate) fn snapshot(acquisition: &mut Acquisition) {
+    acquisition.snapshot();
+}
+
+#[inline(never)]
 #[unsafe(export_name = "task_orders")]
 pub(crate) fn orders(acquisition: &mut Acquisition, probes: &mut Probes) {
     acquisition.orders(probes);

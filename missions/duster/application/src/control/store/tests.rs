@@ -42,7 +42,7 @@ fn filled(oldest: u32, left: u32) -> Unit {
 fn booted(unit: Unit) -> Bench {
     let mut bench = Bench::new(unit);
     bench.run(3000);
-    assert_eq!(bench.control.mode(), Mode::Safe);
+    assert_eq!(bench.control().mode(), Mode::Safe);
     bench
 }
 
