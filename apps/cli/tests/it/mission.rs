@@ -70,17 +70,22 @@ fn a_line_as_slow_as_the_papers_does_not_hold() {
 fn what_is_no_declaration_is_told() {
     let place = Place::new();
     place.write(
-        "budget.toml",
-        &MISSION.replacen("budget = 150", "budget = 0", 1),
+        "core.toml",
+        &MISSION.replacen(
+            "
+core = 1
+",
+            "
+core = 7
+",
+            1,
+        ),
     );
     place.write("keys.toml", "[platform]\nname = 3\n");
     place.write("image", "no ELF file");
     let cases: [(&[&str], &str); 4] = [
         (&["mission", "check", "absent.toml"], "absent.toml"),
-        (
-            &["mission", "check", "budget.toml"],
-            "budget must be positive",
-        ),
+        (&["mission", "check", "core.toml"], "but cores are 0 to 1"),
         (&["mission", "check", "keys.toml"], "line 2"),
         (&["mission", "check", "--image", "image"], "image: "),
     ];

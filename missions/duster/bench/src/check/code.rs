@@ -217,22 +217,20 @@ fn stack(system: &System, paths: &[CodeBound], core: usize) -> Row {
             _ => unknown.push(task.name.as_str()),
         }
     }
-    let row = Row::most(
-        subject,
-        "stack of a task",
-        Unit::Bytes,
-        Some(deepest),
-        system.platform.stack as u64,
-    );
-    match unknown.is_empty() {
-        true => row.note(format!(
-            "the deepest task; the executive's own frames and {INTERRUPT} are beside it"
-        )),
-        false => row.note(format!(
-            "of those tasks whose code tells it; not of {}",
+    const STACK: &str = "stack of a task";
+    if !unknown.is_empty() {
+        let known = (deepest > 0).then_some(deepest);
+        let note = format!(
+            "the deepest of those tasks whose code tells it; not of {}",
             unknown.join(", ")
-        )),
+        );
+        return Row::told(subject, STACK, Unit::Bytes, known).note(note);
     }
+    let limit = system.platform.stack as u64;
+    let row = Row::most(subject, STACK, Unit::Bytes, Some(deepest), limit);
+    row.note(format!(
+        "the deepest task; the executive's own frames and {INTERRUPT} are beside it"
+    ))
 }
 
 /// Time of cycles, rounded up.
