@@ -29,7 +29,7 @@ pub(crate) use leon3::{
 pub(crate) use mesh::{Mesh, MeshAction, MeshFabric, MeshRun};
 pub(crate) use mission::{
     Mission, MissionAction, MissionCheck, MissionFit, MissionHeaps, MissionModel, MissionRun,
-    MissionServe, MissionUnit,
+    MissionServe, MissionStorm, MissionUnit,
 };
 pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,

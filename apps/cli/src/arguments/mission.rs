@@ -18,6 +18,7 @@ pub(crate) struct Mission {
 #[derive(Subcommand)]
 pub(crate) enum MissionAction {
     Run(MissionRun),
+    Storm(MissionStorm),
     Check(MissionCheck),
     Fit(MissionFit),
     Heaps(MissionHeaps),
@@ -70,6 +71,24 @@ pub(crate) struct MissionRun {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Hours of random commands, modes and faults, and whether the unit comes through
+///
+/// Behind each acquisition the ground asks for what is missing, looks at it beside the truth and lets the unit forget it. A line
+/// an hour goes to stderr. The same seed gives the same storm. Exit status 1 if a telecommand or stored science was lost, the unit
+/// was stuck, or a response or a partition came above its bound.
+#[derive(Args)]
+#[command(after_help = "Example: metes mission storm --hours 24 --faults 10000 --seed 3")]
+pub(crate) struct MissionStorm {
+    #[command(flatten)]
+    pub(crate) unit: MissionUnit,
+    /// Hours of mission time
+    #[arg(long, value_name = "H", default_value_t = 1.0, value_parser = hours)]
+    pub(crate) hours: f64,
+    /// Faults at random times
+    #[arg(long, value_name = "COUNT", default_value_t = 400, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub(crate) faults: u64,
+}
+
 /// Let a ground connect to the unit, in real time
 ///
 /// Telecommands and telemetry are raw space packets on a TCP socket of this host. Runs until Ctrl-C.
@@ -117,6 +136,13 @@ pub(crate) struct MissionFit {
     /// The paper's baseline alone
     #[arg(long)]
     pub(crate) baseline: bool,
+}
+
+fn hours(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(hours) if (0.01..=10_000.0).contains(&hours) => Ok(hours),
+        _ => Err("it must be a number from 0.01 to 10000".to_owned()),
+    }
 }
 
 fn factor(text: &str) -> Result<f64, String> {

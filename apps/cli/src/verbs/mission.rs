@@ -5,6 +5,7 @@ mod fit;
 mod fly;
 mod heaps;
 mod serve;
+mod storm;
 
 use metes_duster::{Unit, image};
 use metes_duster_system::System;
@@ -19,6 +20,7 @@ pub(crate) fn run(arguments: &Mission, json: bool) -> Result<u8, Failure> {
         MissionAction::Check(arguments) => check::run(arguments, json),
         MissionAction::Fit(arguments) => fit::run(arguments, json),
         MissionAction::Heaps(arguments) => heaps::run(arguments, json),
+        MissionAction::Storm(arguments) => storm::run(arguments, json),
         MissionAction::Serve(arguments) => serve::run(arguments, json),
     }
 }

@@ -186,7 +186,7 @@ impl Bench {
                 largest.map_or(ram, |it| (it.address, it.bytes.len() as u32))
             }
         };
-        let bit = (u128::from(which) * u128::from(size) * 8 >> 64) as u64;
+        let bit = ((u128::from(which) * u128::from(size) * 8) >> 64) as u64;
         self.unit.flip(first + (bit / 8) as u32, (bit % 8) as u32);
     }
 
@@ -199,6 +199,40 @@ impl Bench {
         self.unit.send(&bytes[..length.unwrap_or(0)]);
         self.commands.sent += 1;
         self.sequence
+    }
+
+    /// Bits of memory that have flipped.
+    #[must_use]
+    pub fn flips(&self) -> u64 {
+        let flips = self
+            .happened
+            .iter()
+            .filter(|(name, _)| name.starts_with("bit flip"));
+        flips.map(|(_, count)| count).sum()
+    }
+
+    /// Samples that are missing between others of their acquisition though their front end gave them. What was in memory
+    /// only at a reset is at the end of what came, and so is not counted. They are not told again.
+    pub fn unexplained(&mut self) -> u64 {
+        let world = self.unit.world.lock();
+        let mut count = 0;
+        for ((_, probe), received) in std::mem::take(&mut self.ground.science.received) {
+            let gaps = received.samples.gaps(received.samples.end());
+            let Some(run) = world.truth.runs(probe).get(received.run) else {
+                continue;
+            };
+            count += gaps
+                .iter()
+                .flat_map(|&(from, to)| from..to)
+                .filter(|index| {
+                    !run.lost
+                        .iter()
+                        .any(|&(from, to)| (from..to).contains(index))
+                })
+                .count() as u64;
+            *self.ground.science.before.entry(probe).or_default() += received.samples.count();
+        }
+        count
     }
 
     /// Sends bytes that are perhaps no telecommand.
@@ -298,25 +332,25 @@ impl Bench {
     pub fn grains(&self) -> Grains {
         // Asked before the world is held: the unit holds it, too, to tell.
         let now = self.unit.now();
+        let limit = self.unit.frequency() / 100;
         let world = self.unit.world.lock();
         let truth = &world.truth;
-        let limit = self.unit.frequency() / 100;
         let mut grains = Grains::default();
         let mut used = 0;
         for run in 0..truth.runs(Probe::Dust).len() {
             for impact in truth.impacts(run, now.saturating_sub(2 * limit)) {
-                if !visible(truth, &impact, limit) {
-                    continue;
-                }
-                grains.injected += 1;
+                let counts = visible(truth, &impact, limit);
+                grains.injected += u64::from(counts);
                 let at = impact.grain.at;
                 let next = self.detected.partition_point(|&detected| detected < at);
                 if let Some(&detected) = self.detected.get(next)
                     && detected - at <= limit
                 {
                     used += 1;
-                    grains.detected += 1;
-                    grains.latest = grains.latest.max(detected - at);
+                    if counts {
+                        grains.detected += 1;
+                        grains.latest = grains.latest.max(detected - at);
+                    }
                 }
             }
         }

@@ -9,6 +9,7 @@
 //! | [`ground`], [`science`] | telemetry, and every sample computed again |
 //! | [`bench`](mod@bench) | all of them, faults, and telecommands as a ground executes them |
 //! | [`scenario`] | a mission in short |
+//! | [`storm`](mod@storm) | hours of random commands and faults |
 //! | [`report`] | what came of it |
 //! | [`serve`](mod@serve) | its line to the ground as a socket |
 //! | [`check`], [`fit`] | the certificate of the declaration; which devices have room for it |
@@ -28,6 +29,7 @@ pub mod report;
 pub mod scenario;
 pub mod science;
 pub mod serve;
+pub mod storm;
 pub mod unit;
 
 pub use bench::{Bench, Outcome};

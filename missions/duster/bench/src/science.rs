@@ -88,6 +88,8 @@ pub struct Swept {
 pub struct Science {
     /// By acquisition and probe.
     pub received: BTreeMap<(u16, Probe), Received>,
+    /// Samples of acquisitions that were looked at and left.
+    pub before: BTreeMap<Probe, u64>,
     /// Sweeps by acquisition.
     pub sweeps: BTreeMap<u16, Swept>,
     /// Packets that were right.
@@ -232,7 +234,11 @@ impl Science {
     #[must_use]
     pub fn samples(&self, probe: Probe) -> u64 {
         let own = self.received.iter().filter(|((_, of), _)| *of == probe);
-        own.map(|(_, received)| received.samples.count()).sum()
+        let before = self.before.get(&probe).copied().unwrap_or(0);
+        before
+            + own
+                .map(|(_, received)| received.samples.count())
+                .sum::<u64>()
     }
 
     /// Samples that should have come and did not: of each acquisition those between others, and those up to its end.

@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &MissionRun, json: bool) -> Result<u8, Failure> {
     })
 }
 
-fn shown(report: &Report) -> String {
+pub(super) fn shown(report: &Report) -> String {
     let micros = |seconds: f64| format!("{:.1} us", seconds * 1e6);
     let bound = |bound: Option<f64>| bound.map_or("none".to_owned(), micros);
     let mut tasks = Table::new(&[

@@ -1,0 +1,377 @@
+//! A storm: hours of random commands, modes and faults, and after each of them a unit that can be brought back.
+//!
+//! What is done is drawn by the seed: single telecommands of any kind in any mode, bytes that are none, acquisitions, sweeps,
+//! dumps, silence. Behind a time in which something was acquired the ground does as grounds do: it asks for what is
+//! missing, looks at it, and lets the unit forget it.
+//!
+//! A unit on which nothing acts any more is reset from outside, as a spacecraft switches its power; where no bit had
+//! flipped since it began, that is told as stuck.
+//!
+//! *Invariant:* a storm is a function of its seed; what is wrong behind it is told in words.
+
+use metes_duster_protocol::Mode;
+use metes_duster_protocol::definitions::{
+    Command, Event, Parameter, Probe, ProbeMode, Rates, Structure,
+};
+use metes_duster_protocol::time::Time;
+use metes_random::{Random, mix};
+
+use crate::bench::{Bench, Outcome};
+
+/// Milliseconds that a telecommand may take.
+const SOON: u64 = 20_000;
+/// Modes that can be asked for.
+const MODES: [Mode; 8] = [
+    Mode::Safe,
+    Mode::Standby,
+    Mode::Config,
+    Mode::AcqEnv,
+    Mode::Sweep,
+    Mode::AcqDust,
+    Mode::AcqFull,
+    Mode::Dump,
+];
+
+/// What came of a storm, beside the report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Storm {
+    /// Acquisitions and sweeps that began.
+    pub acquisitions: u64,
+    /// Dumps that were complete.
+    pub dumps: u64,
+    /// Times that the unit had to be reset from outside, as bits had flipped in its memory.
+    pub power_cycles: u64,
+    /// Times that it had to be although none had.
+    pub stuck: u64,
+    /// Samples that the store had lost behind their acquisition, though the unit was not reset.
+    pub lost_stored: u64,
+}
+
+/// A storm under way.
+pub struct Weather<'a> {
+    bench: &'a mut Bench,
+    random: Random,
+    storm: Storm,
+    /// Bits that had flipped, and resets that there were, when the unit began.
+    flips: u64,
+    resets: usize,
+}
+
+/// Lets `hours` of storm pass over `bench`, as `seed` draws it; `hour` is told of each that has passed.
+pub fn storm(
+    bench: &mut Bench,
+    hours: f64,
+    seed: u64,
+    mut hour: impl FnMut(u64, &Bench, &Storm),
+) -> Storm {
+    let end = (hours * 3_600_000.0) as u64;
+    let mut weather = Weather {
+        random: Random::new(mix(seed ^ 0x5708)),
+        storm: Storm::default(),
+        flips: 0,
+        resets: 0,
+        bench,
+    };
+    let mut told = 0;
+    while weather.bench.milliseconds() < end {
+        weather.act();
+        let passed = weather.bench.milliseconds() / 3_600_000;
+        if passed > told {
+            told = passed;
+            hour(passed, weather.bench, &weather.storm);
+        }
+    }
+    weather.recover();
+    weather.collect();
+    weather.storm
+}
+
+impl Weather<'_> {
+    fn act(&mut self) {
+        match self.random.below(100) {
+            0..15 => {
+                let milliseconds = self.random.between(100, 30_000);
+                self.bench.pass(milliseconds);
+            }
+            15..55 => self.command(),
+            55..65 => self.noise(),
+            65..75 => {
+                let mode = MODES[self.random.below(8) as usize];
+                self.bench.execute(&Command::SetMode { mode }, SOON);
+            }
+            75..90 => self.acquire(),
+            90..95 => self.sweep(),
+            _ => {
+                self.recover();
+                self.collect();
+            }
+        }
+        self.follow();
+        if self.random.below(20) == 0 {
+            self.recover();
+        }
+    }
+
+    /// Whether the unit was reset since this was asked last; it has begun with whole memory then.
+    fn follow(&mut self) -> bool {
+        let resets = self.bench.unit.resets.len();
+        let was = resets > self.resets;
+        if was {
+            self.resets = resets;
+            self.flips = self.bench.flips();
+        }
+        was
+    }
+
+    /// One telecommand, any of them in any mode, with arguments that are drawn.
+    fn command(&mut self) {
+        let probe = [Probe::Langmuir, Probe::Efield, Probe::Dust][self.random.below(3) as usize];
+        let structure = [
+            Structure::System,
+            Structure::Supplies,
+            Structure::Memory,
+            Structure::Acquisition,
+        ][self.random.below(4) as usize];
+        let word = self.random.next();
+        let address = 0x4000_0000 + (word >> 40) as u32 % 0x40_0000;
+        let command = match self.random.below(24) {
+            0 => Command::Ping {},
+            1 => Command::TestConnection {
+                apid: 0x2a + (word & 1) as u16,
+            },
+            2 => Command::ReportHousekeeping { structure },
+            3 => Command::SetHousekeepingPeriod {
+                structure,
+                interval: 1 + (word % 100) as u16,
+            },
+            4 => Command::EnableHousekeeping { structure },
+            5 => Command::ReportMode {},
+            6 => Command::ReportSchedule {},
+            7 => Command::EnableSchedule {},
+            8 => Command::DumpMemory {
+                address,
+                length: 1 + (word % 4096) as u32,
+            },
+            9 => Command::CheckMemory {
+                address,
+                length: 1 + (word % 65_536) as u32,
+            },
+            10 => Command::SetBias {
+                probe,
+                code: word as i16,
+            },
+            11 => {
+                let mode = if word & 1 == 0 {
+                    ProbeMode::Nominal
+                } else {
+                    ProbeMode::Monitor
+                };
+                Command::SetProbeMode { probe, mode }
+            }
+            12 => Command::ArmHighVoltage {},
+            13 => Command::SetHighVoltage {
+                voltage: (word % 6500) as u16,
+            },
+            14 => Command::SafeHighVoltage {},
+            15 => Command::ClearTrip {},
+            16 => Command::SetLowVoltage {
+                channel: (word % 5) as u8,
+                voltage: (word >> 8 & 0xfff) as u16,
+            },
+            17 => Command::LowVoltageOn {},
+            18 => Command::LowVoltageOff {},
+            19 => Command::ReportParameter {
+                parameter: Parameter::DustThreshold,
+            },
+            20 => Command::SetParameter {
+                parameter: Parameter::ArmTimeout,
+                value: 1 + (word % 700) as i32,
+            },
+            21 => Command::SetTime {
+                time: Time::from_units(word >> 16),
+            },
+            22 => Command::StopAcquisition {},
+            _ => Command::StopDump {},
+        };
+        let outcome = self.bench.execute(&command, SOON);
+        if outcome == Outcome::Silent {
+            self.explain();
+        }
+    }
+
+    /// Bytes that are no telecommand, or one that was cut, spoilt or repeated.
+    fn noise(&mut self) {
+        let count = self.random.between(1, 300) as usize;
+        let mut bytes: Vec<u8> = (0..count).map(|_| self.random.next() as u8).collect();
+        if self.random.below(2) == 0 {
+            // Begins as one does.
+            bytes.splice(..0, [0x18, 0x2a, 0xc0, 0x00, 0x00, 0x20, 0x2f]);
+        }
+        self.bench.send_bytes(&bytes);
+        self.bench.pass(200);
+    }
+
+    /// A telecommand of which nothing came: the unit is switched off and on.
+    fn explain(&mut self) {
+        if self.bench.flips() > self.flips {
+            self.storm.power_cycles += 1;
+            self.bench.commands.lost -= 1;
+            self.bench.commands.cut += 1;
+        } else {
+            self.storm.stuck += 1;
+        }
+        self.bench.unit.reset("power");
+        self.bench.pass(5_000);
+        self.follow();
+    }
+
+    /// Brings the unit to standby, from wherever it is.
+    fn recover(&mut self) -> bool {
+        for _ in 0..6 {
+            match self
+                .bench
+                .execute(&Command::SetMode { mode: Mode::Safe }, SOON)
+            {
+                Outcome::Silent => {
+                    self.explain();
+                    continue;
+                }
+                _ => self.bench.execute(&Command::ClearTrip {}, SOON),
+            };
+            if self.bench.execute(
+                &Command::SetMode {
+                    mode: Mode::Standby,
+                },
+                SOON,
+            ) == Outcome::Completed
+            {
+                return true;
+            }
+            self.bench.pass(1_000);
+        }
+        self.bench.commands.lost += 1;
+        self.explain();
+        false
+    }
+
+    fn acquire(&mut self) {
+        if !self.recover() {
+            return;
+        }
+        let mode = [Mode::AcqEnv, Mode::AcqDust, Mode::AcqFull][self.random.below(3) as usize];
+        let probes = match mode {
+            Mode::AcqEnv => 3,
+            Mode::AcqDust => 4,
+            _ => 7,
+        };
+        if mode != Mode::AcqEnv {
+            self.bench.execute(&Command::ArmHighVoltage {}, SOON);
+            let voltage = self.random.between(1500, 5500) as u16;
+            self.bench
+                .execute(&Command::SetHighVoltage { voltage }, SOON);
+        }
+        if self.bench.execute(&Command::SetMode { mode }, SOON) != Outcome::Completed {
+            return;
+        }
+        let rates = if self.random.below(2) == 0 {
+            Rates::Objective
+        } else {
+            Rates::Minimum
+        };
+        let duration = self.random.between(60, 120) as u16;
+        let command = Command::StartAcquisition {
+            probes,
+            rates,
+            duration,
+        };
+        self.bench.forget_events();
+        self.bench.commands.commands += 1;
+        self.bench.send(&command);
+        let began = |event: &Event| matches!(event, Event::AcquisitionStarted { .. }).then_some(());
+        if self.bench.wait(5_000, began).is_none() {
+            // Refused, or lost with a byte: verified or not, nothing was begun.
+            self.bench.commands.failed += 1;
+            return;
+        }
+        self.bench.commands.completed += 1;
+        self.storm.acquisitions += 1;
+        let left = if self.random.below(3) == 0 {
+            let early = self.random.between(1, 59) * 1000;
+            self.bench.pass(early);
+            self.bench.execute(&Command::StopAcquisition {}, SOON);
+            5_000
+        } else {
+            u64::from(duration) * 1000 + 5_000
+        };
+        let ended =
+            |event: &Event| matches!(event, Event::AcquisitionFinished { .. }).then_some(());
+        self.bench.wait(left, ended);
+        if self.recover() {
+            self.collect();
+        }
+    }
+
+    fn sweep(&mut self) {
+        if !self.recover() {
+            return;
+        }
+        let mode = Mode::Sweep;
+        if self.bench.execute(&Command::SetMode { mode }, SOON) != Outcome::Completed {
+            return;
+        }
+        let steps = self.random.between(600, 1000) as u16;
+        let (from, to) = (self.random.next() as i16, self.random.next() as i16);
+        let command = Command::StartSweep {
+            steps,
+            from,
+            to,
+            dwell: 10,
+        };
+        if self.bench.execute(&command, 30_000) == Outcome::Completed {
+            self.storm.acquisitions += 1;
+        }
+    }
+
+    /// Asks for what is stored, if anything is missing, and lets it be forgotten.
+    fn collect(&mut self) {
+        self.follow();
+        if self.bench.ground.science.missing() > 0 {
+            let mode = Mode::Dump;
+            if self.bench.execute(&Command::SetMode { mode }, SOON) != Outcome::Completed {
+                return;
+            }
+            self.bench.forget_events();
+            let command = Command::DumpScience {
+                acquisition: 0,
+                first: 0,
+                count: u32::MAX,
+            };
+            self.bench.commands.commands += 1;
+            self.bench.send(&command);
+            let over = |event: &Event| matches!(event, Event::DumpFinished { .. }).then_some(());
+            let complete = self.bench.wait(1_200_000, over).is_some();
+            self.bench.commands.completed += u64::from(complete);
+            self.bench.commands.cut += u64::from(!complete);
+            self.storm.dumps += u64::from(complete);
+            self.bench.execute(
+                &Command::SetMode {
+                    mode: Mode::Standby,
+                },
+                SOON,
+            );
+            if !complete {
+                return;
+            }
+        }
+        let before = self.bench.commands.completed;
+        self.bench.execute(
+            &Command::DeleteScience {
+                acquisition: u16::MAX,
+            },
+            60_000,
+        );
+        if self.bench.commands.completed > before {
+            self.storm.lost_stored += self.bench.unexplained();
+        }
+    }
+}
