@@ -36,10 +36,12 @@ function samplesView(mission, now) {
     shown.canvas.id = `samples-${k}`;
     const told = h("p", { class: "hint" });
     now.follow.push(() => {
-      const now_ = mission.probes[k];
-      if (!now_) return;
-      shown.set({ [probe.name]: zigzag(now_.rows, now_.scale) });
-      told.replaceChildren(h("b", {}, now_.name), ` ${integer(now_.samples)} samples${isNumber(now_.rate) ? ` at ${integer(now_.rate)}\u00a0Hz` : ""}`, now_.missing ? h("b", { class: "bad" }, `, ${integer(now_.missing)} missing`) : ", none missing", now_.together > 1 ? `; a place of the picture spans ${integer(now_.together)} of them.` : ".");
+      const current = mission.probes[k];
+      if (!current) return;
+      shown.node.hidden = !current.rows.length;
+      shown.set({ [probe.name]: zigzag(current.rows, current.scale) });
+      if (!current.rows.length) { told.replaceChildren(h("b", {}, current.name), " No sample has come in yet."); return; }
+      told.replaceChildren(h("b", {}, current.name), ` ${integer(current.samples)} samples${isNumber(current.rate) ? ` at ${integer(current.rate)}\u00a0Hz` : ""}`, current.missing ? h("b", { class: "bad" }, `, ${integer(current.missing)} missing`) : ", none missing", current.together > 1 ? `; a place of the picture spans ${integer(current.together)} of them.` : ".");
     });
     return h("div", { class: "mission-probe" }, told, shown.node);
   });

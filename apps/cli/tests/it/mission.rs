@@ -28,7 +28,7 @@ fn the_mission_is_certified() {
         &document["partitions"][0],
         &["name", "heap", "size", "live", "bound"],
     );
-    let output = place.run(&["mission", "check"]);
+    let output = place.metes(&["mission", "check"]);
     assert_eq!(status(&output), 0);
     assert!(
         stdout(&output).contains("task acquire response"),
@@ -45,7 +45,7 @@ fn a_line_as_slow_as_the_papers_does_not_hold() {
         "system.toml",
         &MISSION.replace("baud = 781_250", "baud = 115_200"),
     );
-    let output = place.run(&["mission", "check", "system.toml"]);
+    let output = place.metes(&["mission", "check", "system.toml"]);
     assert_eq!(status(&output), 1);
     assert!(
         stdout(&output).contains("line telemetry: utilisation"),
@@ -70,22 +70,27 @@ fn a_line_as_slow_as_the_papers_does_not_hold() {
 fn what_is_no_declaration_is_told() {
     let place = Place::new();
     place.write(
-        "budget.toml",
-        &MISSION.replacen("budget = 150", "budget = 0", 1),
+        "core.toml",
+        &MISSION.replacen(
+            "
+core = 1
+",
+            "
+core = 7
+",
+            1,
+        ),
     );
     place.write("keys.toml", "[platform]\nname = 3\n");
     place.write("image", "no ELF file");
     let cases: [(&[&str], &str); 4] = [
         (&["mission", "check", "absent.toml"], "absent.toml"),
-        (
-            &["mission", "check", "budget.toml"],
-            "budget must be positive",
-        ),
+        (&["mission", "check", "core.toml"], "but cores are 0 to 1"),
         (&["mission", "check", "keys.toml"], "line 2"),
         (&["mission", "check", "--image", "image"], "image: "),
     ];
     for (arguments, says) in cases {
-        let output = place.run(arguments);
+        let output = place.metes(arguments);
         assert_eq!(status(&output), 2, "{arguments:?}");
         assert!(
             stderr(&output).contains(says),
@@ -113,7 +118,41 @@ fn devices_are_judged() {
         |name: &str| devices.iter().find(|it| it["device"] == name).unwrap()["verdict"].clone();
     assert_eq!(verdict("Axcelerator"), "no");
     assert_eq!(verdict("XQRKU060"), "fits");
-    let output = place.run(&["mission", "fit", "--baseline"]);
+    let output = place.metes(&["mission", "fit", "--baseline"]);
     assert_eq!(status(&output), 0);
     assert!(stdout(&output).contains("111.62 %"), "{}", stdout(&output));
+}
+
+#[test]
+fn heaps_are_compared_on_requests_of_a_file() {
+    let place = Place::new();
+    let mut requests = String::from("# requests\n");
+    for block in 0..20 {
+        requests += &format!("a,tc,{block},{}\n", 30 + block);
+    }
+    place.write("requests.txt", &requests);
+    let (code, document) = place.json(&["mission", "heaps", "requests.txt"]);
+    assert_eq!(code, 0, "{document}");
+    has_keys(&document, &["drawn", "requests", "rows"]);
+    assert_eq!(document["drawn"], false);
+    assert_eq!(document["requests"][0]["peak_blocks"], 20);
+    has_keys(
+        &document["rows"][0],
+        &[
+            "partition",
+            "allocator",
+            "memory",
+            "fragmentation",
+            "refusals",
+            "largest_free",
+            "instructions",
+        ],
+    );
+    place.write("wrong.txt", "a,tc,1,10\nf,tc,2\n");
+    place.write("foreign.txt", "a,nobody,1,10\n");
+    for (file, says) in [("wrong.txt", "line 2"), ("foreign.txt", "name partitions")] {
+        let output = place.metes(&["mission", "heaps", file]);
+        assert_eq!(status(&output), 2);
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    }
 }

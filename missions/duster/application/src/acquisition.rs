@@ -38,6 +38,9 @@ pub trait FrontEnds {
     /// From the next set on, frame `number` that is sent to the probe is `frame`.
     fn send(&mut self, probe: Probe, number: usize, frame: u32);
 
+    /// Lets sets come each millisecond, or no longer.
+    fn run(&mut self, on: bool);
+
     /// Microseconds since the epoch.
     fn now(&self) -> u64;
 
@@ -136,6 +139,8 @@ enum Phase {
     Ending(u8),
 }
 
+/// Ticks until controllers rest after a setting: it has reached the probe by then.
+const AWAKE: u8 = 5;
 /// Ticks of [`Phase::Ending`]: a pulse of the slowest rate, and the longest period of a task that looks.
 const ENDING: u8 = 65;
 
@@ -153,6 +158,8 @@ pub struct Acquisition {
     field: Field,
     detector: Detector,
     survey: usize,
+    /// Ticks for which sets come yet where nothing is under way.
+    awake: u8,
     /// The set at hand, and its samples: kept, so that nothing clears them each time.
     frames: [u32; MOST_FRAMES],
     run: [i32; MOST_FRAMES],
@@ -177,6 +184,7 @@ impl Acquisition {
             field: Field::default(),
             detector: Detector::default(),
             survey: 0,
+            awake: 0,
             frames: [0; MOST_FRAMES],
             run: [0; MOST_FRAMES],
         };
@@ -276,7 +284,12 @@ impl Acquisition {
     #[inline(never)]
     fn advance(&mut self, front: &mut impl FrontEnds) {
         match self.phase {
-            Phase::Idle => {}
+            Phase::Idle => {
+                if self.awake == 1 {
+                    front.run(false);
+                }
+                self.awake = self.awake.saturating_sub(1);
+            }
             Phase::Stopping(0) => {
                 self.phase = Phase::Running;
                 for probe in Probe::ALL {
@@ -340,6 +353,10 @@ impl Acquisition {
 
     #[inline(never)]
     fn apply(&mut self, probe: Probe, front: &mut impl FrontEnds) {
+        if self.awake == 0 {
+            front.run(true);
+        }
+        self.awake = AWAKE;
         let setting = self.settings[probe as usize];
         front.send(probe, 0, setting.converter());
         front.send(probe, 1, setting.configuration());

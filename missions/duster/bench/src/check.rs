@@ -253,6 +253,7 @@ pub fn certify(system: &System, image: Option<&Image>) -> Certificate {
     let paths = image.map_or_else(Vec::new, |image| paths(system, image));
     let mut rows = response::rows(system, &tasks);
     rows.extend(code::rows(system, &paths));
+    rows.extend(image.map(|image| code::handler(system, image)));
     rows.extend(memory::rows(system, &partitions));
     rows.extend(wires::rows(system));
     rows.extend(buffers::rows(system, &tasks));

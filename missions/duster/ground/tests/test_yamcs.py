@@ -23,7 +23,7 @@ def yamcs(tmp_path_factory):
         wait_for(http, server, 120, "Yamcs")
         client = YamcsClient(f"127.0.0.1:{http}")
         processor = client.get_processor("duster", "realtime")
-        until(lambda: processor.get_parameter_value("/DUSTER/SYSTEM/uptime"), "housekeeping")
+        until(lambda: (mode := processor.get_parameter_value("/DUSTER/SYSTEM/mode")) and mode.eng_value == "SAFE", "unit that is up")
         yield client
     except Exception:
         print(log.read_text()[-4000:])

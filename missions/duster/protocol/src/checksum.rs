@@ -4,14 +4,16 @@
 
 use spacepackets::crc::CRC_CCITT_FALSE;
 
-/// The checksum of bytes.
+/// The checksum of bytes; 0 of bytes that end by their own.
 #[must_use]
 pub fn of(bytes: &[u8]) -> u16 {
-    CRC_CCITT_FALSE.checksum(bytes)
+    of_more(0xffff, bytes)
 }
 
-/// The checksum of bytes behind others, whose checksum was `before`.
+/// The checksum of bytes behind others, whose checksum was `before`. A function of its own wherever it is used, so that the
+/// longest path through a task knows its loop.
 #[must_use]
+#[inline(never)]
 pub fn of_more(before: u16, bytes: &[u8]) -> u16 {
     let mut digest = CRC_CCITT_FALSE.digest_with_initial(before);
     digest.update(bytes);

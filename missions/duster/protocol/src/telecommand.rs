@@ -4,16 +4,16 @@
 //! no byte too many, or the reason why not. What [`encode`] writes is read as it was.
 
 use arbitrary_int::{traits::Integer, u4, u11, u14};
+use spacepackets::ecss::MessageTypeId;
 use spacepackets::ecss::tc::{
     AckFlags, CreatorConfig, GenericPusTcSecondaryHeader, PusTcCreator, PusTcReader,
     PusTcSecondaryHeader,
 };
-use spacepackets::ecss::{MessageTypeId, verify_crc16_ccitt_false_from_raw};
 use spacepackets::{CcsdsPacket, PacketType, SpHeader};
 
 use crate::definitions::{Command, Failure, RequestId, TELECOMMANDS};
 use crate::value::{Reader, Writer};
-use crate::{APID, MAX_PACKET};
+use crate::{APID, MAX_PACKET, checksum};
 
 /// Bytes of a telecommand without arguments: both headers and the checksum.
 pub const MIN: usize = 6 + 5 + 2;
@@ -115,7 +115,7 @@ fn read(bytes: &[u8], id: RequestId) -> Result<Request<'_>, Failure> {
     if header.packet_len() != bytes.len() {
         return Err(Failure::Length);
     }
-    if !verify_crc16_ccitt_false_from_raw(bytes) {
+    if checksum::of(bytes) != 0 {
         return Err(Failure::Checksum);
     }
     // The reader of spacepackets takes any version of PUS for its own, so that is looked at before.

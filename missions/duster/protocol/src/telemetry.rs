@@ -6,16 +6,16 @@
 use core::ops::Range;
 
 use arbitrary_int::{traits::Integer, u11, u14};
+use spacepackets::ecss::MessageTypeId;
 use spacepackets::ecss::tm::{
     PusTmCreatorWithReservedSourceData, PusTmReader, PusTmSecondaryHeader, ReaderConfig,
 };
-use spacepackets::ecss::{MessageTypeId, verify_crc16_ccitt_false_from_raw};
 use spacepackets::{CcsdsPacket, PacketType, SpHeader};
 
 use crate::definitions::{Event, Housekeeping, Probe, Report, ScienceKind};
 use crate::time::Time;
 use crate::value::{Reader, Value, Writer};
-use crate::{APID, MAX_PACKET};
+use crate::{APID, MAX_PACKET, checksum};
 
 /// Bytes before the source data: primary header, secondary header, time.
 pub const HEADER: usize = 6 + 7 + Time::SIZE;
@@ -111,7 +111,7 @@ impl Telemetry<'_> {
         if header.packet_len() != bytes.len() {
             return Err(Damage::Length);
         }
-        if !verify_crc16_ccitt_false_from_raw(bytes) {
+        if checksum::of(bytes) != 0 {
             return Err(Damage::Checksum);
         }
         let secondary = bytes.get(6).ok_or(Damage::Length)?;
@@ -175,9 +175,14 @@ pub fn seal(
     let stamp = time.to_bytes();
     let header = SpHeader::new_for_unseg_tm(u11::new(APID), u14::masked_new(sequence), 0);
     let secondary = PusTmSecondaryHeader::new_simple(MessageTypeId::new(service, subtype), &stamp);
-    PusTmCreatorWithReservedSourceData::new(bytes, header, secondary, length, true)
-        .ok()
-        .map(PusTmCreatorWithReservedSourceData::finalize)
+    // The checksum as if it were data: it is ours to compute.
+    let packet =
+        PusTmCreatorWithReservedSourceData::new(bytes, header, secondary, length + TRAILER, false);
+    let written = packet.ok()?.finalize();
+    let (packet, _) = bytes.split_at_mut_checked(written)?;
+    let (content, place) = packet.split_last_chunk_mut::<TRAILER>()?;
+    *place = checksum::of(content).to_be_bytes();
+    Some(written)
 }
 
 /// Makes a packet of a block of science, in place: `length` bytes of source data stand behind [`HEADROOM`] bytes, and

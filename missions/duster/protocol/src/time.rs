@@ -22,10 +22,12 @@ impl Time {
     /// From microseconds, rounded down.
     #[must_use]
     pub const fn from_microseconds(microseconds: u64) -> Self {
-        let seconds = microseconds / 1_000_000;
-        // Below 10^6 < 2^20, so 36 bits at most.
-        let fraction = ((microseconds - seconds * 1_000_000) << 16) / 1_000_000;
-        Self::from_units(seconds << 16 | fraction)
+        // 10^6 = 2^6 * 15625.
+        let (seconds, rest) = divide(microseconds >> 6, 15_625);
+        // Below 10^6; and rest * 2^16 / 10^6 = rest * 2^10 / 15625 fits into 32 bits.
+        let rest = (rest as u32) << 6 | (microseconds & 63) as u32;
+        let fraction = (rest << 10) / 15_625;
+        Self::from_units(seconds << 16 | fraction as u64)
     }
 
     /// Units of 2⁻¹⁶ s.
@@ -46,6 +48,34 @@ impl Time {
         let [_, _, bytes @ ..] = self.0.to_be_bytes();
         bytes
     }
+}
+
+/// Quotient and remainder, by four divisions of 32 bits: 64 bits are divided by a loop where a processor cannot.
+#[must_use]
+pub const fn divide(number: u64, by: u16) -> (u64, u16) {
+    let by = by as u32;
+    let (a, b, c, d) = (
+        (number >> 48) as u32,
+        (number >> 32) as u32 & 0xffff,
+        (number >> 16) as u32 & 0xffff,
+        number as u32 & 0xffff,
+    );
+    let (qa, ra) = (a / by, a % by);
+    let b = ra << 16 | b;
+    let (qb, rb) = (b / by, b % by);
+    let c = rb << 16 | c;
+    let (qc, rc) = (c / by, c % by);
+    let d = rc << 16 | d;
+    let (qd, rd) = (d / by, d % by);
+    let high = (qa << 16 | qb) as u64;
+    let low = (qc << 16 | qd) as u64;
+    (high << 32 | low, rd as u16)
+}
+
+/// Milliseconds of microseconds, rounded down.
+#[must_use]
+pub const fn milliseconds(microseconds: u64) -> u64 {
+    divide(microseconds >> 3, 125).0
 }
 
 impl Value<'_> for Time {

@@ -683,6 +683,7 @@ impl Device for Spictrl {
     }
 
     fn read(&mut self, offset: u32, access: &mut Access) -> u32 {
+        self.catch_up(access);
         let it = &mut self.it;
         let slot = (offset >> 2 & 0x7f) as usize;
         let value = match offset {
@@ -705,6 +706,7 @@ impl Device for Spictrl {
     }
 
     fn write(&mut self, offset: u32, value: u32, access: &mut Access) {
+        self.catch_up(access);
         let now = access.now;
         let slot = (offset >> 2 & 0x7f) as usize;
         let it = &mut self.it;
@@ -738,24 +740,26 @@ impl Device for Spictrl {
     }
 
     fn next(&self) -> u64 {
+        // Where nothing interrupts, nobody sees what happens in the midst of a set before its end, but software that
+        // looks, for whom it is caught up.
         let it = &self.it;
-        let waits = self.can_begin() && it.closing.is_none();
-        let begin = if waits { it.free } else { NEVER };
-        let word = it.word.map_or(NEVER, |word| word.due());
-        let first = |queue: &VecDeque<u64>| queue.front().copied().unwrap_or(NEVER);
-        let selects = it.closing.unwrap_or(NEVER).min(first(&it.swaps));
-        let automatic = it.automatic.due_at().min(first(&it.automatic.triggers));
-        begin.min(word).min(selects).min(automatic)
+        match it.word {
+            Some(word) if it.mask == 0 && self.is(AMEN) => {
+                let under_way = u32::from(word.stage == Stage::Arrive);
+                let left = (it.automatic.left.count_ones() + under_way).max(1);
+                let later = u64::from(left - 1) * (word.end() - word.start);
+                let last = Word {
+                    stage: Stage::Arrive,
+                    ..word
+                };
+                last.due() + later
+            }
+            _ => self.due(),
+        }
     }
 
     fn advance(&mut self, access: &mut Access) {
-        loop {
-            let at = self.next();
-            if at > access.now {
-                return;
-            }
-            self.act(at, access);
-        }
+        self.catch_up(access);
     }
 
     fn save(&self) -> Vec<u8> {
@@ -773,6 +777,31 @@ impl Device for Spictrl {
         }
         self.it = it;
         Ok(())
+    }
+}
+
+impl Spictrl {
+    /// The cycle at which something is due.
+    fn due(&self) -> u64 {
+        let it = &self.it;
+        let waits = self.can_begin() && it.closing.is_none();
+        let begin = if waits { it.free } else { NEVER };
+        let word = it.word.map_or(NEVER, |word| word.due());
+        let first = |queue: &VecDeque<u64>| queue.front().copied().unwrap_or(NEVER);
+        let selects = it.closing.unwrap_or(NEVER).min(first(&it.swaps));
+        let automatic = it.automatic.due_at().min(first(&it.automatic.triggers));
+        begin.min(word).min(selects).min(automatic)
+    }
+
+    /// Does what is due by now.
+    fn catch_up(&mut self, access: &mut Access) {
+        loop {
+            let at = self.due();
+            if at > access.now {
+                return;
+            }
+            self.act(at, access);
+        }
     }
 }
 

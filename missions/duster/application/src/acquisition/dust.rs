@@ -150,9 +150,7 @@ impl Detector {
 
     #[inline(always)]
     fn one(&mut self, index: u32, sample: i32) -> Option<Found> {
-        let Some(last) = self.last.replace(sample) else {
-            return None;
-        };
+        let last = self.last.replace(sample)?;
         self.before = last;
         if sample - last > self.threshold {
             return Some(Found::Grain);

@@ -13,6 +13,7 @@ use crate::shared::Order;
 /// Three probes whose samples are functions of their number (and of the bias), behind FIFOs.
 struct Fake {
     now: u64,
+    on: bool,
     truth: fn(Probe, u32, i16) -> i32,
     sent: [[u32; 2]; 3],
     rate: [u32; 3],
@@ -31,6 +32,7 @@ impl Fake {
     fn new(truth: fn(Probe, u32, i16) -> i32, held: fn(u64) -> bool) -> Fake {
         Fake {
             now: 0,
+            on: false,
             truth,
             sent: [[0; 2]; 3],
             rate: [0; 3],
@@ -46,6 +48,9 @@ impl Fake {
     /// A millisecond: samples are produced, and what is sent arrives.
     fn millisecond(&mut self) {
         self.now += 1000;
+        if !self.on {
+            return;
+        }
         for (probe, bus) in BUSES.iter().enumerate() {
             let rate = (self.sent[probe][1] & 0xffff) * 10;
             if rate != self.rate[probe] {
@@ -76,7 +81,7 @@ impl Fake {
 
 impl FrontEnds for Fake {
     fn take(&mut self, probe: Probe, frames: &mut [u32; MOST_FRAMES]) -> bool {
-        if (self.held)(self.now / 1000) {
+        if !self.on || (self.held)(self.now / 1000) {
             return false;
         }
         let probe = probe as usize;
@@ -94,6 +99,10 @@ impl FrontEnds for Fake {
 
     fn send(&mut self, probe: Probe, number: usize, frame: u32) {
         self.sent[probe as usize][number] = frame;
+    }
+
+    fn run(&mut self, on: bool) {
+        self.on = on;
     }
 
     fn now(&self) -> u64 {
@@ -427,6 +436,7 @@ fn a_stop_keeps_what_there_is() {
             .iter()
             .any(|it| matches!(it, Report::Finished { acquisition: 7, .. }))
     );
+    assert!(!bench.front.on, "controllers rest");
     // And it can be begun again.
     bench.science.clear();
     bench.order(START);

@@ -10,6 +10,7 @@ use metes_duster_protocol::definitions::{
     SupplyState, transitions,
 };
 use metes_duster_protocol::telecommand::Request;
+use metes_duster_protocol::time::milliseconds;
 use metes_duster_protocol::value::Counted;
 use metes_duster_protocol::{APID, Acknowledge, ProbeMode, RequestId, Telemetry, checksum};
 
@@ -332,7 +333,7 @@ impl Control {
             Parameter::HvVoltage => self.supplies.voltage().into(),
             Parameter::HvState => self.supplies.state() as i32,
             Parameter::Scheduled => self.schedule.len() as i32,
-            Parameter::Uptime => (hardware.now() / 1000) as i32,
+            Parameter::Uptime => milliseconds(hardware.now()) as i32,
             settable => {
                 let index = (settable as usize).saturating_sub(1);
                 self.parameters.get(index).copied().unwrap_or(0)

@@ -5,6 +5,7 @@
 use metes_duster_protocol::definitions::{
     CUSTOM, HOUSEKEEPING, Housekeeping, Memories, MemoryOfPartition, Parameter, System,
 };
+use metes_duster_protocol::time::milliseconds;
 use metes_duster_protocol::value::{Counted, Value, Writer};
 
 use super::Control;
@@ -206,7 +207,7 @@ impl Control {
         let counts = &self.counts;
         let queued = self.urgent.len() + self.normal.len() + self.science.len();
         System {
-            uptime: (hardware.now() / 1000) as u32,
+            uptime: milliseconds(hardware.now()) as u32,
             resets: self.store.resets(),
             load_0: hardware.load(),
             load_1: self

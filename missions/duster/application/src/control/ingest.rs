@@ -12,38 +12,35 @@ use crate::declared::TASK_INGEST;
 use crate::hardware::Hardware;
 use crate::partition::Block;
 
-/// Bytes taken off the line in one activation: what it brings in 20 ms and a little more.
-const BYTES: usize = 1700;
-/// Telecommands executed in one activation.
+/// Telecommands executed in one activation, and bytes taken off the line for each: together what it brings in 20 ms and a
+/// little more.
 const PACKETS: usize = 4;
+const BYTES: usize = 400;
 /// Reports that a telecommand may need at once: three of verification, one of its own, events.
 const REPORTS: usize = 8;
 /// Activations without a byte after which the line is silent.
 const SILENCE: u8 = 2;
 
+/// A frame in a block, or what is known of it when there was no memory; and whether it is whole.
+type Framed = (Result<Block, RequestId>, bool);
+
 impl Control {
     /// The task `ingest`, each 20 milliseconds: takes telecommands, executes them, and goes on with what lasts. Time:
-    /// [`BYTES`], [`PACKETS`], one step of a job.
+    /// [`PACKETS`] times [`BYTES`] and a telecommand, one step of a job.
     pub fn ingest(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_INGEST);
-        let mut packets = 0;
         let mut heard = false;
-        for _ in 0..BYTES {
-            if packets == PACKETS || self.urgent.room() < REPORTS {
+        for _ in 0..PACKETS {
+            if self.urgent.room() < REPORTS {
+                // The line is full, not silent.
                 heard = true;
                 break;
             }
-            let Some(byte) = hardware.line_receive() else {
-                break;
-            };
-            heard = true;
-            let (block, whole) = match self.framer.push(byte) {
-                None => continue,
-                Some(Frame::Packet(packet)) => (keep(&mut self.partitions.tc, packet), true),
-                Some(Frame::Cut(packet)) => (keep(&mut self.partitions.tc, packet), false),
-            };
-            packets += 1;
-            self.packet(hardware, block, whole);
+            let (frame, some) = self.gather(hardware);
+            heard |= some;
+            if let Some((block, whole)) = frame {
+                self.packet(hardware, block, whole);
+            }
         }
         self.silent = if heard {
             0
@@ -60,7 +57,28 @@ impl Control {
         self.memory_step(hardware);
     }
 
-    /// A frame that came; `Err` with what is known of it when there was no memory.
+    /// Takes bytes until a frame is complete, and says whether there were any.
+    #[inline(never)]
+    fn gather(&mut self, hardware: &mut impl Hardware) -> (Option<Framed>, bool) {
+        for taken in 0..BYTES {
+            let Some(byte) = hardware.line_receive() else {
+                return (None, taken > 0);
+            };
+            match self.framer.push(byte) {
+                None => {}
+                Some(Frame::Packet(packet)) => {
+                    return (Some((keep(&mut self.partitions.tc, packet), true)), true);
+                }
+                Some(Frame::Cut(packet)) => {
+                    return (Some((keep(&mut self.partitions.tc, packet), false)), true);
+                }
+            }
+        }
+        (None, true)
+    }
+
+    /// A frame that came.
+    #[inline(never)]
     fn packet(
         &mut self,
         hardware: &mut impl Hardware,

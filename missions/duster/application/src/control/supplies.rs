@@ -18,6 +18,9 @@ use crate::declared::TASK_SUPPLIES;
 use crate::hardware::Hardware;
 use link::{Heard, Link};
 
+/// Channels of low voltage, switched on and off together.
+const CHANNELS: u16 = 4;
+
 type Pending = Option<(RequestId, Acknowledge)>;
 
 /// What is known of the supplies, and wanted of them.
@@ -28,8 +31,10 @@ pub(super) struct Supplies {
     /// Until when high voltage may be set, in microseconds since the epoch.
     armed: Option<u64>,
     target: u16,
-    /// Until when it has to be stable.
+    /// Until when it has to be stable, and whether the supply has said that it is on its way: a status that was asked
+    /// for before tells of the voltage before.
     stable: u64,
+    under_way: bool,
     reply: Reply,
     low_reply: Reply,
     channels: [(u16, u16); 4],
@@ -55,6 +60,7 @@ impl Supplies {
             armed: None,
             target: 0,
             stable: 0,
+            under_way: false,
             reply: NONE,
             low_reply: NONE,
             channels: [(0, 0); 4],
@@ -175,6 +181,7 @@ impl Control {
                 self.high_voltage_off(hardware);
             }
             Order::On => {
+                self.supplies.under_way = true;
                 let request = self.supplies.high_request;
                 self.progressed(hardware, request, 1);
             }
@@ -183,7 +190,9 @@ impl Control {
                 let request = self.supplies.high_request.take();
                 self.completed(hardware, request);
             }
-            Order::Status if self.supplies.state == SupplyState::Ramping => {
+            Order::Status
+                if self.supplies.state == SupplyState::Ramping && self.supplies.under_way =>
+            {
                 let there = status::ON | status::STABLE;
                 if reply.status & there == there {
                     self.supplies.state = SupplyState::Stable;
@@ -213,15 +222,16 @@ impl Control {
                 if let Some(place) = self.supplies.channels.get_mut(usize::from(asked >> 12)) {
                     *place = (reply.voltage, reply.current);
                 }
-                self.supplies.channel = (channel + 1) & 3;
+                self.supplies.channel = (channel + 1) % CHANNELS;
             }
-            Heard::Answer(_, _, reply) => {
+            Heard::Answer(order, asked, reply) => {
                 self.supplies.low_reply = reply;
-                let request = self.supplies.low_request.take();
-                if reply.status & status::BAD_REQUEST == 0 {
-                    self.completed(hardware, request);
-                } else {
+                if reply.status & status::BAD_REQUEST != 0 {
+                    let request = self.supplies.low_request.take();
                     self.failed(hardware, request, Failure::Supply);
+                } else if order == Order::Set || asked >> 12 == CHANNELS - 1 {
+                    let request = self.supplies.low_request.take();
+                    self.completed(hardware, request);
                 }
             }
             Heard::Silence(_) => {
@@ -326,6 +336,7 @@ impl Control {
                 it.high.orders.put((Order::On, 0)).map_err(busy)?;
                 it.target = voltage;
                 it.state = SupplyState::Ramping;
+                it.under_way = false;
                 it.stable = now + milliseconds * 1000;
                 it.high_request = pending;
                 hardware.inhibit(false);
@@ -342,7 +353,9 @@ impl Control {
             Command::LowVoltageOn {} | Command::LowVoltageOff {} => {
                 let on = matches!(request.command, Command::LowVoltageOn {});
                 let order = if on { Order::On } else { Order::Off };
-                it.low.orders.put((order, 0)).map_err(busy)?;
+                for channel in 0..CHANNELS {
+                    it.low.orders.put((order, channel << 12)).map_err(busy)?;
+                }
                 it.low_request = pending;
             }
             _ => return Err(Failure::Argument),

@@ -108,8 +108,10 @@ impl Flash {
 pub struct SupplyModel {
     frame: Vec<u8>,
     replies: VecDeque<u8>,
-    /// On.
+    /// On, which of low voltage is channel 0.
     pub on: bool,
+    /// Channels that are on.
+    pub channels: [bool; 4],
     /// What it shall have and what it has, by channel.
     pub target: [u16; 4],
     /// Voltage of channel 0, in its unit.
@@ -144,8 +146,11 @@ impl SupplyModel {
                 channel = usize::from(argument >> 12) & 3;
                 self.target[channel] = argument;
             }
-            Some(Order::On) => self.on = !self.tripped,
-            Some(Order::Off) => self.on = false,
+            Some(order @ (Order::On | Order::Off)) => {
+                channel = usize::from(argument >> 12) & 3;
+                self.channels[channel] = order == Order::On && !self.tripped;
+                self.on = self.channels[0];
+            }
             Some(Order::ClearTrip) => self.tripped = false,
             _ => channel = usize::from(argument >> 12) & 3,
         }

@@ -43,6 +43,24 @@ fn high_voltage_takes_two_steps() {
 }
 
 #[test]
+fn another_voltage_is_stable_when_it_is_there() {
+    // At any time beside the requests for the status, which tell of the voltage before.
+    for later in 0..50 {
+        let mut bench = stable(Mode::Standby);
+        bench.run(later);
+        bench.done(&Command::ArmHighVoltage {});
+        bench.command(&Command::SetHighVoltage { voltage: 700 });
+        bench.run(1000);
+        let told = bench.take();
+        let stable = told.iter().filter_map(|told| match told.event() {
+            Some(Event::HvStable { voltage }) => Some(voltage),
+            _ => None,
+        });
+        assert_eq!(stable.collect::<Vec<_>>(), [700]);
+    }
+}
+
+#[test]
 fn arming_expires() {
     let mut bench = Bench::in_mode(Mode::Config);
     bench.done(&Command::SetParameter {
@@ -191,7 +209,7 @@ fn low_voltage_is_set_and_told() {
         bench.done(&Command::SetLowVoltage { channel, voltage });
     }
     bench.done(&Command::LowVoltageOn {});
-    assert!(bench.unit.supplies[1].on);
+    assert_eq!(bench.unit.supplies[1].channels, [true; 4]);
     bench.run(2000);
     let told = bench.take();
     let lv = told
@@ -204,7 +222,7 @@ fn low_voltage_is_set_and_told() {
         .unwrap();
     assert_eq!(lv[1..], [1001, 1002, 1003]);
     bench.done(&Command::LowVoltageOff {});
-    assert!(!bench.unit.supplies[1].on);
+    assert_eq!(bench.unit.supplies[1].channels, [false; 4]);
     bench.unit.supplies[1].silent = true;
     bench.command(&Command::LowVoltageOn {});
     bench.run(1000);

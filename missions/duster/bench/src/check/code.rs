@@ -16,6 +16,8 @@ use super::{Row, Unit};
 
 /// The symbol of the trap table.
 const TRAP_TABLE: &str = "trap_table";
+/// The function that every interrupt calls.
+const HANDLER: &str = "on_interrupt";
 /// Interrupts may come on each other: each level's frame and window, and what its handler needs.
 const INTERRUPT: &str = "interrupt_entry";
 
@@ -173,6 +175,31 @@ pub(super) fn rows(system: &System, paths: &[CodeBound]) -> Vec<Row> {
     rows
 }
 
+/// The handler of all interrupts, beside the budget of the tick, which may do all that it can.
+pub(super) fn handler(system: &System, image: &Image) -> Row {
+    let tick = system
+        .interrupts
+        .iter()
+        .map(|it| it.budget)
+        .max()
+        .unwrap_or(0)
+        * 1000;
+    let subject = "interrupts".to_owned();
+    match path_of(system, HANDLER, None, image) {
+        Ok(path) => {
+            let time = nanoseconds(path.cycles, system.platform.frequency);
+            let row = Row::most(subject, "longest path", Unit::Nanoseconds, Some(time), tick);
+            row.note(format!(
+                "{} instructions, {} cycles, each access a miss; entry and return beside it; the limit is the largest budget",
+                path.instructions, path.cycles
+            ))
+        }
+        Err(why) => Row::told(subject, "longest path", Unit::Nanoseconds, None).note(format!(
+            "the code alone bounds no path ({why}); budgets are taken as declared"
+        )),
+    }
+}
+
 /// The deepest task of a core.
 fn stack(system: &System, paths: &[CodeBound], core: usize) -> Row {
     let subject = format!("core {core}");
@@ -190,22 +217,20 @@ fn stack(system: &System, paths: &[CodeBound], core: usize) -> Row {
             _ => unknown.push(task.name.as_str()),
         }
     }
-    let row = Row::most(
-        subject,
-        "stack of a task",
-        Unit::Bytes,
-        Some(deepest),
-        system.platform.stack as u64,
-    );
-    match unknown.is_empty() {
-        true => row.note(format!(
-            "the deepest task; the executive's own frames and {INTERRUPT} are beside it"
-        )),
-        false => row.note(format!(
-            "of those tasks whose code tells it; not of {}",
+    const STACK: &str = "stack of a task";
+    if !unknown.is_empty() {
+        let known = (deepest > 0).then_some(deepest);
+        let note = format!(
+            "the deepest of those tasks whose code tells it; not of {}",
             unknown.join(", ")
-        )),
+        );
+        return Row::told(subject, STACK, Unit::Bytes, known).note(note);
     }
+    let limit = system.platform.stack as u64;
+    let row = Row::most(subject, STACK, Unit::Bytes, Some(deepest), limit);
+    row.note(format!(
+        "the deepest task; the executive's own frames and {INTERRUPT} are beside it"
+    ))
 }
 
 /// Time of cycles, rounded up.

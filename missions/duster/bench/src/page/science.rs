@@ -42,6 +42,8 @@ pub(super) struct ProbeRecord {
     pub(super) record: Record,
     /// Which samples of an acquisition have been seen, by acquisition and rate.
     seen: BTreeMap<(u16, u16), Ranges>,
+    /// When sample 0 was taken, by acquisition and rate, in microseconds since boot.
+    begins: BTreeMap<(u16, u16), u64>,
 }
 
 impl ProbeRecord {
@@ -158,6 +160,7 @@ impl Science {
             samples: 0,
             record: Record::new(places),
             seen: BTreeMap::new(),
+            begins: BTreeMap::new(),
         };
         Science {
             packets: 0,
@@ -309,6 +312,10 @@ impl Science {
             .entry((header.acquisition, header.rate))
             .or_default();
         let new = seen.add(first, first + count as u64);
+        let since = (first as f64 * period(header)) as u64;
+        let named = (header.acquisition, header.rate);
+        let begin = header.time.saturating_sub(since);
+        probe.begins.entry(named).or_insert(begin);
         probe.samples += new;
         probe.rate = Some(header.rate);
         if new > 0 {
@@ -374,10 +381,17 @@ impl Science {
         if header.probe != FIELD {
             return None;
         }
+        // Packets of windows may have no time of their own; the samples that they are about have.
+        let begins = &self.probes[FIELD as usize].begins;
+        let begin = begins.get(&(header.acquisition, header.rate));
+        let (from, since) = match (header.time, begin) {
+            (0, Some(&begin)) => (begin, 0),
+            _ => (header.time, header.first),
+        };
         for _ in 0..header.count {
             let window = FieldWindow::read(reader).ok()?;
-            let behind = window.first.wrapping_sub(header.first);
-            let at = header.time + (f64::from(behind) * period(header)) as u64;
+            let behind = window.first.wrapping_sub(since);
+            let at = from + (f64::from(behind) * period(header)) as u64;
             self.windows
                 .add((header.acquisition, window.first), at, &window);
         }

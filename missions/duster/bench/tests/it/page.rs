@@ -88,6 +88,30 @@ fn bytes_are_taken_in_any_pieces() {
 }
 
 #[test]
+fn windows_without_a_time_take_that_of_their_samples() {
+    let mission = Mission::new(7, 3);
+    let timed = taken(&mission.packets).view(0)["windows"].clone();
+    // Of packets of windows the time is 0, and they come after the samples.
+    let is_window = |packet: &&Vec<u8>| packet[7..9] == [128, 128] && packet[19] == 3;
+    let (windows, others): (Vec<_>, Vec<_>) = mission.packets.iter().partition(is_window);
+    let mut science = Science::new(PLACES);
+    for packet in others {
+        science.take(packet);
+    }
+    for packet in windows {
+        let mut bytes = vec![0; MAX_PACKET];
+        bytes[..packet.len()].copy_from_slice(packet);
+        bytes[29..37].fill(0);
+        let kind = (packet[7], packet[8]);
+        let time = Time::default();
+        let sealed =
+            metes_duster_protocol::telemetry::seal(&mut bytes, kind, packet.len() - 21, 0, time);
+        science.take(&bytes[..sealed.expect("it fits")]);
+    }
+    assert_eq!(science.view(0)["windows"], timed);
+}
+
+#[test]
 fn what_is_lost_is_told() {
     let mut mission = Mission::new(4, 2);
     let science = |packet: &Vec<u8>| packet[7..9] == [128, 128] && packet[19..21] == [0, 2];

@@ -20,7 +20,7 @@ const FACT: u32 = 1 << 13;
 pub(crate) struct Probes;
 
 impl Probes {
-    /// Controllers are set up; sets begin when [`Probes::begin`] says so.
+    /// Controllers are set up, and rest.
     pub(crate) fn new() -> Probes {
         for (device, bus) in SPI.iter().zip(&BUSES) {
             let mut mode = spi::AUTOMATED | (WORD - 1) << 20 | bus.modulus << 16;
@@ -40,13 +40,6 @@ impl Probes {
             }
         }
         Probes
-    }
-
-    /// Sets begin.
-    pub(crate) fn begin(&mut self) {
-        for device in SPI {
-            device.write(spi::AUTOMATIC, spi::IN_ORDER);
-        }
     }
 }
 
@@ -70,6 +63,12 @@ impl FrontEnds for Probes {
         let device = SPI[probe as usize];
         device.write(spi::SEND + 8 * number, (frame >> WORD) << (32 - WORD));
         device.write(spi::SEND + 8 * number + 4, frame << (32 - WORD));
+    }
+
+    fn run(&mut self, on: bool) {
+        for device in SPI {
+            device.write(spi::AUTOMATIC, if on { spi::IN_ORDER } else { 0 });
+        }
     }
 
     fn now(&self) -> u64 {

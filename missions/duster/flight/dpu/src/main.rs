@@ -76,7 +76,6 @@ fn acquire() -> ! {
     duster_runtime::unmask();
     // The first releases are at the epoch itself, so there is no tick to sleep for.
     while BEGUN.load(Ordering::Acquire) == 0 {}
-    probes.begin();
     loop {
         let seen = clock::TICKS[1].load(Ordering::Relaxed);
         let ran = executive.dispatch(&mut Here(1), |task, _| match task {

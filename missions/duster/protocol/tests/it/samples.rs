@@ -2,7 +2,7 @@
 
 use metes_duster_protocol::samples::{get, packed, put};
 use metes_duster_protocol::supply::{self, Order, Reply};
-use metes_duster_protocol::{Time, checksum, samples};
+use metes_duster_protocol::{Time, checksum, samples, time};
 use proptest::prelude::*;
 
 proptest! {
@@ -58,6 +58,16 @@ proptest! {
         prop_assert!(time.microseconds().abs_diff(microseconds) <= 16);
         prop_assert!(Time::from_microseconds(microseconds.saturating_sub(step)) <= time);
         prop_assert_eq!(time.units() >> 16, microseconds / 1_000_000);
+    }
+
+    #[test]
+    fn a_division_is_one(number in any::<u64>(), by in 1..=u16::MAX, shift in 0..64_u32) {
+        let number = number >> shift;
+        let (quotient, rest) = time::divide(number, by);
+        prop_assert_eq!((quotient, u64::from(rest)), (number / u64::from(by), number % u64::from(by)));
+        prop_assert_eq!(time::milliseconds(number), number / 1000);
+        let units = (u128::from(number) << 16) / 1_000_000;
+        prop_assert_eq!(u128::from(Time::from_microseconds(number).units()), units & 0xffff_ffff_ffff);
     }
 
     #[test]
