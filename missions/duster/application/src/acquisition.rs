@@ -396,10 +396,11 @@ impl Acquisition {
     }
 
     /// The task `field`, each 20 milliseconds: windows of the electric field. O(samples since the last one).
-    pub fn field(&mut self) {
+    pub fn field(&mut self, front: &impl FrontEnds) {
         if self.running() {
             let (partitions, shared) = (&mut self.partitions, self.shared);
-            self.field.look(partitions, shared, self.number);
+            self.field
+                .look(front.now(), partitions, shared, self.number);
         }
     }
 

@@ -29,7 +29,8 @@ pub(super) struct Field {
     least: i32,
     most: i32,
     squares: u64,
-    open: Option<(Block, u16, u32)>,
+    /// The block that is being filled: windows in it, the first sample, and when its first window was over.
+    open: Option<(Block, u16, u32, u64)>,
 }
 
 impl Default for Field {
@@ -65,7 +66,13 @@ impl Field {
 
     /// Looks at what waits.
     #[inline(never)]
-    pub(super) fn look(&mut self, partitions: &mut Partitions, shared: &Shared, acquisition: u16) {
+    pub(super) fn look(
+        &mut self,
+        now: u64,
+        partitions: &mut Partitions,
+        shared: &Shared,
+        acquisition: u16,
+    ) {
         for _ in 0..LOOKED {
             if self.taken == self.put {
                 break;
@@ -79,7 +86,7 @@ impl Field {
             }
         }
         if self.count == WINDOW {
-            self.keep(partitions, shared, acquisition);
+            self.keep(now, partitions, shared, acquisition);
         }
     }
 
@@ -97,11 +104,11 @@ impl Field {
     }
 
     #[inline(never)]
-    fn keep(&mut self, partitions: &mut Partitions, shared: &Shared, acquisition: u16) {
+    fn keep(&mut self, now: u64, partitions: &mut Partitions, shared: &Shared, acquisition: u16) {
         if self.open.is_none() {
             let block =
                 partitions.allocate(Probe::Efield, block_size(WINDOWS_A_BLOCK * BYTES), shared);
-            self.open = block.map(|block| (block, 0, self.first));
+            self.open = block.map(|block| (block, 0, self.first, now));
         }
         let window = [
             self.first,
@@ -111,7 +118,7 @@ impl Field {
             root(of_window(self.squares)),
         ];
         self.count = 0;
-        let Some((block, count, _)) = &mut self.open else {
+        let Some((block, count, ..)) = &mut self.open else {
             return;
         };
         let at = usize::from(*count) * BYTES;
@@ -128,7 +135,7 @@ impl Field {
 
     /// What has been kept goes to core 0.
     pub(super) fn end(&mut self, partitions: &mut Partitions, shared: &Shared, acquisition: u16) {
-        let Some((block, count, first)) = self.open.take() else {
+        let Some((block, count, first, time)) = self.open.take() else {
             return;
         };
         let header = Header {
@@ -137,7 +144,7 @@ impl Field {
             acquisition,
             rate: BUSES[Probe::Efield as usize].rate,
             first,
-            time: 0,
+            time,
             count,
         };
         hand_over(

@@ -192,7 +192,7 @@ impl Bench {
                 self.acquisition.sweep(&mut self.front);
             }
             if millisecond % 20 == 2 {
-                self.acquisition.field();
+                self.acquisition.field(&self.front);
             }
             if millisecond % 10 == 5 {
                 self.acquisition.snapshot();

@@ -83,7 +83,7 @@ fn acquire() -> ! {
             TASK_DETECT => tasks::detect(&mut acquisition, &mut probes),
             TASK_SWEEP => tasks::sweep(&mut acquisition, &mut probes),
             TASK_SNAPSHOT => tasks::snapshot(&mut acquisition),
-            TASK_FIELD => tasks::field(&mut acquisition),
+            TASK_FIELD => tasks::field(&mut acquisition, &probes),
             TASK_ORDERS => tasks::orders(&mut acquisition, &mut probes),
             _ => {}
         });

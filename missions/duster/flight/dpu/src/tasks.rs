@@ -28,8 +28,8 @@ pub(crate) fn sweep(acquisition: &mut Acquisition, probes: &mut Probes) {
 
 #[inline(never)]
 #[unsafe(export_name = "task_field")]
-pub(crate) fn field(acquisition: &mut Acquisition) {
-    acquisition.field();
+pub(crate) fn field(acquisition: &mut Acquisition, probes: &Probes) {
+    acquisition.field(probes);
 }
 
 #[inline(never)]
