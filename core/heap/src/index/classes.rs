@@ -482,7 +482,6 @@ unsafe impl<S: Store, P: ClassParameters> Index<S> for SizeClasses<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::ledger::Layout;
     use crate::{ByHandle, Heap, Ledger, Memory, Record, Tagged};
     use core::mem::MaybeUninit;
     use std::boxed::Box;

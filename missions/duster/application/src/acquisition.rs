@@ -2,8 +2,8 @@
 //!
 //! Each millisecond [`Acquisition::acquire`] takes the set that each SPI controller has received by itself, follows the
 //! numbers of the samples, packs them into blocks of their probe's partition and hands on what other tasks look at: the
-//! sweep sums the samples of its step ([`sweep`]), the field's windows are taken from a queue ([`field`]), grains are
-//! found in the last samples of the current ([`dust`]). Full blocks go to core 0 and come back to be freed.
+//! sweep sums the samples of its step (`sweep`), the field's windows are taken from a queue (`field`), grains are
+//! found in the last samples of the current (`dust`). Full blocks go to core 0 and come back to be freed.
 //!
 //! *Invariant:* a sample has the number that the front end gave it; of those between the first and the last of an
 //! acquisition each is in a block, or counted as lost.

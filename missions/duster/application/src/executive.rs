@@ -2,7 +2,7 @@
 //!
 //! A task is released each period; of those released the most urgent runs, to its end. What an activation takes is
 //! measured and compared with its budget, when it ends with its deadline: both are told, none is hidden. A task that has
-//! fallen behind runs once for each release, at most [`BEHIND`] of them; older ones are counted as skipped.
+//! fallen behind runs once for each release, at most `BEHIND` of them; older ones are counted as skipped.
 //!
 //! *Invariant:* releases are at `offset + k * period` ticks, whatever ran before; every release is run or counted.
 

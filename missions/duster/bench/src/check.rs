@@ -1,8 +1,8 @@
 //! The certificate of a declaration: what holds whatever happens within it, and why not where it does not.
 //!
-//! Everything is computed from [`System`], and, if there is one, from the flight image: response times ([`response`]),
-//! longest paths and stacks ([`code`]), partitions ([`memory`]), SPI and serial lines ([`wires`]), buffers by curves
-//! ([`buffers`]). Each finding is a [`Row`]: a bound, the limit that it must not exceed, and a reason where it does.
+//! Everything is computed from [`System`], and, if there is one, from the flight image: response times (`response`),
+//! longest paths and stacks (`code`), partitions (`memory`), SPI and serial lines (`wires`), buffers by curves
+//! (`buffers`). Each finding is a [`Row`]: a bound, the limit that it must not exceed, and a reason where it does.
 //! `docs/mission-certificate.md` has the derivations.
 //!
 //! *Invariant:* a bound is never below what a run within the declaration and its assumptions reaches; all are integers,

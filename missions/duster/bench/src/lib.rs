@@ -4,7 +4,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`image`](mod@image) | the flight software |
-//! | [`unit`] | the machine and its resets |
+//! | [`unit`](mod@unit) | the machine and its resets |
 //! | [`analyser`] | what its pins tell: responses of tasks, detections |
 //! | [`ground`], [`science`] | telemetry, and every sample computed again |
 //! | [`bench`](mod@bench) | all of them, faults, and telecommands as a ground executes them |

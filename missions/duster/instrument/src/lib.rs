@@ -19,7 +19,7 @@
 //! | [`physics`] | plasma, field, dust, noise |
 //! | [`truth`] | what was done to the instrument, and every sample that follows |
 //! | [`front`] | a probe's front end on SPI |
-//! | [`supply`], [`line`] | the supplies, and the serial line to one |
+//! | [`supply`], [`line`](mod@line) | the supplies, and the serial line to one |
 //! | [`faults`] | what goes wrong, and when |
 //!
 //! Time is cycles since the mission began; a machine that begins anew after a reset counts its own, and

@@ -29,7 +29,7 @@ pub(super) struct Flags {
 }
 
 impl Control {
-    /// The task `fdir`, each 100 milliseconds: kicks the watchdog if all is well, tells what was noted. Time: [`TOLD`]
+    /// The task `fdir`, each 100 milliseconds: kicks the watchdog if all is well, tells what was noted. Time: `TOLD`
     /// events, one change of mode.
     pub fn fdir(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_FDIR);

@@ -143,7 +143,7 @@ const fn custom(structure: u8) -> usize {
 }
 
 impl Control {
-    /// The task `housekeeping`, each 100 milliseconds: sends what is due. Time: [`SENT`] structures.
+    /// The task `housekeeping`, each 100 milliseconds: sends what is due. Time: `SENT` structures.
     pub fn housekeeping(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_HOUSEKEEPING);
         self.housekeeping.tick();

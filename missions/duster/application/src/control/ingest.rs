@@ -26,7 +26,7 @@ type Framed = (Result<Block, RequestId>, bool);
 
 impl Control {
     /// The task `ingest`, each 20 milliseconds: takes telecommands, executes them, and goes on with what lasts. Time:
-    /// [`PACKETS`] times [`BYTES`] and a telecommand, one step of a job.
+    /// `PACKETS` times `BYTES` and a telecommand, one step of a job.
     pub fn ingest(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_INGEST);
         let mut heard = false;

@@ -55,7 +55,7 @@ impl Log {
 }
 
 impl Control {
-    /// The task `log`, each 50 milliseconds: sends what waits. Time: [`BYTES`] bytes.
+    /// The task `log`, each 50 milliseconds: sends what waits. Time: `BYTES` bytes.
     pub fn log(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_LOG);
         let count = self.log.length.min(BYTES);

@@ -68,7 +68,7 @@ impl Schedule {
 }
 
 impl Control {
-    /// The task `schedule`, each 100 milliseconds: releases what is due. Time: [`RELEASED`] telecommands.
+    /// The task `schedule`, each 100 milliseconds: releases what is due. Time: `RELEASED` telecommands.
     pub fn schedule(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_SCHEDULE);
         for _ in 0..RELEASED {

@@ -94,7 +94,7 @@ pub(super) struct Running {
 
 impl Control {
     /// The task `telemetry`, each 5 milliseconds: takes what core 1 has, and gives the line what it can carry. Time:
-    /// [`REPORTS`], [`BLOCKS`], [`PACKETS`], [`BYTES`].
+    /// `REPORTS`, `BLOCKS`, `PACKETS`, `BYTES`.
     pub fn telemetry(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_TELEMETRY);
         for _ in 0..REPORTS {

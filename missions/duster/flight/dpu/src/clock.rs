@@ -29,7 +29,10 @@ pub(crate) fn prepare() {
     TIMER.write(timer::SCALER_RELOAD, FREQUENCY / (1_000_000 * COUNTS) - 1);
     TIMER.write(timer::CONTROL, 0);
     kick();
-    GPIO.write(duster_registers::gpio::DIRECTION, !(lines::TRIPPED | lines::WATCHDOG));
+    GPIO.write(
+        duster_registers::gpio::DIRECTION,
+        !(lines::TRIPPED | lines::WATCHDOG),
+    );
     INTERRUPTS.write(interrupts::CLEAR, u32::MAX);
     INTERRUPTS.write(interrupts::BROADCAST, 1 << LEVEL);
 }
@@ -80,7 +83,10 @@ pub(crate) fn microseconds(core: usize) -> u64 {
 /// The timer's interrupt on `core`; `rest` is what else is done each tick.
 pub(crate) fn tick(core: usize, rest: impl FnOnce()) {
     let ticks = &TICKS[core];
-    ticks.store(ticks.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    ticks.store(
+        ticks.load(Ordering::Relaxed).wrapping_add(1),
+        Ordering::Relaxed,
+    );
     rest();
     steal(core, counts() + AROUND);
 }
@@ -98,7 +104,10 @@ pub(crate) fn interrupted(core: usize, work: impl FnOnce()) {
 
 fn steal(core: usize, counts: u32) {
     let stolen = &STOLEN[core];
-    stolen.store(stolen.load(Ordering::Relaxed).wrapping_add(counts), Ordering::Relaxed);
+    stolen.store(
+        stolen.load(Ordering::Relaxed).wrapping_add(counts),
+        Ordering::Relaxed,
+    );
 }
 
 /// A core, as the executive sees it.

@@ -8,8 +8,8 @@ use core::sync::atomic::Ordering;
 
 use metes_duster_application::control::{Control, Partitions};
 use metes_duster_application::declared::{
-    PARTITION_EVENTS, PARTITION_SCHEDULE, PARTITION_TC, PARTITION_TM, TASK_FDIR, TASK_HOUSEKEEPING, TASK_INGEST, TASK_LOG,
-    TASK_SCHEDULE, TASK_STORE, TASK_SUPPLIES, TASK_TELEMETRY, TASKS_0, TICK,
+    PARTITION_EVENTS, PARTITION_SCHEDULE, PARTITION_TC, PARTITION_TM, TASK_FDIR, TASK_HOUSEKEEPING,
+    TASK_INGEST, TASK_LOG, TASK_SCHEDULE, TASK_STORE, TASK_SUPPLIES, TASK_TELEMETRY, TASKS_0, TICK,
 };
 use metes_duster_application::executive::Executive;
 use metes_duster_application::shared::Shared;

@@ -26,12 +26,25 @@ devices! {
 /// APBUARTs.
 pub(crate) const UARTS: [Device; 4] =
     // SAFETY: the unit has these lines here.
-    unsafe { [Device::at(0x8000_0100), Device::at(0x8000_1000), Device::at(0x8000_1100), Device::at(0x8000_1200)] };
+    unsafe {
+        [
+            Device::at(0x8000_0100),
+            Device::at(0x8000_1000),
+            Device::at(0x8000_1100),
+            Device::at(0x8000_1200),
+        ]
+    };
 
 /// SPICTRLs, in the order of the probes.
 pub(crate) const SPI: [Device; 3] =
     // SAFETY: the unit has these controllers here.
-    unsafe { [Device::at(0x8000_4000), Device::at(0x8000_5000), Device::at(0x8000_6000)] };
+    unsafe {
+        [
+            Device::at(0x8000_4000),
+            Device::at(0x8000_5000),
+            Device::at(0x8000_6000),
+        ]
+    };
 
 /// Lines of the GPIO port beside those that say which task runs.
 pub(crate) mod lines {

@@ -161,7 +161,10 @@ impl Hardware for Devices {
 
     #[inline(never)]
     fn write_memory(&mut self, address: u32, bytes: &[u8]) -> bool {
-        let Some(end) = u32::try_from(bytes.len()).ok().and_then(|length| address.checked_add(length)) else {
+        let Some(end) = u32::try_from(bytes.len())
+            .ok()
+            .and_then(|length| address.checked_add(length))
+        else {
             return false;
         };
         if address < (&raw const __constants_end) as u32 || end > BASE + MEMORY {

@@ -26,7 +26,11 @@ pub(crate) fn prepare() {
     for line in LINES {
         let device = UARTS[line.uart];
         device.write(uart::SCALER, line.scaler);
-        let receive = if line.uart == 0 { uart::RECEIVE_INTERRUPT } else { 0 };
+        let receive = if line.uart == 0 {
+            uart::RECEIVE_INTERRUPT
+        } else {
+            0
+        };
         device.write(uart::CONTROL, uart::ON | receive);
     }
 }
@@ -89,7 +93,10 @@ pub(crate) fn transmit(bytes: &[u8]) {
     }
     masked(|| {
         let device = UARTS[0];
-        device.write(uart::CONTROL, device.read(uart::CONTROL) | uart::SEND_INTERRUPT);
+        device.write(
+            uart::CONTROL,
+            device.read(uart::CONTROL) | uart::SEND_INTERRUPT,
+        );
     });
 }
 

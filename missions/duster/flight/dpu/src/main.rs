@@ -22,8 +22,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use duster_registers::interrupts;
 use metes_duster_application::acquisition::{Acquisition, Partitions};
 use metes_duster_application::declared::{
-    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD, TASK_ORDERS, TASK_SNAPSHOT,
-    TASK_SWEEP, TASKS_1, TICK,
+    PARTITION_DUST, PARTITION_EFIELD, PARTITION_LANGMUIR, TASK_ACQUIRE, TASK_DETECT, TASK_FIELD,
+    TASK_ORDERS, TASK_SNAPSHOT, TASK_SWEEP, TASKS_1, TICK,
 };
 use metes_duster_application::executive::{Executive, Ran};
 use metes_duster_application::shared::{Report, Shared};

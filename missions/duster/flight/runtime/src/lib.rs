@@ -37,7 +37,9 @@ fn state() -> u32 {
 pub fn core() -> usize {
     let configuration: u32;
     // SAFETY: reads %asr17, nothing else.
-    unsafe { asm!("rd %asr17, {}", out(reg) configuration, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("rd %asr17, {}", out(reg) configuration, options(nomem, nostack, preserves_flags))
+    };
     (configuration >> 28) as usize
 }
 

@@ -28,9 +28,9 @@ impl Plain for Cells {
         }
         self.doing = None;
         let page = at / PAGE * PAGE;
-        for offset in 0..PAGE {
+        for (offset, byte) in bytes.iter().enumerate() {
             match number {
-                1 => self.cells[page + offset] &= bytes[offset],
+                1 => self.cells[page + offset] &= byte,
                 3 => self.buffer[offset] = self.cells[page + offset],
                 _ => {}
             }
