@@ -66,6 +66,9 @@ pub(crate) struct MissionRun {
     /// Write all telemetry to this file, as space packets
     #[arg(long, value_name = "FILE")]
     pub(crate) telemetry: Option<PathBuf>,
+    /// Write what the flight software asked of its partitions to this file, for `metes mission heaps`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requests: Option<PathBuf>,
     /// Write its science as a page that opens from disk: sweeps, field, dust, samples, reports
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,

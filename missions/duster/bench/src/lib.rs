@@ -11,6 +11,7 @@
 //! | [`scenario`] | a mission in short |
 //! | [`storm`](mod@storm) | hours of random commands and faults |
 //! | [`report`] | what came of it |
+//! | [`requests`] | what was asked of the partitions |
 //! | [`serve`](mod@serve) | its line to the ground as a socket |
 //! | [`check`], [`fit`] | the certificate of the declaration; which devices have room for it |
 //! | [`heaps`] | heaps and the pools of the field on the mission's requests |
@@ -26,6 +27,7 @@ pub mod heaps;
 pub mod image;
 pub mod page;
 pub mod report;
+pub mod requests;
 pub mod scenario;
 pub mod science;
 pub mod serve;

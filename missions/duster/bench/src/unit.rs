@@ -13,6 +13,7 @@ use metes_leon3::devices::{Access, Device, Identity, NEVER};
 use metes_leon3::{Configuration, End, Image, Machine, Model, Stop};
 
 use crate::analyser::Analyser;
+use crate::requests::Requests;
 
 /// Most instructions of a portion.
 const PORTION: u64 = 20_000;
@@ -111,6 +112,8 @@ pub struct Unit {
     instructions: u64,
     /// Bytes of telecommands that are yet to be lost.
     losses: u32,
+    /// Who writes down what is asked of the partitions, if anyone does.
+    pub requests: Option<Requests>,
 }
 
 /// The machine that `system` declares.
@@ -174,6 +177,7 @@ impl Unit {
             tripped: false,
             instructions: 0,
             losses: 0,
+            requests: None,
         };
         unit.connect();
         Ok(unit)
@@ -286,6 +290,12 @@ impl Unit {
         self.losses += 1;
     }
 
+    /// From now on what is asked of the partitions is written down; whether the image names what is needed for that.
+    pub fn write_requests(&mut self, system: &System) -> bool {
+        self.requests = Requests::new(&self.image, system);
+        self.requests.is_some()
+    }
+
     /// Runs to the mission's cycle `to`, over whatever resets there are.
     pub fn advance(&mut self, to: u64) {
         while self.now() < to {
@@ -303,7 +313,10 @@ impl Unit {
             if self.now() >= to {
                 return;
             }
-            let stop = self.machine.run(PORTION, &mut ());
+            let stop = match &mut self.requests {
+                Some(requests) => self.machine.run(PORTION, requests),
+                None => self.machine.run(PORTION, &mut ()),
+            };
             self.collect();
             if self
                 .alarm()
@@ -342,6 +355,9 @@ impl Unit {
         }
         if let (Some(own), Some(contents)) = (self.machine.flash(), flash) {
             own.put(contents);
+        }
+        if let Some(requests) = &mut self.requests {
+            requests.reset();
         }
         self.world.lock().offset = at;
         self.line_free = self.line_free.max(at);

@@ -26,8 +26,17 @@ pub(super) fn run(arguments: &MissionRun, json: bool) -> Result<u8, Failure> {
     if let Some(path) = &arguments.output {
         output::writable(path, Form::Page)?;
     }
+    if let Some(path) = &arguments.requests {
+        output::writable(path, Form::Plain)?;
+    }
     let system = System::of_mission();
-    let unit = unit(&arguments.unit, &system)?;
+    let mut unit = unit(&arguments.unit, &system)?;
+    if arguments.requests.is_some() && !unit.write_requests(&system) {
+        return Err(Failure::input(
+            "the image does not name its partitions' memory and calls; give one that was built by missions/duster/build"
+                .to_owned(),
+        ));
+    }
     let seed = arguments.unit.seed;
     let frequency = system.platform.frequency;
     let until = (arguments.seconds + BESIDE) * u64::from(frequency);
@@ -57,6 +66,9 @@ pub(super) fn run(arguments: &MissionRun, json: bool) -> Result<u8, Failure> {
     };
     let mut report = Report::of(&bench, &system, asked, &flown.sweeps);
     report.violations.extend(flown.troubles);
+    if let (Some(path), Some(requests)) = (&arguments.requests, &bench.unit.requests) {
+        output::export(path, Form::Plain, requests.text().as_bytes())?;
+    }
     if let (Some(path), Some(bytes)) = (&arguments.telemetry, &bench.telemetry) {
         output::export(path, Form::Plain, bytes)?;
     }

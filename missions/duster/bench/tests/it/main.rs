@@ -1,4 +1,5 @@
 //! Tests of the bench as a whole.
 
+mod flight;
 mod page;
 mod qemu;

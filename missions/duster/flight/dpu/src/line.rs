@@ -4,7 +4,7 @@
 //! least half full; what is less than that is taken at the next tick. A tick also sends, so an interrupt that is lost is no
 //! end, and a UART without interrupts of its FIFOs does, too, if slower.
 //!
-//! *Invariant:* bytes leave and come in order; the sender's interrupt is on as long as its ring is not empty.
+//! *Invariant:* what is done here in interrupts is done in one piece, as a tick would come between; bytes leave and come in order; the sender's interrupt is on as long as its ring is not empty.
 
 use duster_registers::uart::{self, DEPTH};
 use duster_runtime::masked;
@@ -35,16 +35,12 @@ pub(crate) fn prepare() {
     }
 }
 
-/// The line's interrupt.
-pub(crate) fn interrupt() {
-    receive();
-    send();
-}
-
-/// What a tick does for the line.
-pub(crate) fn tick() {
-    receive();
-    send();
+/// What the line's interrupt does, and a tick.
+pub(crate) fn serve() {
+    masked(|| {
+        receive();
+        send();
+    });
 }
 
 /// Takes what has come.

@@ -153,9 +153,9 @@ fn stop() -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn on_interrupt(level: u32) {
     match (duster_runtime::core(), level) {
-        (0, clock::LEVEL) => clock::tick(0, line::tick),
+        (0, clock::LEVEL) => clock::tick(0, line::serve),
         (1, clock::LEVEL) => clock::tick(1, || {}),
-        (0, line::LEVEL) => clock::interrupted(0, line::interrupt),
+        (0, line::LEVEL) => clock::interrupted(0, line::serve),
         _ => {}
     }
 }
