@@ -8,9 +8,10 @@
 //! *Invariant:* each sample is looked at once, in order; each jump above the threshold between two consecutive ones is
 //! told once.
 
-use super::stream::{Header, Kind, Stream, block_size, data, hand_over, put_sample};
+use super::stream::{Header, Kind, Stream, block_size, data, hand_over};
 use super::{FrontEnds, Partitions, add, tell};
 use crate::shared::{Probe, Report, Shared};
+use metes_duster_protocol::samples;
 
 /// Samples that are looked at from one finding to the next, and findings of an activation, at most.
 const MOST: usize = 32;
@@ -209,9 +210,11 @@ impl Detector {
         let Some((sample, detected, peak, charge)) = self.told.take() else {
             return;
         };
-        let Some(mut block) =
-            partitions.allocate(Probe::Dust, block_size(FOUND + TOLD * 5 / 2), shared)
-        else {
+        let Some(mut block) = partitions.allocate(
+            Probe::Dust,
+            block_size(FOUND + samples::packed(TOLD)),
+            shared,
+        ) else {
             return;
         };
         let first = sample.saturating_sub(BEFORE);
@@ -221,7 +224,7 @@ impl Detector {
         at[12..16].copy_from_slice(&charge.to_be_bytes());
         for number in 0..TOLD {
             let sample = self.kept[(first as usize + number) % KEPT];
-            put_sample(&mut at[FOUND..], number, sample);
+            samples::put(&mut at[FOUND..], number, sample);
         }
         let header = Header {
             kind: Kind::Event,
@@ -232,6 +235,12 @@ impl Detector {
             time: detected,
             count: TOLD as u16,
         };
-        hand_over(block, header, FOUND + TOLD * 5 / 2, partitions, shared);
+        hand_over(
+            block,
+            header,
+            FOUND + samples::packed(TOLD),
+            partitions,
+            shared,
+        );
     }
 }

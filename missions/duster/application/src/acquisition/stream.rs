@@ -6,6 +6,7 @@ use super::{MOST_FRAMES, Partitions, tell};
 use crate::declared::{BUSES, SAMPLES_A_PACKET};
 use crate::partition::Block;
 use crate::shared::{Probe, Report, Shared};
+use metes_duster_protocol::samples;
 
 /// Bytes in front of a block's data, where core 0 writes the packet's headers, and behind it for the checksum.
 pub const HEADROOM: usize = 32;
@@ -201,7 +202,7 @@ impl Stream {
         }
         self.next = first + run.len() as u32;
         if self.open.is_none() {
-            let size = block_size((SAMPLES_A_PACKET * 5).div_ceil(2));
+            let size = block_size(samples::packed(SAMPLES_A_PACKET));
             let block = partitions.allocate(self.probe, size, shared);
             self.open = block.map(|block| Open {
                 block,
@@ -231,7 +232,7 @@ impl Stream {
             time: open.time,
             count: open.count,
         };
-        let used = (usize::from(open.count) * 5).div_ceil(2);
+        let used = samples::packed(usize::from(open.count));
         hand_over(open.block, header, used, partitions, shared);
     }
 
@@ -248,21 +249,6 @@ impl Stream {
 #[inline(never)]
 fn put_samples(data: &mut [u8], from: usize, samples: &[i32]) {
     for (number, &sample) in (from..).zip(samples) {
-        put_sample(data, number, sample);
-    }
-}
-
-/// Packs a sample of 20 bits as number `count` of `data`: two in five bytes, the highest bits first.
-pub(super) fn put_sample(data: &mut [u8], count: usize, sample: i32) {
-    let value = sample as u32 & 0xf_ffff;
-    let at = count / 2 * 5;
-    if count.is_multiple_of(2) {
-        if let Some(place) = data.get_mut(at..at + 3) {
-            place.copy_from_slice(&[(value >> 12) as u8, (value >> 4) as u8, (value << 4) as u8]);
-        }
-    } else if let Some(place) = data.get_mut(at + 2..at + 5) {
-        place[0] |= (value >> 16) as u8;
-        place[1] = (value >> 8) as u8;
-        place[2] = value as u8;
+        samples::put(data, number, sample);
     }
 }

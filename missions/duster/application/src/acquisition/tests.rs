@@ -454,7 +454,7 @@ proptest! {
     fn packed_samples_are_read_again(values in proptest::collection::vec(-524_288i32..524_288, 0..40)) {
         let mut bytes = std::vec![0; (values.len() * 5).div_ceil(2)];
         for (number, &value) in values.iter().enumerate() {
-            super::stream::put_sample(&mut bytes, number, value);
+            metes_duster_protocol::samples::put(&mut bytes, number, value);
         }
         prop_assert_eq!(samples(&bytes, values.len()), values);
     }
