@@ -26,9 +26,10 @@ pub const LICENCES: [&str; 13] = [
 ];
 
 /// Crates in the tree in two versions, and who holds the older one.
-pub const TWICE: [(&str, &str); 10] = [
+pub const TWICE: [(&str, &str); 11] = [
     ("allocator-api2", "regalloc2 and bumpalo, of cranelift"),
     ("bitflags", "region, of cranelift-jit"),
+    ("cpufeatures", "sha2, of wasmtime"),
     ("getrandom", "ahash"),
     ("hashbrown", "cranelift-codegen and regalloc2"),
     ("itertools", "criterion"),
@@ -172,6 +173,56 @@ pub fn too_new(metadata: &Value, built: &BTreeSet<Built>, promised: &str) -> Vec
         .collect()
 }
 
+/// What packages of the full metadata (`cargo metadata`) are made of that asks for a newer compiler than they promise
+/// themselves. What only tests need is left out: who uses a package does not build its tests.
+///
+/// # Panics
+/// When it is no such metadata.
+#[must_use]
+pub fn broken_promises(metadata: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let packages: BTreeMap<String, Value> = list(&metadata["packages"])
+        .into_iter()
+        .map(|package| (package["id"].as_str().expect("an id").to_owned(), package))
+        .collect();
+    let needs: BTreeMap<String, Vec<String>> = list(&metadata["resolve"]["nodes"])
+        .iter()
+        .map(|node| {
+            let kept = list(&node["deps"])
+                .into_iter()
+                .filter(|dependency| {
+                    list(&dependency["dep_kinds"])
+                        .iter()
+                        .any(|kind| kind["kind"] != "dev")
+                })
+                .filter_map(|dependency| Some(dependency["pkg"].as_str()?.to_owned()))
+                .collect();
+            (node["id"].as_str().expect("an id").to_owned(), kept)
+        })
+        .collect();
+    let mut broken = Vec::new();
+    for own in list(&metadata["workspace_members"]) {
+        let own = own.as_str().expect("an id");
+        let (name, promised) = (
+            &packages[own]["name"],
+            packages[own]["rust_version"].as_str().unwrap_or("0.0"),
+        );
+        let (mut seen, mut ahead) = (BTreeSet::new(), vec![own.to_owned()]);
+        while let Some(id) = ahead.pop() {
+            if !seen.insert(id.clone()) {
+                continue;
+            }
+            ahead.extend(needs.get(&id).into_iter().flatten().cloned());
+            let asked = packages[&id]["rust_version"].as_str().unwrap_or("0.0");
+            if minor(asked) > minor(promised) {
+                let other = &packages[&id]["name"];
+                broken.push(format!("{name} promises Rust {promised}, but is made of {other}, which asks for {asked}"));
+            }
+        }
+    }
+    broken
+}
+
 /// The first two numbers of a version.
 fn minor(version: &str) -> (u32, u32) {
     let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
@@ -233,6 +284,8 @@ mod tests {
         let metadata = serde_json::from_str(&text).expect("metadata");
         let newer = too_new(&metadata, &tree(), env!("CARGO_PKG_RUST_VERSION"));
         assert!(newer.is_empty(), "\n{}", newer.join("\n"));
+        let broken = broken_promises(&metadata);
+        assert!(broken.is_empty(), "\n{}", broken.join("\n"));
     }
 
     #[test]
@@ -259,5 +312,19 @@ mod tests {
             ["b 2.0.0 asks for Rust 1.91.1; 1.90 is promised"]
         );
         assert!(too_new(&metadata, &built(listed), "1.91").is_empty());
+        let made_of = |kind: &str| {
+            json!({
+                "packages": [{ "id": "a", "name": "a", "rust_version": "1.90" },
+                             { "id": "b", "name": "b", "rust_version": "1.91.1" }],
+                "workspace_members": ["a"],
+                "resolve": { "nodes": [{ "id": "a", "deps": [{ "pkg": "b", "dep_kinds": [{ "kind": kind }] }] },
+                                       { "id": "b", "deps": [] }] },
+            })
+        };
+        assert_eq!(
+            broken_promises(&made_of("build")),
+            ["\"a\" promises Rust 1.90, but is made of \"b\", which asks for 1.91.1"]
+        );
+        assert!(broken_promises(&made_of("dev")).is_empty());
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// A folder of the workspace, what its crates are for, and the folders that they may know beside it.
 /// Tests of a crate may know every folder but `apps`.
-pub const ROLES: [(&str, &str, &[&str]); 8] = [
+pub const ROLES: [(&str, &str, &[&str]); 9] = [
     (
         "core",
         "what runs anywhere: heaps, curves, contracts, layouts",
@@ -41,9 +41,14 @@ pub const ROLES: [(&str, &str, &[&str]); 8] = [
         &["core", "memory", "sim", "tools"],
     ),
     (
+        "systems",
+        "systems that run on what the others prove: functions at the edge",
+        &["core", "memory", "sim", "tools"],
+    ),
+    (
         "apps",
         "programs",
-        &["core", "memory", "sim", "tools", "missions"],
+        &["core", "memory", "sim", "tools", "missions", "systems"],
     ),
     (
         "tests",

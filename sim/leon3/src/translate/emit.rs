@@ -10,7 +10,9 @@ use std::mem::{ManuallyDrop, offset_of};
 
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::types::{I8, I32, I64};
-use cranelift_codegen::ir::{self, AbiParam, Block as Label, InstBuilder, MemFlags, SigRef, Value};
+use cranelift_codegen::ir::{
+    self, AbiParam, Block as Label, InstBuilder, MemFlagsData, SigRef, Value,
+};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::Module;
@@ -73,6 +75,7 @@ impl Compiler {
 
     /// The function of `region`; none if Cranelift refuses it.
     pub(super) fn compile(&mut self, region: &Region, common: &Common) -> Option<Function> {
+        let frontend = self.module.target_config();
         self.context.func.signature = self.function.clone();
         let mut builder = FunctionBuilder::new(&mut self.context.func, &mut self.builder);
         let change = builder.import_signature(self.change.clone());
@@ -87,7 +90,7 @@ impl Compiler {
             emitter.block(index);
         }
         emitter.builder.seal_all_blocks();
-        emitter.builder.finalize();
+        emitter.builder.finalize(frontend);
         let id = self
             .module
             .declare_anonymous_function(&self.function)
@@ -139,8 +142,8 @@ struct Emitter<'a> {
     here: Here,
 }
 
-fn plain() -> MemFlags {
-    MemFlags::trusted()
+fn plain() -> MemFlagsData {
+    MemFlagsData::trusted()
 }
 
 impl<'a> Emitter<'a> {
@@ -205,7 +208,7 @@ impl<'a> Emitter<'a> {
             .def_var(emitter.registers[usize::from(Y)], y);
         let icc = emitter.field(offset_of!(Core, icc));
         // Whoever sets a core's fields may set more bits; the interpreter looks at these.
-        let icc = emitter.builder.ins().band_imm(icc, 15);
+        let icc = emitter.builder.ins().band_imm_s(icc, 15);
         emitter.builder.def_var(codes.0, icc);
         emitter.builder.def_var(codes.1, icc);
         let first = emitter.labels[0];
@@ -265,7 +268,7 @@ impl<'a> Emitter<'a> {
                 let register = self.get(register);
                 self.builder
                     .ins()
-                    .iadd_imm(register, i64::from(immediate as i32))
+                    .iadd_imm_s(register, i64::from(immediate as i32))
             }
         }
     }
@@ -315,12 +318,12 @@ impl<'a> Emitter<'a> {
         let executed = self
             .builder
             .ins()
-            .iadd_imm(executed, here.instructions as i64);
+            .iadd_imm_s(executed, here.instructions as i64);
         let before = self.builder.ins().load(I64, plain(), self.core, count);
         let sum = self.builder.ins().iadd(before, executed);
         self.builder.ins().store(plain(), sum, self.core, count);
         let left = self.builder.use_var(self.left);
-        let left = self.builder.ins().iadd_imm(left, -(here.cycles as i64));
+        let left = self.builder.ins().iadd_imm_s(left, -(here.cycles as i64));
         self.builder.ins().return_(&[left]);
     }
 
@@ -340,7 +343,7 @@ impl<'a> Emitter<'a> {
         let enough = self
             .builder
             .ins()
-            .icmp_imm(enough, left, block.cycles as i64);
+            .icmp_imm_s(enough, left, block.cycles as i64);
         self.unless_leave(enough);
         for &operation in &block.body {
             self.straight(operation);
@@ -372,15 +375,15 @@ impl<'a> Emitter<'a> {
             }
             Ending::Jump { operation, slot } => {
                 let target = self.address(operation);
-                let low = self.builder.ins().band_imm(target, 3);
-                let aligned = self.builder.ins().icmp_imm(IntCC::Equal, low, 0);
+                let low = self.builder.ins().band_imm_s(target, 3);
+                let aligned = self.builder.ins().icmp_imm_s(IntCC::Equal, low, 0);
                 self.unless_leave(aligned);
                 let from = self.constant(at);
                 self.set(operation.rd, from);
                 self.here.changed |= changes(operation);
                 self.count(operation);
                 self.slot_before(slot, target);
-                let behind = self.builder.ins().iadd_imm(target, 4);
+                let behind = self.builder.ins().iadd_imm_s(target, 4);
                 self.leave_to(target, behind);
             }
         }
@@ -470,13 +473,13 @@ impl<'a> Emitter<'a> {
         let left = self
             .builder
             .ins()
-            .iadd_imm(left, -(self.here.cycles as i64));
+            .iadd_imm_s(left, -(self.here.cycles as i64));
         self.builder.def_var(self.left, left);
         let executed = self.builder.use_var(self.executed);
         let executed = self
             .builder
             .ins()
-            .iadd_imm(executed, self.here.instructions as i64);
+            .iadd_imm_s(executed, self.here.instructions as i64);
         self.builder.def_var(self.executed, executed);
         self.builder.ins().jump(self.labels[index], &[]);
     }
@@ -523,7 +526,7 @@ impl<'a> Emitter<'a> {
     fn carry(&mut self) -> Value {
         let (a, b) = self.operands();
         let carry = match self.here.codes {
-            Codes::Packed => return self.builder.ins().band_imm(a, 1),
+            Codes::Packed => return self.builder.ins().band_imm_s(a, 1),
             Codes::Result => return self.constant(0),
             Codes::Sum => {
                 let value = self.builder.ins().iadd(a, b);
@@ -550,13 +553,13 @@ impl<'a> Emitter<'a> {
 
     /// Condition codes of `value`, with overflow in the highest bit and carry as 0 or 1.
     fn pack(&mut self, value: Value, overflow: Value, carry: Value) -> Value {
-        let zero = self.builder.ins().icmp_imm(IntCC::Equal, value, 0);
+        let zero = self.builder.ins().icmp_imm_s(IntCC::Equal, value, 0);
         let zero = self.bit(zero);
-        let zero = self.builder.ins().ishl_imm(zero, 2);
-        let negative = self.builder.ins().ushr_imm(value, 31);
-        let negative = self.builder.ins().ishl_imm(negative, 3);
-        let overflow = self.builder.ins().ushr_imm(overflow, 31);
-        let overflow = self.builder.ins().ishl_imm(overflow, 1);
+        let zero = self.builder.ins().ishl_imm_u(zero, 2);
+        let negative = self.builder.ins().ushr_imm_u(value, 31);
+        let negative = self.builder.ins().ishl_imm_u(negative, 3);
+        let overflow = self.builder.ins().ushr_imm_u(overflow, 31);
+        let overflow = self.builder.ins().ishl_imm_u(overflow, 1);
         let high = self.builder.ins().bor(negative, zero);
         let low = self.builder.ins().bor(overflow, carry);
         self.builder.ins().bor(high, low)
@@ -589,7 +592,7 @@ impl<'a> Emitter<'a> {
         let icc = self.packed();
         let table = self.constant(u32::from(CONDITIONS[usize::from(condition & 15)]));
         let bit = self.builder.ins().ushr(table, icc);
-        self.builder.ins().band_imm(bit, 1)
+        self.builder.ins().band_imm_s(bit, 1)
     }
 
     /// Condition codes come from `a` and `b` from now on.
@@ -682,7 +685,7 @@ impl<'a> Emitter<'a> {
             let lost = ins.ins().band(either, value);
             (overflow, ins.ins().bor(below, lost))
         };
-        let carry = ins.ins().ushr_imm(carry, 31);
+        let carry = ins.ins().ushr_imm_u(carry, 31);
         let packed = self.pack(value, overflow, carry);
         self.set_codes(Codes::Packed, packed, packed);
         value
@@ -692,7 +695,7 @@ impl<'a> Emitter<'a> {
         let signed = matches!(kind, Kind::Smul | Kind::SmulCc);
         let (a, b) = (self.wide(a, signed), self.wide(b, signed));
         let product = self.builder.ins().imul(a, b);
-        let high = self.builder.ins().ushr_imm(product, 32);
+        let high = self.builder.ins().ushr_imm_u(product, 32);
         let high = self.builder.ins().ireduce(I32, high);
         self.builder.def_var(self.registers[usize::from(Y)], high);
         self.builder.ins().ireduce(I32, product)
@@ -712,17 +715,17 @@ impl<'a> Emitter<'a> {
         let (a, b) = (self.get(operation.rs1), self.second(operation));
         // Neither 0 nor -1, by which the smallest number has no quotient.
         let good = if signed {
-            let above = self.builder.ins().iadd_imm(b, 1);
+            let above = self.builder.ins().iadd_imm_s(b, 1);
             self.builder
                 .ins()
-                .icmp_imm(IntCC::UnsignedGreaterThan, above, 1)
+                .icmp_imm_s(IntCC::UnsignedGreaterThan, above, 1)
         } else {
-            self.builder.ins().icmp_imm(IntCC::NotEqual, b, 0)
+            self.builder.ins().icmp_imm_s(IntCC::NotEqual, b, 0)
         };
         self.unless_leave(good);
         let y = self.builder.use_var(self.registers[usize::from(Y)]);
         let (high, low) = (self.wide(y, false), self.wide(a, false));
-        let high = self.builder.ins().ishl_imm(high, 32);
+        let high = self.builder.ins().ishl_imm_u(high, 32);
         let dividend = self.builder.ins().bor(high, low);
         let divisor = self.wide(b, signed);
         let value = if signed {
@@ -746,16 +749,16 @@ impl<'a> Emitter<'a> {
         let icc = self.packed();
         let y = self.builder.use_var(self.registers[usize::from(Y)]);
         let ins = &mut self.builder;
-        let (n, v) = (ins.ins().ushr_imm(icc, 3), ins.ins().ushr_imm(icc, 1));
+        let (n, v) = (ins.ins().ushr_imm_u(icc, 3), ins.ins().ushr_imm_u(icc, 1));
         let negative = ins.ins().bxor(n, v);
-        let negative = ins.ins().ishl_imm(negative, 31);
-        let a = ins.ins().ushr_imm(source, 1);
+        let negative = ins.ins().ishl_imm_u(negative, 31);
+        let a = ins.ins().ushr_imm_u(source, 1);
         let a = ins.ins().bor(a, negative);
-        let low = ins.ins().band_imm(y, 1);
+        let low = ins.ins().band_imm_s(y, 1);
         let mask = ins.ins().ineg(low);
         let b = ins.ins().band(second, mask);
-        let y = ins.ins().ushr_imm(y, 1);
-        let top = ins.ins().ishl_imm(source, 31);
+        let y = ins.ins().ushr_imm_u(y, 1);
+        let top = ins.ins().ishl_imm_u(source, 31);
         let y = ins.ins().bor(y, top);
         let value = ins.ins().iadd(a, b);
         self.builder.def_var(self.registers[usize::from(Y)], y);
@@ -783,20 +786,23 @@ impl<'a> Emitter<'a> {
     /// The offset in RAM of an aligned access of `size` bytes, or the region is left.
     fn offset(&mut self, operation: Operation, size: u32) -> Value {
         let address = self.address(operation);
-        let offset = self.builder.ins().iadd_imm(address, -i64::from(self.base));
+        let offset = self
+            .builder
+            .ins()
+            .iadd_imm_s(address, -i64::from(self.base));
         // What is not aligned has its low bits at the top then, above every size: the base is aligned.
         let turned = match size {
             1 => offset,
             _ => self
                 .builder
                 .ins()
-                .rotr_imm(offset, i64::from(size.trailing_zeros())),
+                .rotr_imm_u(offset, i64::from(size.trailing_zeros())),
         };
         let behind = (self.ram / size as usize) as i64;
         let inside = self
             .builder
             .ins()
-            .icmp_imm(IntCC::UnsignedLessThan, turned, behind);
+            .icmp_imm_s(IntCC::UnsignedLessThan, turned, behind);
         self.unless_leave(inside);
         self.builder.ins().uextend(I64, offset)
     }
@@ -807,7 +813,7 @@ impl<'a> Emitter<'a> {
         let offset = self.offset(operation, size);
         let at = self.builder.ins().iadd(self.at_ram, offset);
         // RAM is bytes: no alignment of the host's.
-        let flags = MemFlags::new().with_notrap();
+        let flags = MemFlagsData::new().with_notrap();
         let value = match operation.kind {
             Ldub => self.builder.ins().uload8(I32, flags, at, 0),
             Ldsb => self.builder.ins().sload8(I32, flags, at, 0),
@@ -843,7 +849,7 @@ impl<'a> Emitter<'a> {
         let size = size(operation.kind);
         let offset = self.offset(operation, size);
         self.leave_if_code(offset, size);
-        let flags = MemFlags::new().with_notrap();
+        let flags = MemFlagsData::new().with_notrap();
         let at = self.builder.ins().iadd(self.at_ram, offset);
         let value = self.get(operation.rd);
         match operation.kind {
@@ -874,15 +880,15 @@ impl<'a> Emitter<'a> {
         let page = self
             .builder
             .ins()
-            .ushr_imm(offset, i64::from(crate::bus::PAGE.trailing_zeros()));
+            .ushr_imm_u(offset, i64::from(crate::bus::PAGE.trailing_zeros()));
         let page = self.builder.ins().iadd(self.at_decoded, page);
         let decoded = self.builder.ins().load(I8, plain(), page, 0);
         self.builder.ins().brif(decoded, code, &[], on, &[]);
         self.builder.switch_to_block(code);
         self.builder.seal_block(code);
         let each = size_of::<Operation>() as i32;
-        let word = self.builder.ins().ushr_imm(offset, 2);
-        let entry = self.builder.ins().imul_imm(word, i64::from(each));
+        let word = self.builder.ins().ushr_imm_u(offset, 2);
+        let entry = self.builder.ins().imul_imm_s(word, i64::from(each));
         let entry = self.builder.ins().iadd(self.at_code, entry);
         let kind = offset_of!(Operation, kind) as i32;
         let mut decoded = self.builder.ins().load(I8, plain(), entry, kind);
@@ -893,7 +899,7 @@ impl<'a> Emitter<'a> {
         let free = self
             .builder
             .ins()
-            .icmp_imm(IntCC::Equal, decoded, Kind::Undecoded as i64);
+            .icmp_imm_s(IntCC::Equal, decoded, Kind::Undecoded as i64);
         self.unless_leave(free);
         self.builder.ins().jump(on, &[]);
         self.builder.switch_to_block(on);

@@ -1,0 +1,1 @@
+//! The laboratory of WebAssembly beside containers: engines, layers, axes.
