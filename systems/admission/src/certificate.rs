@@ -79,7 +79,7 @@ pub struct Degraded {
 pub struct Spare {
     /// The function.
     pub name: String,
-    /// Time by which its budget, and `budget_high`, could rise if all else stayed.
+    /// Time by which its budget, and `budget_high`, could rise if all else stayed, virtual deadlines too.
     pub budget: u64,
 }
 

@@ -192,16 +192,7 @@ fn check_core(core: &Core, set: &Set, functions: &HashMap<&str, &Function>) -> R
         let before = jobs[index].clone();
         jobs[index].usual += u128::from(spare.budget);
         jobs[index].most += u128::from(spare.budget);
-        // Its own scale may be needed for that.
-        let any = |jobs: &[Job]| {
-            let scales = (1..=16).rev();
-            let mut modes =
-                scales.map(|scale| modes::both_are_met(core.core, jobs, blocking, scale));
-            modes.any(|met| met.is_ok())
-        };
-        let two_levels = jobs.iter().any(|job| job.most > job.usual);
-        let met = walk::deadlines_are_met(core.core, &jobs, blocking, |job| job.most);
-        if met.is_err() && !(two_levels && any(&jobs)) {
+        if verify(&jobs).is_err() {
             return Err(flaw());
         }
         jobs[index] = before;

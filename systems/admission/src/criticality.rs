@@ -15,17 +15,17 @@ use crate::qpa::{Answer, answer};
 use crate::task::Task;
 
 /// Virtual deadlines are multiples of 1/16 of the deadlines.
-pub(crate) const SCALES: u64 = 16;
+const SCALES: u64 = 16;
 
 /// What high tasks demand after the switch: carried-over invocations less what they had done.
-pub(crate) struct AfterSwitch<'a> {
-    pub(crate) tasks: &'a [Task],
-    pub(crate) scale: u64,
-    pub(crate) blocking: u64,
+struct AfterSwitch<'a> {
+    tasks: &'a [Task],
+    scale: u64,
+    blocking: u64,
 }
 
 /// The deadline of a task before the switch.
-pub(crate) fn virtual_deadline(task: &Task, scale: u64) -> u64 {
+fn virtual_deadline(task: &Task, scale: u64) -> u64 {
     if task.low {
         return task.deadline;
     }
@@ -90,35 +90,38 @@ pub(crate) fn scale(tasks: &[Task], blocking: u64, limit: u64) -> Option<u64> {
     }
     (1..=SCALES)
         .rev()
-        .find(|scale| fits(tasks, *scale, blocking, limit))
+        .find(|scale| fits(tasks, *scale, blocking, limit).is_some())
 }
 
-fn fits(tasks: &[Task], scale: u64, blocking: u64, limit: u64) -> bool {
-    let before: Vec<Task> = tasks
-        .iter()
-        .map(|task| Task {
-            deadline: virtual_deadline(task, scale),
-            ..task.clone()
-        })
-        .collect();
+/// How far both modes were looked at, if they fit at a scale.
+pub(crate) fn fits(tasks: &[Task], scale: u64, blocking: u64, limit: u64) -> Option<u128> {
+    let before = before_switch(tasks, scale);
     let plain = Plain {
         tasks: &before,
         blocking,
     };
     let used = Utilisation::of(before.iter().map(|task| (task.budget, task.period)));
-    if !holds(&plain, horizon(&plain, &used), limit) {
-        return false;
-    }
+    let one = held(&plain, horizon(&plain, &used), limit)?;
     let after = AfterSwitch {
         tasks,
         scale,
         blocking,
     };
-    holds(&after, after_horizon(&after), limit)
+    let other = held(&after, after_horizon(&after), limit)?;
+    Some(one.max(other))
+}
+
+/// The tasks with their deadlines before the switch.
+pub(crate) fn before_switch(tasks: &[Task], scale: u64) -> Vec<Task> {
+    let sooner = |task: &Task| Task {
+        deadline: virtual_deadline(task, scale),
+        ..task.clone()
+    };
+    tasks.iter().map(sooner).collect()
 }
 
 /// How far windows after the switch must be looked at.
-pub(crate) fn after_horizon(after: &AfterSwitch) -> Horizon {
+fn after_horizon(after: &AfterSwitch) -> Horizon {
     let lines: Vec<Line> = after
         .high()
         .map(|task| Line {
@@ -133,9 +136,12 @@ pub(crate) fn after_horizon(after: &AfterSwitch) -> Horizon {
     horizon_of_lines(&lines, after.blocking, &used)
 }
 
-fn holds(demand: &impl Demand, horizon: Horizon, limit: u64) -> bool {
+/// The horizon, if no window below it demands more than its length.
+fn held(demand: &impl Demand, horizon: Horizon, limit: u64) -> Option<u128> {
     match horizon {
-        Horizon::Below(end) => matches!(answer(demand, end, limit), Answer::Fits { .. }),
-        Horizon::Over | Horizon::TooFar => false,
+        Horizon::Below(end) => {
+            matches!(answer(demand, end, limit), Answer::Fits { .. }).then_some(end)
+        }
+        Horizon::Over | Horizon::TooFar => None,
     }
 }

@@ -116,7 +116,7 @@ fn certificate(set: &Set, placed: &Placed, fits: &[Fit]) -> Certificate {
     let mut cores = Vec::with_capacity(fits.len());
     for ((core, tasks), fit) in (0..).zip(placed).zip(fits) {
         let mut certified = certified(core, tasks, fit);
-        let spare = remedy::spare(tasks, set.host.overheads.blocking);
+        let spare = remedy::spare(tasks, set.host.overheads.blocking, fit.scale);
         certified.spare = spare
             .into_iter()
             .map(|(name, budget)| Spare { name, budget })

@@ -53,7 +53,7 @@ pub(crate) enum NoFit {
 
 /// Whether tasks fit, in an effort of tasks times steps.
 pub(crate) fn fit(tasks: &[Task], blocking: u64, effort: Effort) -> Result<Fit, NoFit> {
-    let limit = (effort.steps / (tasks.len() as u64).max(1)).max(64);
+    let limit = limit(tasks, effort);
     let found = fit_undegraded(tasks, blocking, limit);
     let two_levels = tasks.iter().any(|task| task.budget_high > task.budget);
     if found.is_ok() || !two_levels {
@@ -63,6 +63,27 @@ pub(crate) fn fit(tasks: &[Task], blocking: u64, effort: Effort) -> Result<Fit, 
         Some(scale) => Ok(degraded(tasks, blocking, scale, limit)),
         None => found,
     }
+}
+
+/// How far tasks were looked at, if they fit in the way in which others did: without giving any up, or by virtual deadlines
+/// of a scale.
+pub(crate) fn fits_as(
+    tasks: &[Task],
+    blocking: u64,
+    scale: Option<u64>,
+    effort: Effort,
+) -> Option<u128> {
+    let limit = limit(tasks, effort);
+    match scale {
+        None => fit_undegraded(tasks, blocking, limit)
+            .ok()
+            .map(|fit| fit.horizon),
+        Some(scale) => criticality::fits(tasks, scale, blocking, limit),
+    }
+}
+
+fn limit(tasks: &[Task], effort: Effort) -> u64 {
+    (effort.steps / (tasks.len() as u64).max(1)).max(64)
 }
 
 /// Every invocation may take its high budget, and none is given up.
@@ -100,13 +121,7 @@ fn plain_fit(tasks: &[Task], blocking: u64, limit: u64) -> Result<Fit, NoFit> {
 
 /// Why tasks fit by virtual deadlines of a scale that was found to suffice: the windows before the switch are told.
 fn degraded(tasks: &[Task], blocking: u64, scale: u64, limit: u64) -> Fit {
-    let before: Vec<Task> = tasks
-        .iter()
-        .map(|task| Task {
-            deadline: criticality::virtual_deadline(task, scale),
-            ..task.clone()
-        })
-        .collect();
+    let before = criticality::before_switch(tasks, scale);
     let fit = plain_fit(&before, blocking, limit).expect("the scale was found by this test");
     Fit {
         scale: Some(scale),

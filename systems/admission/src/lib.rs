@@ -4,8 +4,11 @@
 //! - [`admit`] decides, and answers with a [`Certificate`] or with a [`Refusal`] that says what to change;
 //! - [`Certificate::check`] verifies an answer by a way of its own, deadline for deadline.
 //!
+//! [`simulation`], [`rules`] and [`campaign`] are what it is held against.
+//!
 //! Each core is scheduled by preemptive earliest deadline first. All is computed in whole numbers.
 
+pub mod campaign;
 mod certificate;
 mod check;
 mod criticality;
@@ -17,7 +20,9 @@ mod partition;
 mod qpa;
 mod refusal;
 mod remedy;
+pub mod rules;
 mod set;
+pub mod simulation;
 mod task;
 mod time;
 

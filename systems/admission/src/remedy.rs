@@ -6,7 +6,7 @@
 //! *Invariant:* the effort is bounded: what is not found in it is not told.
 
 use crate::decision::is_admitted;
-use crate::fit::{Effort, fit};
+use crate::fit::{Effort, fits_as};
 use crate::refusal::{Change, Reason};
 use crate::set::{Function, MOST_CORES, Set};
 use crate::task::Task;
@@ -15,6 +15,8 @@ use crate::task::Task;
 const TRIES: u32 = 4000;
 /// Functions whose changes are looked for, and of which spare is told.
 const MOST: usize = 64;
+/// Deadlines below a horizon up to which spare is told.
+const WALKED: u128 = 1 << 14;
 /// Changes that are told.
 const TOLD: usize = 6;
 
@@ -193,8 +195,16 @@ fn smallest(above: u64, mut holds: impl FnMut(u64) -> bool) -> Option<u64> {
     Some(good)
 }
 
+/// Whether so few deadlines are due below a horizon that whoever checks a certificate can walk over them.
+fn is_short(tasks: &[Task], horizon: u128) -> bool {
+    let due = tasks
+        .iter()
+        .map(|task| u128::from(task.burst) + horizon / u128::from(task.period));
+    due.sum::<u128>() <= WALKED
+}
+
 /// By how much each function's budgets could rise alone; nothing is told of many functions on one core.
-pub(crate) fn spare(tasks: &[Task], blocking: u64) -> Vec<(String, u64)> {
+pub(crate) fn spare(tasks: &[Task], blocking: u64, scale: Option<u64>) -> Vec<(String, u64)> {
     if tasks.len() > MOST {
         return Vec::new();
     }
@@ -208,7 +218,8 @@ pub(crate) fn spare(tasks: &[Task], blocking: u64) -> Vec<(String, u64)> {
         let more = largest(1, room as u64, |more| {
             tasks[index].budget = task.budget + u128::from(more);
             tasks[index].budget_high = task.budget_high + u128::from(more);
-            fit(&tasks, blocking, Effort::SMALL).is_ok()
+            fits_as(&tasks, blocking, scale, Effort::SMALL)
+                .is_some_and(|horizon| is_short(&tasks, horizon))
         });
         tasks[index] = task.clone();
         (task.name, more.unwrap_or(0))

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::Flaw;
-use super::walk::{Job, deadlines_are_met, is_sustained};
+use super::walk::{Job, deadlines_are_met, is_sustained, repeats_from};
 
 /// Windows that are looked at.
 const MOST: u32 = 1 << 20;
@@ -45,6 +45,7 @@ pub(super) fn both_are_met(
 
 fn after_the_switch(core: u32, high: &[&Job], blocking: u128, sixteenths: u64) -> Result<(), Flaw> {
     let sustained = is_sustained(high.iter().map(|job| (*job, job.most)));
+    let repeats = repeats_from(high.iter().map(|job| (*job, job.most)));
     let left = |job: &Job| job.deadline - virtual_deadline(job, sixteenths);
     // Where demand jumps, and where it ends to climb.
     let mut windows: BTreeSet<(u128, usize)> = BTreeSet::new();
@@ -56,6 +57,9 @@ fn after_the_switch(core: u32, high: &[&Job], blocking: u128, sixteenths: u64) -
         let Some((time, index)) = windows.pop_first() else {
             return Ok(());
         };
+        if repeats.is_some_and(|end| time > end) {
+            return Ok(());
+        }
         windows.insert((time + high[index].period, index));
         let demands = high.iter().map(|job| carried_over(job, left(job), time));
         let demand = demands.fold(blocking, u128::saturating_add);

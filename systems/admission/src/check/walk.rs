@@ -68,6 +68,25 @@ pub(super) fn is_sustained<'a>(shares: impl Iterator<Item = (&'a Job<'a>, u128)>
     sum <= ONE
 }
 
+/// From when on demand less supply repeats itself or falls: the longest deadline and the least common multiple of the
+/// periods, if tasks ask for no more than all of a core in that time; none if that is beyond 64 bits.
+pub(super) fn repeats_from<'a>(
+    shares: impl Iterator<Item = (&'a Job<'a>, u128)> + Clone,
+) -> Option<u128> {
+    let mut common = 1_u128;
+    for (job, _) in shares.clone() {
+        let (mut left, mut right) = (common, job.period);
+        while right != 0 {
+            (left, right) = (right, left % right);
+        }
+        common = (common / left).checked_mul(job.period)?;
+        u64::try_from(common).ok()?;
+    }
+    let longest = shares.clone().map(|(job, _)| job.deadline).max()?;
+    let work = shares.map(|(job, budget)| budget.checked_mul(common / job.period));
+    (work.sum::<Option<u128>>()? <= common).then_some(longest + common)
+}
+
 /// Whether every deadline is met if all arrive at once and then as early as they can.
 pub(super) fn deadlines_are_met<'a>(
     core: u32,
@@ -77,6 +96,7 @@ pub(super) fn deadlines_are_met<'a>(
 ) -> Result<(), Flaw> {
     let sustained = is_sustained(jobs.iter().map(|job| (job, budget(job))));
     let busy = busy_period(jobs, blocking, &budget);
+    let repeats = repeats_from(jobs.iter().map(|job| (job, budget(job))));
     let mut deadlines = BinaryHeap::new();
     for (index, job) in jobs.iter().enumerate() {
         deadlines.push(Reverse((job.deadline, index, 0_u128)));
@@ -86,7 +106,7 @@ pub(super) fn deadlines_are_met<'a>(
         let Some(Reverse((time, index, number))) = deadlines.pop() else {
             return Ok(());
         };
-        if busy.is_some_and(|end| time > end) {
+        if busy.is_some_and(|end| time > end) || repeats.is_some_and(|end| time > end) {
             return Ok(());
         }
         let job = &jobs[index];
