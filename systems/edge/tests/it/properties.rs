@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use metes_edge::{Absent, Engine, Limits, Options, Tiers, Worker};
-use proptest::prelude::*;
+use metes_random::Random;
 
 use crate::guests::{COUNTER, binary, echo};
 
@@ -53,34 +53,35 @@ fn attempt(engine: &Engine, bytes: &[u8], tiers: Tiers) {
     assert_eq!(engine.slots().taken(), 0);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn mutated_modules_never_panic(
-        which in 0usize..3,
-        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-        cut in prop::option::weighted(0.1, any::<prop::sample::Index>()),
-        optimised in any::<bool>(),
-    ) {
-        let mut bytes = binary([RICH.to_owned(), echo(), COUNTER.to_owned()][which].as_str());
-        let engine = engine();
-        for _ in 0..12 {
-            for (index, byte) in &changes {
-                let at = index.index(bytes.len());
-                bytes[at] = bytes[at].wrapping_add(*byte).rotate_left(1);
+#[test]
+fn mutated_modules_never_panic() {
+    let engine = engine();
+    let modules = [binary(RICH), binary(&echo()), binary(COUNTER)];
+    let mut random = Random::new(20);
+    for round in 0..600 {
+        let mut bytes = modules[round % 3].clone();
+        for _ in 0..random.between(1, 4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            match random.below(4) {
+                0 => bytes[at] = random.next() as u8,
+                1 => bytes[at] = bytes[at].wrapping_add(1),
+                2 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, random.next() as u8),
             }
-            if let Some(cut) = &cut {
-                let length = cut.index(bytes.len());
-                bytes.truncate(length.max(8));
-            }
-            attempt(&engine, &bytes, if optimised { Tiers::Optimised } else { Tiers::Baseline });
         }
+        if random.below(10) == 0 {
+            bytes.truncate(random.below(bytes.len() as u64) as usize);
+        }
+        attempt(&engine, &bytes, if round % 7 == 0 { Tiers::Optimised } else { Tiers::Baseline });
     }
+}
 
-    #[test]
-    fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let engine = engine();
+#[test]
+fn bytes_of_any_kind_never_panic() {
+    let engine = engine();
+    let mut random = Random::new(21);
+    for _ in 0..500 {
+        let bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
         attempt(&engine, &bytes, Tiers::Baseline);
         let mut named = b"\0asm\x01\0\0\0".to_vec();
         named.extend_from_slice(&bytes);

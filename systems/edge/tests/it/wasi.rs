@@ -12,7 +12,7 @@ fn the_request_is_stdin_and_stdout_the_response() {
             .compile(&binary(&echo()), &limits(tiers))
             .expect("a guest of ours");
         let mut worker = Worker::new(&engine);
-        for length in [0, 1, 999, 1000, 1001, 60_000] {
+        for length in [0usize, 1, 999, 1000, 1001, 60_000] {
             let input: Vec<u8> = (0..length).map(|byte| (byte % 251) as u8).collect();
             let mut output = Vec::with_capacity(60_000);
             let invocation = worker.invoke(&module, &input, &mut output, LONG);
