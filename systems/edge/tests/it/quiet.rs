@@ -15,12 +15,12 @@ fn the_counter_counts() {
     counter.begin();
     let quiet = counter.end();
     counter.begin();
-    // SAFETY: asks for a number.
-    let parent = unsafe { libc::getppid() };
+    // SAFETY: asks for numbers.
+    let (parent, group) = unsafe { (libc::getppid(), libc::getpgrp()) };
     let loud = counter.end();
-    assert_eq!((quiet, loud), ((0, -1), (1, libc::SYS_getppid)));
+    assert_eq!((quiet, loud), ((0, -1), (2, libc::SYS_getppid)));
     // SAFETY: as above.
-    assert_eq!(parent, unsafe { libc::getppid() }, "the call was made");
+    assert_eq!((parent, group), unsafe { (libc::getppid(), libc::getpgrp()) }, "the calls were made");
 }
 
 /// Uses everything that is offered, and writes to all of its memory.
