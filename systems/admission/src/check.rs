@@ -12,7 +12,7 @@ mod walk;
 use std::collections::HashMap;
 
 use crate::certificate::{Certificate, Core};
-use crate::set::{Criticality, Function, Set};
+use crate::set::{Criticality, Function, Scheduling, Set};
 use walk::Job;
 
 /// Why a certificate does not prove that its set fits.
@@ -169,15 +169,16 @@ impl Certificate {
 fn check_core(core: &Core, set: &Set, functions: &HashMap<&str, &Function>) -> Result<(), Flaw> {
     let mut jobs = jobs(core, set, functions)?;
     let blocking = u128::from(set.host.overheads.blocking);
+    let whole = set.host.scheduling == Scheduling::NonPreemptive;
     let verify = |jobs: &[Job]| match &core.degraded {
-        None => walk::deadlines_are_met(core.core, jobs, blocking, |job| job.most),
+        None => walk::deadlines_are_met(core.core, jobs, blocking, whole, |job| job.most),
         Some(degraded) => {
             modes::both_are_met(core.core, jobs, blocking, degraded.virtual_deadlines)
         }
     };
     check_degraded(core, &jobs)?;
     verify(&jobs)?;
-    check_points(core, &jobs, blocking)?;
+    check_points(core, &jobs, blocking, whole)?;
     for spare in &core.spare {
         let flaw = || Flaw::Spare {
             core: core.core,
@@ -269,7 +270,7 @@ fn check_degraded(core: &Core, jobs: &[Job]) -> Result<(), Flaw> {
 }
 
 /// What is said of windows, which is of the virtual deadlines if there are any.
-fn check_points(core: &Core, jobs: &[Job], blocking: u128) -> Result<(), Flaw> {
+fn check_points(core: &Core, jobs: &[Job], blocking: u128, whole: bool) -> Result<(), Flaw> {
     for point in &core.decides {
         let demand: u128 = jobs
             .iter()
@@ -281,6 +282,10 @@ fn check_points(core: &Core, jobs: &[Job], blocking: u128) -> Result<(), Flaw> {
                 }
             })
             .fold(blocking, u128::saturating_add);
+        let demand = match whole {
+            true => demand.saturating_add(walk::begun(jobs, point.time, |job| job.most)),
+            false => demand,
+        };
         if demand != point.demand {
             return Err(Flaw::Point {
                 core: core.core,

@@ -21,7 +21,7 @@ const SCALES: u64 = 16;
 struct AfterSwitch<'a> {
     tasks: &'a [Task],
     scale: u64,
-    blocking: u64,
+    blocking: u128,
 }
 
 /// The deadline of a task before the switch.
@@ -63,7 +63,7 @@ impl AfterSwitch<'_> {
 impl Demand for AfterSwitch<'_> {
     fn at(&self, time: u128) -> u128 {
         let tasks = self.high().map(|task| self.demand_of(task, time));
-        tasks.fold(self.blocking.into(), u128::saturating_add)
+        tasks.fold(self.blocking, u128::saturating_add)
     }
 
     // Demand jumps where a carried-over invocation begins to count, and climbs until what it had done is made up for.
@@ -81,7 +81,7 @@ impl Demand for AfterSwitch<'_> {
 }
 
 /// A scale of virtual deadlines at which both modes fit, the largest; none if none was found.
-pub(crate) fn scale(tasks: &[Task], blocking: u64, limit: u64) -> Option<u64> {
+pub(crate) fn scale(tasks: &[Task], blocking: u128, limit: u64) -> Option<u64> {
     let mut high = tasks.iter().filter(|task| !task.low);
     let analysed =
         |task: &Task| task.burst == 1 && task.jitter == 0 && task.deadline <= task.period;
@@ -94,7 +94,7 @@ pub(crate) fn scale(tasks: &[Task], blocking: u64, limit: u64) -> Option<u64> {
 }
 
 /// How far both modes were looked at, if they fit at a scale.
-pub(crate) fn fits(tasks: &[Task], scale: u64, blocking: u64, limit: u64) -> Option<u128> {
+pub(crate) fn fits(tasks: &[Task], scale: u64, blocking: u128, limit: u64) -> Option<u128> {
     let before = before_switch(tasks, scale);
     let plain = Plain {
         tasks: &before,
@@ -140,7 +140,7 @@ fn after_horizon(after: &AfterSwitch) -> Horizon {
 fn held(demand: &impl Demand, horizon: Horizon, limit: u64) -> Option<u128> {
     match horizon {
         Horizon::Below(end) => {
-            matches!(answer(demand, end, limit), Answer::Fits { .. }).then_some(end)
+            matches!(answer(demand, 0, end, limit), Answer::Fits { .. }).then_some(end)
         }
         Horizon::Over | Horizon::TooFar => None,
     }

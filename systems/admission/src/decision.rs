@@ -3,6 +3,7 @@
 //! *Invariant:* what is admitted has a certificate, what is refused has a reason.
 
 use crate::certificate::{Certificate, Memory, Spare};
+use crate::demand::Blocking;
 use crate::fit::{Effort, Fit, NoFit, certified, fit};
 use crate::partition::{Partition, given, partition};
 use crate::refusal::{Reason, Refusal};
@@ -57,7 +58,7 @@ fn decide_in(set: &Set, effort: Effort) -> Result<(Placed, Vec<Fit>), Reason> {
         function: set.functions[late.function].name.clone(),
         delay: late.delay,
     })?;
-    let blocking = set.host.overheads.blocking;
+    let blocking = Blocking::of(&set.host);
     let placed = given(&tasks, set.host.cores);
     let placed = collected(&tasks, &placed);
     let fits = fit_all(&placed, blocking, effort)?;
@@ -83,7 +84,7 @@ fn collected(tasks: &[Task], placed: &[Vec<usize>]) -> Placed {
     placed.iter().map(on).collect()
 }
 
-fn fit_all(placed: &Placed, blocking: u64, effort: Effort) -> Result<Vec<Fit>, Reason> {
+fn fit_all(placed: &Placed, blocking: Blocking, effort: Effort) -> Result<Vec<Fit>, Reason> {
     let fits = (0..).zip(placed).map(|(core, tasks)| {
         fit(tasks, blocking, effort).map_err(|no_fit| match no_fit {
             NoFit::Over(used) => Reason::Utilisation {
@@ -116,7 +117,7 @@ fn certificate(set: &Set, placed: &Placed, fits: &[Fit]) -> Certificate {
     let mut cores = Vec::with_capacity(fits.len());
     for ((core, tasks), fit) in (0..).zip(placed).zip(fits) {
         let mut certified = certified(core, tasks, fit);
-        let spare = remedy::spare(tasks, set.host.overheads.blocking, fit.scale);
+        let spare = remedy::spare(tasks, Blocking::of(&set.host), fit.scale);
         certified.spare = spare
             .into_iter()
             .map(|(name, budget)| Spare { name, budget })

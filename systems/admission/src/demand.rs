@@ -5,6 +5,7 @@
 use num_bigint::{BigInt, BigUint};
 use num_traits::{ToPrimitive, Zero};
 
+use crate::set::{Host, Scheduling};
 use crate::task::Task;
 
 /// The farthest that is looked: sums beyond are kept apart from it by saturation.
@@ -24,18 +25,61 @@ pub(crate) trait Demand {
 /// Plain demand by earliest deadline first, and a section that is not preempted.
 pub(crate) struct Plain<'a> {
     pub(crate) tasks: &'a [Task],
-    pub(crate) blocking: u64,
+    pub(crate) blocking: u128,
 }
 
 impl Demand for Plain<'_> {
     fn at(&self, time: u128) -> u128 {
         let tasks = self.tasks.iter().map(|task| task.demand(time));
-        tasks.fold(self.blocking.into(), u128::saturating_add)
+        tasks.fold(self.blocking, u128::saturating_add)
     }
 
     fn last_rise(&self, end: u128) -> Option<u128> {
         let rises = self.tasks.iter().filter_map(|task| task.last_rise(end));
         rises.max()
+    }
+}
+
+/// What may hold a core when a deadline comes near.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocking {
+    /// The host's longest section that is not preempted.
+    pub(crate) section: u64,
+    /// Whether invocations are not preempted either.
+    pub(crate) whole: bool,
+}
+
+impl Blocking {
+    /// That of a host.
+    pub(crate) fn of(host: &Host) -> Blocking {
+        Blocking {
+            section: host.overheads.blocking,
+            whole: host.scheduling == Scheduling::NonPreemptive,
+        }
+    }
+
+    /// Windows of lengths from a first one on, and what may block those: without preemption all but a unit of the longest
+    /// invocation that is due later (Jeffay, Stanat and Martel 1991; George, Rivierre and Spuri 1996). The longest first.
+    pub(crate) fn ranges(self, tasks: &[Task]) -> Vec<(u128, u128)> {
+        let section = u128::from(self.section);
+        if !self.whole {
+            return vec![(0, section)];
+        }
+        let mut by_deadline: Vec<&Task> = tasks.iter().collect();
+        by_deadline.sort_by_key(|task| std::cmp::Reverse(task.deadline));
+        let (mut ranges, mut longest) = (Vec::new(), 0);
+        for task in by_deadline {
+            ranges.push((u128::from(task.deadline), section + longest));
+            longest = longest.max(task.budget - 1);
+        }
+        ranges
+    }
+
+    /// The most that may block any window.
+    pub(crate) fn most(self, tasks: &[Task]) -> u128 {
+        let longest = tasks.iter().map(|task| task.budget - 1).max();
+        let longest = longest.filter(|_| self.whole).unwrap_or(0);
+        u128::from(self.section) + longest
     }
 }
 
@@ -144,7 +188,7 @@ pub(crate) fn horizon(plain: &Plain, utilisation: &Utilisation) -> Horizon {
 /// Where lines meet the supply.
 pub(crate) fn horizon_of_lines(
     lines: &[Line],
-    blocking: u64,
+    blocking: u128,
     utilisation: &Utilisation,
 ) -> Horizon {
     let Utilisation {
@@ -179,7 +223,7 @@ pub(crate) fn horizon_of_lines(
 fn busy_period(plain: &Plain, farthest: u128) -> Option<u128> {
     let work = |length: u128| {
         let tasks = plain.tasks.iter().map(|task| task.work(length));
-        tasks.fold(u128::from(plain.blocking), u128::saturating_add)
+        tasks.fold(plain.blocking, u128::saturating_add)
     };
     let mut length = work(1);
     for _ in 0..ROUNDS {

@@ -4,8 +4,8 @@
 
 use crate::certificate::{Core, Degraded, Point};
 use crate::criticality;
-use crate::demand::{Horizon, Plain, Utilisation, horizon};
-use crate::qpa::{Answer, Step, answer};
+use crate::demand::{Blocking, Horizon, Plain, Utilisation, horizon};
+use crate::qpa::{Answer, KEPT, Step, answer};
 use crate::task::Task;
 
 /// How much may be tried.
@@ -52,14 +52,14 @@ pub(crate) enum NoFit {
 }
 
 /// Whether tasks fit, in an effort of tasks times steps.
-pub(crate) fn fit(tasks: &[Task], blocking: u64, effort: Effort) -> Result<Fit, NoFit> {
+pub(crate) fn fit(tasks: &[Task], blocking: Blocking, effort: Effort) -> Result<Fit, NoFit> {
     let limit = limit(tasks, effort);
     let found = fit_undegraded(tasks, blocking, limit);
     let two_levels = tasks.iter().any(|task| task.budget_high > task.budget);
     if found.is_ok() || !two_levels {
         return found;
     }
-    match criticality::scale(tasks, blocking, limit) {
+    match criticality::scale(tasks, blocking.section.into(), limit) {
         Some(scale) => Ok(degraded(tasks, blocking, scale, limit)),
         None => found,
     }
@@ -69,7 +69,7 @@ pub(crate) fn fit(tasks: &[Task], blocking: u64, effort: Effort) -> Result<Fit, 
 /// of a scale.
 pub(crate) fn fits_as(
     tasks: &[Task],
-    blocking: u64,
+    blocking: Blocking,
     scale: Option<u64>,
     effort: Effort,
 ) -> Option<u128> {
@@ -78,7 +78,7 @@ pub(crate) fn fits_as(
         None => fit_undegraded(tasks, blocking, limit)
             .ok()
             .map(|fit| fit.horizon),
-        Some(scale) => criticality::fits(tasks, scale, blocking, limit),
+        Some(scale) => criticality::fits(tasks, scale, blocking.section.into(), limit),
     }
 }
 
@@ -87,7 +87,7 @@ fn limit(tasks: &[Task], effort: Effort) -> u64 {
 }
 
 /// Every invocation may take its high budget, and none is given up.
-fn fit_undegraded(tasks: &[Task], blocking: u64, limit: u64) -> Result<Fit, NoFit> {
+fn fit_undegraded(tasks: &[Task], blocking: Blocking, limit: u64) -> Result<Fit, NoFit> {
     let most: Vec<Task> = tasks
         .iter()
         .map(|task| Task {
@@ -98,29 +98,45 @@ fn fit_undegraded(tasks: &[Task], blocking: u64, limit: u64) -> Result<Fit, NoFi
     plain_fit(&most, blocking, limit)
 }
 
-fn plain_fit(tasks: &[Task], blocking: u64, limit: u64) -> Result<Fit, NoFit> {
-    let plain = Plain { tasks, blocking };
+fn plain_fit(tasks: &[Task], blocking: Blocking, limit: u64) -> Result<Fit, NoFit> {
     let used = Utilisation::of(tasks.iter().map(|task| (task.budget, task.period)));
-    let horizon = match horizon(&plain, &used) {
+    let most = Plain {
+        tasks,
+        blocking: blocking.most(tasks),
+    };
+    let horizon = match horizon(&most, &used) {
         Horizon::Over => return Err(NoFit::Over(used)),
         Horizon::TooFar => return Err(NoFit::Undecided),
         Horizon::Below(end) => end,
     };
-    match answer(&plain, horizon, limit) {
-        Answer::Fits { steps, whole } => Ok(Fit {
-            used,
-            horizon,
-            steps,
-            whole,
-            scale: None,
-        }),
-        Answer::Misses(step) => Err(NoFit::Misses(step)),
-        Answer::TooLong => Err(NoFit::Undecided),
+    let (mut steps, mut whole, mut end) = (Vec::new(), true, horizon);
+    for (first, blocking) in blocking.ranges(tasks) {
+        let plain = Plain { tasks, blocking };
+        match answer(&plain, first, end, limit) {
+            Answer::Fits {
+                steps: more,
+                whole: all,
+            } => {
+                steps.extend(more);
+                whole &= all;
+            }
+            Answer::Misses(step) => return Err(NoFit::Misses(step)),
+            Answer::TooLong => return Err(NoFit::Undecided),
+        }
+        end = end.min(first);
     }
+    steps.truncate(KEPT);
+    Ok(Fit {
+        whole: whole && steps.len() < KEPT,
+        used,
+        horizon,
+        steps,
+        scale: None,
+    })
 }
 
 /// Why tasks fit by virtual deadlines of a scale that was found to suffice: the windows before the switch are told.
-fn degraded(tasks: &[Task], blocking: u64, scale: u64, limit: u64) -> Fit {
+fn degraded(tasks: &[Task], blocking: Blocking, scale: u64, limit: u64) -> Fit {
     let before = criticality::before_switch(tasks, scale);
     let fit = plain_fit(&before, blocking, limit).expect("the scale was found by this test");
     Fit {

@@ -32,5 +32,5 @@ pub use decision::{Decision, admit};
 pub use refusal::{Change, Reason, Refusal};
 pub use set::{
     Criticality, Function, Host, MOST_CHARACTERS, MOST_CORES, MOST_FUNCTIONS, Network, Overheads,
-    Server, Set, SetError,
+    Scheduling, Server, Set, SetError,
 };

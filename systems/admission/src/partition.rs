@@ -3,6 +3,7 @@
 //! *Invariant:* [`Partition::None`] is said only where no placement fits; where the search was not whole it is
 //! [`Partition::NotFound`].
 
+use crate::demand::Blocking;
 use crate::fit::{Effort, NoFit, fit};
 use crate::task::Task;
 
@@ -25,7 +26,12 @@ pub(crate) enum Partition {
 }
 
 /// Looks for cores, of which some are given.
-pub(crate) fn partition(tasks: &[Task], cores: u32, blocking: u64, effort: Effort) -> Partition {
+pub(crate) fn partition(
+    tasks: &[Task],
+    cores: u32,
+    blocking: Blocking,
+    effort: Effort,
+) -> Partition {
     let free: Vec<usize> = (0..tasks.len())
         .filter(|index| tasks[*index].core.is_none())
         .collect();
@@ -70,7 +76,7 @@ enum Choice {
 
 struct Search<'a> {
     tasks: &'a [Task],
-    blocking: u64,
+    blocking: Blocking,
     effort: Effort,
     /// What is on each core.
     placed: Vec<Vec<usize>>,
@@ -80,7 +86,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(tasks: &'a [Task], cores: u32, blocking: u64, effort: Effort) -> Self {
+    fn new(tasks: &'a [Task], cores: u32, blocking: Blocking, effort: Effort) -> Self {
         let effort = Effort {
             steps: effort.steps.min(STEPS),
             ..effort

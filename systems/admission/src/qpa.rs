@@ -33,14 +33,14 @@ pub(crate) enum Answer {
 }
 
 /// Steps that are kept.
-const KEPT: usize = 256;
+pub(crate) const KEPT: usize = 256;
 
-/// Whether any window below `end` demands more than its length, in `limit` steps at most.
-pub(crate) fn answer(demand: &impl Demand, end: u128, limit: u64) -> Answer {
+/// Whether any window from `first` on and below `end` demands more than its length, in `limit` steps at most.
+pub(crate) fn answer(demand: &impl Demand, first: u128, end: u128, limit: u64) -> Answer {
     let mut steps = Vec::new();
     let mut end = end;
     for count in 0..limit {
-        let Some(time) = demand.last_rise(end) else {
+        let Some(time) = demand.last_rise(end).filter(|time| *time >= first) else {
             return Answer::Fits {
                 steps,
                 whole: count <= KEPT as u64,

@@ -6,6 +6,7 @@
 //! *Invariant:* the effort is bounded: what is not found in it is not told.
 
 use crate::decision::is_admitted;
+use crate::demand::Blocking;
 use crate::fit::{Effort, fits_as};
 use crate::refusal::{Change, Reason};
 use crate::set::{Function, MOST_CORES, Set};
@@ -204,7 +205,7 @@ fn is_short(tasks: &[Task], horizon: u128) -> bool {
 }
 
 /// By how much each function's budgets could rise alone; nothing is told of many functions on one core.
-pub(crate) fn spare(tasks: &[Task], blocking: u64, scale: Option<u64>) -> Vec<(String, u64)> {
+pub(crate) fn spare(tasks: &[Task], blocking: Blocking, scale: Option<u64>) -> Vec<(String, u64)> {
     if tasks.len() > MOST {
         return Vec::new();
     }

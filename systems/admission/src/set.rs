@@ -42,16 +42,30 @@ pub struct Set {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Cores, each scheduled by preemptive earliest deadline first on its own.
+    /// Cores, each scheduled by earliest deadline first on its own.
     pub cores: u32,
     /// Bytes for functions.
     pub memory: u64,
+    /// Whether an invocation that has begun gives way to one that is due earlier.
+    #[serde(default)]
+    pub scheduling: Scheduling,
     /// What the host itself takes; nothing unless declared.
     #[serde(default)]
     pub overheads: Overheads,
     /// The reserve in which modules are compiled; none unless declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compile_server: Option<Server>,
+}
+
+/// How a core is scheduled, always the earliest deadline first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// What is due earlier goes first at any time.
+    #[default]
+    Preemptive,
+    /// What has begun goes on to its end.
+    NonPreemptive,
 }
 
 /// What the host itself takes of a core.
@@ -182,6 +196,7 @@ impl Host {
         Host {
             cores,
             memory,
+            scheduling: Scheduling::default(),
             overheads: Overheads::default(),
             compile_server: None,
         }

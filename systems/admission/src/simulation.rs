@@ -4,7 +4,7 @@
 
 use metes_random::Random;
 
-use crate::set::{Criticality, Function};
+use crate::set::{Criticality, Function, Scheduling};
 
 /// How a simulation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub enum Behaviour {
 }
 
 struct Invocation {
+    begun: bool,
     /// By which it is scheduled.
     urgency: u64,
     deadline: u64,
@@ -46,6 +47,26 @@ struct Invocation {
 #[must_use]
 pub fn simulate(
     functions: &[&Function],
+    blocking: u64,
+    sixteenths: u64,
+    units: u64,
+    behaviour: Behaviour,
+) -> Outcome {
+    simulate_scheduled(
+        functions,
+        Scheduling::Preemptive,
+        blocking,
+        sixteenths,
+        units,
+        behaviour,
+    )
+}
+
+/// The same under either kind of scheduling.
+#[must_use]
+pub fn simulate_scheduled(
+    functions: &[&Function],
+    scheduling: Scheduling,
     blocking: u64,
     sixteenths: u64,
     units: u64,
@@ -74,6 +95,7 @@ pub fn simulate(
                 let deadline = time + function.deadline;
                 let sooner = (function.deadline * sixteenths).div_ceil(16);
                 active.push(Invocation {
+                    begun: false,
                     urgency: if low || switched {
                         deadline
                     } else {
@@ -114,7 +136,10 @@ pub fn simulate(
         let Some(next) = (0..active.len()).min_by_key(|index| active[*index].urgency) else {
             continue;
         };
+        let holds = |index: &usize| active[*index].begun && scheduling == Scheduling::NonPreemptive;
+        let next = (0..active.len()).find(holds).unwrap_or(next);
         let invocation = &mut active[next];
+        invocation.begun = true;
         invocation.left -= 1;
         invocation.usual = invocation.usual.saturating_sub(1);
         if invocation.left == 0 {

@@ -32,7 +32,7 @@ pub(super) fn both_are_met(
             ..job.clone()
         })
         .collect();
-    deadlines_are_met(core, &before, blocking, |job| job.usual)?;
+    deadlines_are_met(core, &before, blocking, false, |job| job.usual)?;
     let high: Vec<&Job> = jobs.iter().filter(|job| !job.low).collect();
     let simple = high
         .iter()

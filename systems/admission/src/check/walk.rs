@@ -87,15 +87,27 @@ pub(super) fn repeats_from<'a>(
     (work.sum::<Option<u128>>()? <= common).then_some(longest + common)
 }
 
-/// Whether every deadline is met if all arrive at once and then as early as they can.
+/// What is left at the most of an invocation that has begun and is due behind a window: all but a unit.
+pub(super) fn begun<'a>(jobs: &[Job<'a>], window: u128, budget: impl Fn(&Job<'a>) -> u128) -> u128 {
+    let later = jobs.iter().filter(|job| job.deadline > window);
+    later.map(|job| budget(job) - 1).max().unwrap_or(0)
+}
+
+/// Whether every deadline is met if all arrive at once and then as early as they can; with `whole`, behind
+/// one that has begun and is not preempted.
 pub(super) fn deadlines_are_met<'a>(
     core: u32,
     jobs: &[Job<'a>],
     blocking: u128,
+    whole: bool,
     budget: impl Fn(&Job<'a>) -> u128,
 ) -> Result<(), Flaw> {
     let sustained = is_sustained(jobs.iter().map(|job| (job, budget(job))));
-    let busy = busy_period(jobs, blocking, &budget);
+    let held = match whole {
+        true => begun(jobs, 0, &budget),
+        false => 0,
+    };
+    let busy = busy_period(jobs, blocking + held, &budget);
     let repeats = repeats_from(jobs.iter().map(|job| (job, budget(job))));
     let mut deadlines = BinaryHeap::new();
     for (index, job) in jobs.iter().enumerate() {
@@ -118,14 +130,19 @@ pub(super) fn deadlines_are_met<'a>(
         if *upcoming == time {
             continue;
         }
-        if demand > time {
+        let mut due = demand;
+        if whole {
+            due = due.saturating_add(begun(jobs, time, &budget));
+        }
+        if due > time {
+            let demand = due;
             return Err(Flaw::Missed { core, time, demand });
         }
         let line = || {
             let lines = jobs
                 .iter()
                 .map(|job| job.line(job.deadline, budget(job), time));
-            lines.sum::<Option<u128>>()?.checked_add(blocking)
+            lines.sum::<Option<u128>>()?.checked_add(blocking + held)
         };
         if sustained && busy.is_none() && line().is_some_and(|line| line <= time) {
             return Ok(());

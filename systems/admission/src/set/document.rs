@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Criticality, Function, Host, MOST_CHARACTERS, MOST_CORES, MOST_FUNCTIONS, Set};
+use super::{
+    Criticality, Function, Host, MOST_CHARACTERS, MOST_CORES, MOST_FUNCTIONS, Scheduling, Set,
+};
 
 /// A set that there cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +88,7 @@ pub(super) fn verify(set: &Set, line: &dyn Fn(Place) -> Option<usize>) -> Result
     let mut names = HashSet::new();
     for (index, function) in set.functions.iter().enumerate() {
         let problem = if names.insert(function.name.as_str()) {
-            verify_function(function, set.host.cores)
+            verify_function(function, &set.host)
         } else {
             Err(format!(
                 "there are two functions `{}`: name each once",
@@ -116,7 +118,7 @@ fn verify_host(host: &Host) -> Result<(), String> {
     on_a_core("compile_server", server.core, host.cores)
 }
 
-fn verify_function(function: &Function, cores: u32) -> Result<(), String> {
+fn verify_function(function: &Function, host: &Host) -> Result<(), String> {
     let name = function.name.as_str();
     let characters = name.chars().count();
     if !(1..=MOST_CHARACTERS).contains(&characters) || name.chars().any(char::is_control) {
@@ -128,10 +130,15 @@ fn verify_function(function: &Function, cores: u32) -> Result<(), String> {
     positive(name, "deadline", function.deadline)?;
     positive(name, "budget", function.budget)?;
     positive(name, "burst", function.burst)?;
-    on_a_core(name, function.core, cores)?;
+    on_a_core(name, function.core, host.cores)?;
     if let Some(network) = &function.network {
         positive(name, "network.bytes", network.bytes)?;
         positive(name, "network.rate", network.rate)?;
+    }
+    if function.budget_high.is_some() && host.scheduling == Scheduling::NonPreemptive {
+        return Err(format!(
+            "`{name}` has budget_high, which a host of scheduling = \"non-preemptive\" cannot give: leave one of them out"
+        ));
     }
     verify_criticality(function)
 }
