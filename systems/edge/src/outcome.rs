@@ -130,8 +130,6 @@ pub enum Tier {
     Baseline,
     /// Code of the optimising compiler (Cranelift).
     Optimised,
-    /// Code that counts operators; never that of an invocation.
-    Counted,
 }
 
 impl Tier {
@@ -140,7 +138,6 @@ impl Tier {
         match self {
             Tier::Baseline => "baseline",
             Tier::Optimised => "optimised",
-            Tier::Counted => "counted",
         }
     }
 }

@@ -47,6 +47,15 @@ pub(crate) fn fifo(priority: i32) -> bool {
     })
 }
 
+/// Puts the calling thread into the ordinary class.
+pub(crate) fn ordinary() -> bool {
+    set(&Attributes {
+        size: SIZE,
+        policy: libc::SCHED_OTHER as u32,
+        ..Attributes::default()
+    })
+}
+
 /// Puts the calling thread into the idle class.
 pub(crate) fn idle() -> bool {
     set(&Attributes {

@@ -30,7 +30,9 @@ pub(crate) fn module() -> Vec<u8> {
     }
     text.push_str(r#"(func (export "_start") (local $sum i64)"#);
     for number in 0..functions {
-        text.push_str(&format!("(local.set $sum (i64.add (local.get $sum) (call $f{number} (i32.const 100))))"));
+        text.push_str(&format!(
+            "(local.set $sum (i64.add (local.get $sum) (call $f{number} (i32.const 100))))"
+        ));
     }
     text.push_str("(i64.store (i32.const 0) (local.get $sum))))");
     wat::parse_str(&text).expect("a module of ours")
@@ -48,19 +50,44 @@ pub(crate) fn measure() {
     let (_, switched, both) = run(&wasm, Tiers::Both, 3000);
     let (_, _, baseline) = run(&wasm, Tiers::Baseline, 300);
     println!("bytes of the module                         {}", wasm.len());
-    println!("first result, both tiers                    p50 {:.2}  max {:.2} ms of 15", ms(firsts[7]), ms(firsts[14]));
-    println!("first result, optimised alone               {:.2} ms", ms(optimised));
+    println!(
+        "first result, both tiers                    p50 {:.2}  max {:.2} ms of 15",
+        ms(firsts[7]),
+        ms(firsts[14])
+    );
+    println!(
+        "first result, optimised alone               {:.2} ms",
+        ms(optimised)
+    );
     println!("switched after                              {switched:?}");
-    println!("steady: least of a thousand calls           baseline {:.1}  both {:.1}  optimised {:.1} us", us(baseline), us(both), us(alone));
-    println!("steady, both tiers to optimised             {:.3}", both.as_secs_f64() / alone.as_secs_f64());
+    println!(
+        "steady: least of a thousand calls           baseline {:.1}  both {:.1}  optimised {:.1} us",
+        us(baseline),
+        us(both),
+        us(alone)
+    );
+    println!(
+        "steady, both tiers to optimised             {:.3}",
+        both.as_secs_f64() / alone.as_secs_f64()
+    );
 }
 
 /// Time to the first result, when the optimised code ran first, and the least time of a call by the last tier.
 fn run(wasm: &[u8], tiers: Tiers, calls: u32) -> (Duration, Option<(u32, Duration)>, Duration) {
     let wasm = wasm.to_vec();
     let work = move || {
-        let engine = Engine::new(Options { slots: 4, slot_bytes: 1 << 20, lock: false, ..Options::default() }).expect("an engine");
-        let limits = Limits { tiers, state: State::Fresh, ..Limits::default() };
+        let engine = Engine::new(Options {
+            slots: 4,
+            slot_bytes: 1 << 20,
+            lock: false,
+            ..Options::default()
+        })
+        .expect("an engine");
+        let limits = Limits {
+            tiers,
+            state: State::Fresh,
+            ..Limits::default()
+        };
         let begin = Instant::now();
         let module = engine.compile(&wasm, &limits).expect("a module of ours");
         let mut worker = Worker::new(&engine);

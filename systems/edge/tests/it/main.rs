@@ -3,6 +3,7 @@
 //! *Invariant:* each test would fail if the host trusted the guest in the matter that it is about.
 
 mod artefacts;
+mod cost;
 mod deploy;
 mod guests;
 mod isolation;
