@@ -42,6 +42,6 @@ pub use engine::Engine;
 pub use error::{DeployError, EngineError, SlotError};
 pub use limits::{Absent, CompileServer, Limits, Options, PAGE, State, Tiers};
 pub use module::{Module, Reset};
-pub use outcome::{Budget, Invocation, Outcome, Policy, Refusal, Tier, Trap};
+pub use outcome::{Budget, BudgetClock, Invocation, Outcome, Policy, Refusal, Tier, Trap};
 pub use slots::{Slot, Slots};
 pub use worker::Worker;

@@ -160,6 +160,17 @@ impl From<Duration> for Budget {
     }
 }
 
+/// By which clock a budget runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BudgetClock {
+    /// By the time that passes, which includes that of whoever preempts the thread.
+    #[default]
+    Elapsed,
+    /// By the processor time of the worker's thread. That is read by a system call, once before the release and
+    /// again only when a budget has passed.
+    Processor,
+}
+
 /// What becomes of an invocation at the end of its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {

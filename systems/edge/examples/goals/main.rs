@@ -5,6 +5,7 @@
 //! *Invariant:* all strategies run the same module by the same compiler with the same checks of epochs, and
 //! each figure is of this run.
 
+mod cost;
 mod invoke;
 mod overrun;
 mod samples;
@@ -32,4 +33,6 @@ fn main() {
     overrun::measure((invocations / 50).max(50) as u32);
     println!("\na module that nobody has seen");
     tiers::measure();
+    println!("\noperators, and what they take here");
+    cost::measure();
 }

@@ -10,6 +10,7 @@ mod isolation;
 mod overrun;
 mod properties;
 mod quiet;
+mod rust;
 mod system_calls;
 mod tiers;
 mod traps;
