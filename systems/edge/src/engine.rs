@@ -60,10 +60,9 @@ impl Engine {
             .map(Artefacts::open)
             .transpose()?
             .map(Arc::new);
-        let compiler =
-            Compiler::start(optimised.clone(), artefacts.clone(), options.compile_server)?;
+        let compiler = Compiler::start(optimised.clone(), artefacts.clone(), &options)?;
         let rung = [baseline.clone(), optimised.clone()];
-        let watch = Watch::start(options.deadline_priority, move || {
+        let watch = Watch::start(&options, move || {
             for code in &rung {
                 code.increment_epoch();
             }

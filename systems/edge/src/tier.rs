@@ -15,7 +15,7 @@ use wasmtime::{Config, Engine, InstancePre, OperatorCost, OptLevel, Strategy};
 use crate::artefact::Artefacts;
 use crate::error::EngineError;
 use crate::guest::Guest;
-use crate::limits::{CompileServer, Options};
+use crate::limits::Options;
 use crate::module::{Inner, Module};
 use crate::schedule;
 use crate::slots::{Creator, GUARD, RESERVED};
@@ -107,15 +107,17 @@ impl Compiler {
     pub(crate) fn start(
         engine: Engine,
         artefacts: Option<Arc<Artefacts>>,
-        server: Option<CompileServer>,
+        options: &Options,
     ) -> Result<Compiler, EngineError> {
         let queue = Arc::new(Queue::default());
+        let (server, processors) = (options.compile_server, options.housekeeping.clone());
         let (name, seen) = ("metes-compile", queue.clone());
         let handle = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
                 // Not that of the thread that starts the engine, which may be a worker's.
                 schedule::ordinary();
+                schedule::on(&processors);
                 let reserved = server.is_some_and(schedule::reserve);
                 seen.jobs().reserved = reserved;
                 seen.work(&engine, artefacts.as_deref());

@@ -9,6 +9,7 @@ mod cost;
 mod invoke;
 mod overrun;
 mod samples;
+mod scrub;
 #[path = "../../tests/it/system_calls.rs"]
 mod system_calls;
 mod tiers;
@@ -29,6 +30,10 @@ fn main() {
         "\nthe same, once a millisecond, while two threads of the process map, touch and unmap 1 MiB each"
     );
     invoke::noisy(&invoke::work(), (invocations / 5).max(200) as u32);
+    println!(
+        "\nsetting a memory back, by its size, p50, beside looking for a byte that is not zero"
+    );
+    scrub::measure();
     println!("\nend of an overrun, budget 500 us, late by");
     overrun::measure((invocations / 50).max(50) as u32);
     println!("\na module that nobody has seen");

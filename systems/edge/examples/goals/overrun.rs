@@ -16,6 +16,7 @@ pub(crate) fn measure(trials: u32) {
         slots: 4,
         slot_bytes: 1 << 20,
         lock: false,
+        housekeeping: vec![0],
         ..Options::default()
     })
     .expect("an engine");
