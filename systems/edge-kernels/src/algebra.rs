@@ -3,13 +3,13 @@
 //! *Invariant:* sums run from left to right; a product of matrices goes row by row of its right factor, which is how a
 //! compiler finds neighbours to compute at once.
 
-use crate::arrays::{Checksum, add_scaled, dot, fraction, matrix, vector};
+use crate::arrays::{Array, Checksum, add_scaled, dot, fraction, matrix, vector};
 
 const ALPHA: f64 = 1.5;
 const BETA: f64 = 1.25;
 
 /// A square matrix that is not symmetric; `k` tells several apart.
-fn square(n: usize, k: usize) -> Vec<f64> {
+fn square(n: usize, k: usize) -> Array<f64> {
     matrix(n, n, |i, j| fraction(i * (j + k) + k, n + k))
 }
 

@@ -2,9 +2,9 @@
 //!
 //! *Invariant:* no column is constant, so no deviation is zero.
 
-use crate::arrays::{Checksum, add_scaled, fraction, matrix, vector};
+use crate::arrays::{Array, Checksum, add_scaled, fraction, matrix, vector};
 
-fn data(rows: usize, n: usize) -> Vec<f64> {
+fn data(rows: usize, n: usize) -> Array<f64> {
     matrix(rows, n, |i, j| {
         fraction(i * (j + 1) + j, n + 1) + fraction(i, rows)
     })
@@ -25,7 +25,7 @@ fn centre(data: &mut [f64], rows: usize, n: usize) {
 }
 
 /// Dataᵀ Data.
-fn products(data: &[f64], n: usize) -> Vec<f64> {
+fn products(data: &[f64], n: usize) -> Array<f64> {
     let mut products = matrix(n, n, |_, _| 0.0);
     for row in data.chunks_exact(n) {
         for (i, factor) in row.iter().enumerate() {

@@ -92,7 +92,7 @@ pub(crate) fn fdtd_2d(n: usize) -> u64 {
     let field = |k: usize| matrix(n, n, |i, j| fraction(i * (j + k) + k, n));
     let (mut ex, mut ey, mut hz) = (field(1), field(2), field(3));
     let source = vector(2 * STEPS, |t| t as f64);
-    for t in source {
+    for &t in &source {
         ey[..n].fill(t);
         for i in 1..n {
             let (above, here) = (&hz[(i - 1) * n..i * n], &hz[i * n..(i + 1) * n]);
