@@ -5,6 +5,7 @@
 mod curve;
 mod device;
 mod edge;
+mod edge_lab;
 mod firmware;
 mod leon3;
 mod mesh;
@@ -23,6 +24,7 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 pub(crate) use edge::{Edge, EdgeAction, EdgeCheck};
+pub(crate) use edge_lab::{EdgeLab, EdgeRunner};
 use firmware::Firmware;
 pub(crate) use leon3::{
     Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model,

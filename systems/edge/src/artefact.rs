@@ -2,8 +2,7 @@
 //!
 //! Deserialising compiled code is executing it. So a file is read only from a directory that belongs to
 //! this user and to nobody else, and only if its seal (HMAC-SHA-256, RFC 2104) under a key that lies in
-//! that directory fits its bytes and its name. The name is the hash of the module as it is compiled, of the
-//! tier, and of everything in the engine that code depends on.
+//! that directory fits its bytes and its name. The name is the hash of the module as it is compiled and of everything in the engine that code depends on.
 //!
 //! *Invariant:* bytes that [`Artefacts::load`] deserialises were written by [`Artefacts::store`].
 
@@ -17,7 +16,6 @@ use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
 use crate::error::EngineError;
-use crate::outcome::Tier;
 
 const KEY: usize = 32;
 const SEAL: usize = 32;
@@ -81,13 +79,8 @@ impl Artefacts {
     }
 
     /// The code of a module, if it is there and sealed; anything else is as if it were not there.
-    pub(crate) fn load(
-        &self,
-        engine: &Engine,
-        tier: Tier,
-        wasm: &[u8],
-    ) -> Option<wasmtime::Module> {
-        let name = name(engine, tier, wasm);
+    pub(crate) fn load(&self, engine: &Engine, wasm: &[u8]) -> Option<wasmtime::Module> {
+        let name = name(engine, wasm);
         let bytes = fs::read(self.directory.join(&name)).ok()?;
         let (seal, code) = bytes.split_at_checked(SEAL)?;
         if !equal(seal, &self.seal(&name, code)) {
@@ -99,8 +92,8 @@ impl Artefacts {
     }
 
     /// Keeps code. Where that fails there is one artefact less, and nothing else.
-    pub(crate) fn store(&self, engine: &Engine, tier: Tier, wasm: &[u8], code: &[u8]) {
-        let name = name(engine, tier, wasm);
+    pub(crate) fn store(&self, engine: &Engine, wasm: &[u8], code: &[u8]) {
+        let name = name(engine, wasm);
         let partial = self
             .directory
             .join(format!("{name}.{}.partial", std::process::id()));
@@ -161,15 +154,10 @@ fn equal(left: &[u8], right: &[u8]) -> bool {
             == 0
 }
 
-fn name(engine: &Engine, tier: Tier, wasm: &[u8]) -> String {
+fn name(engine: &Engine, wasm: &[u8]) -> String {
     let mut settings = Settings(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut settings);
-    let hash = settings
-        .0
-        .chain_update(tier.name())
-        .chain_update([0])
-        .chain_update(wasm)
-        .finalize();
+    let hash = settings.0.chain_update([0]).chain_update(wasm).finalize();
     let mut name = String::with_capacity(2 * hash.len());
     for byte in hash {
         name.push_str(&format!("{byte:02x}"));

@@ -9,6 +9,11 @@ pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Nanoseconds of processor time of this thread, by a system call.
+pub(crate) fn processor() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Nanoseconds of a clock of the system.
 pub(crate) fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {

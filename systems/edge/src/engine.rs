@@ -10,6 +10,7 @@ use wasmtime::Engine as Code;
 
 use crate::artefact::Artefacts;
 use crate::clock;
+use crate::cost::Meter;
 use crate::error::{DeployError, EngineError};
 use crate::guest::{Run, Strings};
 use crate::limits::{Limits, Options, PAGE, State, Tiers};
@@ -20,7 +21,7 @@ use crate::outcome::{Policy, Tier};
 use crate::overrun::{Alarm, Watch};
 use crate::seat::Seat;
 use crate::slots::Slots;
-use crate::tier::{self, Compiler};
+use crate::tier::{self, Compiler, Kind};
 use crate::wasi;
 
 /// Compilers, slots and the thread that ends overruns. Clones are the same engine.
@@ -33,7 +34,7 @@ struct Parts {
     slots: Slots,
     baseline: Code,
     optimised: Code,
-    counted: OnceLock<Code>,
+    meter: OnceLock<Meter>,
     artefacts: Option<Arc<Artefacts>>,
     compiler: Compiler,
     watch: Watch,
@@ -51,18 +52,17 @@ impl Engine {
     /// that others can reach, or no more threads.
     pub fn new(options: Options) -> Result<Engine, EngineError> {
         check(&options)?;
-        let baseline = tier::engine(Tier::Baseline, &options)?;
-        let optimised = tier::engine(Tier::Optimised, &options)?;
+        let baseline = tier::engine(Kind::Baseline, &options)?;
+        let optimised = tier::engine(Kind::Optimised, &options)?;
         let artefacts = options
             .artefacts
             .as_deref()
             .map(Artefacts::open)
             .transpose()?
             .map(Arc::new);
-        let compiler =
-            Compiler::start(optimised.clone(), artefacts.clone(), options.compile_server)?;
+        let compiler = Compiler::start(optimised.clone(), artefacts.clone(), &options)?;
         let rung = [baseline.clone(), optimised.clone()];
-        let watch = Watch::start(options.deadline_priority, move || {
+        let watch = Watch::start(&options, move || {
             for code in &rung {
                 code.increment_epoch();
             }
@@ -73,7 +73,7 @@ impl Engine {
             slots,
             baseline,
             optimised,
-            counted: OnceLock::new(),
+            meter: OnceLock::new(),
             artefacts,
             compiler,
             watch,
@@ -135,7 +135,6 @@ impl Engine {
             environment: Arc::new(Strings::new(&limits.environment)),
             baseline: OnceLock::new(),
             optimised: OnceLock::new(),
-            counted: OnceLock::new(),
             refused: OnceLock::new(),
             notes,
         });
@@ -173,36 +172,21 @@ impl Engine {
         self.0.id
     }
 
-    pub(crate) fn watch(&self) -> &Watch {
-        &self.0.watch
+    /// What counts operators; made when it is first asked for.
+    pub(crate) fn meter(&self) -> Result<&Meter, EngineError> {
+        if let Some(meter) = self.0.meter.get() {
+            return Ok(meter);
+        }
+        let meter = Meter::new(&self.0.options)?;
+        Ok(self.0.meter.get_or_init(|| meter))
     }
 
-    /// Code that counts operators; compiled when it is first asked for.
-    pub(crate) fn count_code(&self, module: &Module) -> Result<(), DeployError> {
-        if module.has(Tier::Counted) {
-            return Ok(());
-        }
-        let refused = |cause| DeployError::Compile {
-            tier: Tier::Counted.name(),
-            cause,
-        };
-        let engine = match self.0.counted.get() {
-            Some(engine) => engine,
-            None => {
-                let engine = tier::engine(Tier::Counted, &self.0.options)
-                    .map_err(|error| refused(error.to_string()))?;
-                self.0.counted.get_or_init(|| engine)
-            }
-        };
-        let code = tier::build(
-            engine,
-            Tier::Counted,
-            &module.inner().wasm,
-            self.0.artefacts.as_deref(),
-        )
-        .map_err(refused)?;
-        drop(module.inner().counted.set(code));
-        Ok(())
+    pub(crate) fn artefacts(&self) -> Option<&Artefacts> {
+        self.0.artefacts.as_deref()
+    }
+
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.0.watch
     }
 
     fn first_tier(&self, module: &Module, tiers: Tiers) -> Result<(), DeployError> {
@@ -210,7 +194,7 @@ impl Engine {
         let wasm = &module.inner().wasm;
         let mut refused = String::new();
         if tiers != Tiers::Optimised {
-            match tier::build(&self.0.baseline, Tier::Baseline, wasm, artefacts) {
+            match tier::build(&self.0.baseline, wasm, artefacts) {
                 Ok(code) => {
                     drop(module.inner().baseline.set(code));
                     if tiers == Tiers::Both {
@@ -227,13 +211,12 @@ impl Engine {
                 cause: refused,
             });
         }
-        let code =
-            tier::build(&self.0.optimised, Tier::Optimised, wasm, artefacts).map_err(|cause| {
-                DeployError::Compile {
-                    tier: Tier::Optimised.name(),
-                    cause,
-                }
-            })?;
+        let code = tier::build(&self.0.optimised, wasm, artefacts).map_err(|cause| {
+            DeployError::Compile {
+                tier: Tier::Optimised.name(),
+                cause,
+            }
+        })?;
         drop(module.inner().optimised.set(code));
         Ok(())
     }

@@ -85,6 +85,8 @@ pub(crate) struct Run {
     pub(crate) release: u64,
     pub(crate) budget: u64,
     pub(crate) deadline: u64,
+    /// Processor time of the thread when it was released or went on, where the budget runs by that.
+    pub(crate) processor: Option<u64>,
     pub(crate) policy: Policy,
     pub(crate) suspended: u32,
     pub(crate) degraded: bool,
@@ -97,6 +99,7 @@ impl Default for Run {
             release: 0,
             budget: u64::MAX,
             deadline: u64::MAX,
+            processor: None,
             policy: Policy::Stop,
             suspended: 0,
             degraded: false,
@@ -210,6 +213,14 @@ impl Guest {
         if now < run.deadline {
             return Ok(UpdateDeadline::Continue(1));
         }
+        if let Some(start) = run.processor {
+            let used = clock::processor().saturating_sub(start);
+            if used < run.budget {
+                run.deadline = now.saturating_add(run.budget - used);
+                self.alarm.set(run.deadline);
+                return Ok(UpdateDeadline::Continue(1));
+            }
+        }
         match run.policy {
             Policy::Suspend { period, times } if run.suspended < times => {
                 run.suspended += 1;
@@ -219,11 +230,13 @@ impl Guest {
                         .saturating_add(period.saturating_mul(u64::from(run.suspended))),
                 );
                 run.deadline = clock::now().saturating_add(run.budget);
+                run.processor = run.processor.map(|_| clock::processor());
             }
             Policy::Degrade { further } if !run.degraded => {
                 run.degraded = crate::schedule::idle();
                 run.deadline = now.saturating_add(clock::nanoseconds(further));
                 run.policy = Policy::Stop;
+                run.processor = None;
             }
             _ => {
                 run.stopped = true;

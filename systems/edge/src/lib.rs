@@ -22,6 +22,7 @@
 
 mod artefact;
 mod clock;
+mod cost;
 mod engine;
 mod error;
 mod guest;
@@ -36,10 +37,11 @@ mod tier;
 mod wasi;
 mod worker;
 
+pub use cost::{Cost, CostError, Counts, Span, Table};
 pub use engine::Engine;
 pub use error::{DeployError, EngineError, SlotError};
 pub use limits::{Absent, CompileServer, Limits, Options, PAGE, State, Tiers};
 pub use module::{Module, Reset};
-pub use outcome::{Budget, Invocation, Outcome, Policy, Refusal, Tier, Trap};
+pub use outcome::{Budget, BudgetClock, Invocation, Outcome, Policy, Refusal, Tier, Trap};
 pub use slots::{Slot, Slots};
 pub use worker::Worker;

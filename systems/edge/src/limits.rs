@@ -27,6 +27,8 @@ pub struct Options {
     pub compile_server: Option<CompileServer>,
     /// The real-time priority of the thread that ends overruns; none leaves it in the ordinary class.
     pub deadline_priority: Option<i32>,
+    /// Processors of the host's own two threads; none leaves them where the engine is started.
+    pub housekeeping: Vec<usize>,
     /// How long `_initialize` may take.
     pub initialise: Duration,
 }
@@ -42,6 +44,7 @@ impl Default for Options {
             artefacts: None,
             compile_server: None,
             deadline_priority: Some(80),
+            housekeeping: Vec::new(),
             initialise: Duration::from_secs(1),
         }
     }

@@ -38,7 +38,6 @@ pub(crate) struct Inner {
     pub(crate) environment: Arc<Strings>,
     pub(crate) baseline: OnceLock<InstancePre<Guest>>,
     pub(crate) optimised: OnceLock<InstancePre<Guest>>,
-    pub(crate) counted: OnceLock<InstancePre<Guest>>,
     /// Why the optimising compiler refused it in the background.
     pub(crate) refused: OnceLock<String>,
     pub(crate) notes: Vec<String>,
@@ -118,7 +117,6 @@ impl Module {
         match tier {
             Tier::Baseline => self.0.baseline.get(),
             Tier::Optimised => self.0.optimised.get(),
-            Tier::Counted => self.0.counted.get(),
         }
     }
 

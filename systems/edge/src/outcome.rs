@@ -130,8 +130,6 @@ pub enum Tier {
     Baseline,
     /// Code of the optimising compiler (Cranelift).
     Optimised,
-    /// Code that counts operators; never that of an invocation.
-    Counted,
 }
 
 impl Tier {
@@ -140,7 +138,6 @@ impl Tier {
         match self {
             Tier::Baseline => "baseline",
             Tier::Optimised => "optimised",
-            Tier::Counted => "counted",
         }
     }
 }
@@ -161,6 +158,17 @@ impl From<Duration> for Budget {
             policy: Policy::Stop,
         }
     }
+}
+
+/// By which clock a budget runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BudgetClock {
+    /// By the time that passes, which includes that of whoever preempts the thread.
+    #[default]
+    Elapsed,
+    /// By the processor time of the worker's thread. That is read by a system call, once before the release and
+    /// again only when a budget has passed.
+    Processor,
 }
 
 /// What becomes of an invocation at the end of its budget.

@@ -15,12 +15,15 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::error::EngineError;
+use crate::limits::Options;
 use crate::schedule;
 
 /// How long the thread sleeps when nobody has a short budget, and how short its sleep may become.
 const MOST: u64 = 10_000_000;
 /// See [`MOST`].
 const LEAST: u64 = 25_000;
+/// How long before a deadline the thread wakes on a processor of its own.
+const EARLY: u64 = 25_000;
 /// No deadline.
 const NEVER: u64 = u64::MAX;
 
@@ -53,6 +56,8 @@ struct Shared {
     alarms: Mutex<Vec<Weak<Alarm>>>,
     /// How long it sleeps at most.
     pause: AtomicU64,
+    /// How long before a deadline it stays awake, as a sleeping thread wakes late.
+    early: u64,
     ended: AtomicBool,
     real_time: AtomicBool,
 }
@@ -60,20 +65,28 @@ struct Shared {
 impl Watch {
     /// Starts the thread, at a real-time priority where it may have one; `ring` moves all epochs.
     pub(crate) fn start(
-        priority: Option<i32>,
+        options: &Options,
         ring: impl Fn() + Send + 'static,
     ) -> Result<Watch, EngineError> {
         let shared = Arc::new(Shared {
             alarms: Mutex::default(),
             pause: AtomicU64::new(MOST),
+            // Where it may have a processor to itself it takes nothing from a worker by that.
+            early: if options.housekeeping.is_empty() {
+                0
+            } else {
+                EARLY
+            },
             ended: AtomicBool::new(false),
             real_time: AtomicBool::new(false),
         });
         let name = "metes-overrun";
         let seen = shared.clone();
+        let (priority, processors) = (options.deadline_priority, options.housekeeping.clone());
         let handle = thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
+                schedule::on(&processors);
                 seen.real_time
                     .store(priority.is_some_and(schedule::fifo), Ordering::Relaxed);
                 exact_timers();
@@ -133,7 +146,8 @@ impl Shared {
     fn watch(&self, ring: impl Fn()) {
         while !self.ended.load(Ordering::SeqCst) {
             let now = clock::now();
-            let mut next = now.saturating_add(self.pause.load(Ordering::Relaxed));
+            let look = now.saturating_add(self.pause.load(Ordering::Relaxed));
+            let mut next = NEVER;
             let mut due = false;
             for alarm in self
                 .alarms
@@ -162,7 +176,12 @@ impl Shared {
                 ring();
                 continue;
             }
-            thread::park_timeout(Duration::from_nanos(next - now));
+            let wake = next.saturating_sub(self.early).min(look);
+            if wake > now {
+                thread::park_timeout(Duration::from_nanos(wake - now));
+            } else {
+                std::hint::spin_loop();
+            }
         }
     }
 }

@@ -47,6 +47,33 @@ pub(crate) fn fifo(priority: i32) -> bool {
     })
 }
 
+/// Keeps the calling thread on these processors; whether it was permitted. None asks for nothing.
+pub(crate) fn on(processors: &[usize]) -> bool {
+    if processors.is_empty() {
+        return true;
+    }
+    // SAFETY: zeros are the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for processor in processors
+        .iter()
+        .filter(|processor| **processor < libc::CPU_SETSIZE as usize)
+    {
+        // SAFETY: the number is one that the set has a place for.
+        unsafe { libc::CPU_SET(*processor, &mut set) };
+    }
+    // SAFETY: the set is ours.
+    unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0 }
+}
+
+/// Puts the calling thread into the ordinary class.
+pub(crate) fn ordinary() -> bool {
+    set(&Attributes {
+        size: SIZE,
+        policy: libc::SCHED_OTHER as u32,
+        ..Attributes::default()
+    })
+}
+
 /// Puts the calling thread into the idle class.
 pub(crate) fn idle() -> bool {
     set(&Attributes {

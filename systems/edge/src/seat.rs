@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use wasmtime::{Error, Global, Instance, Result, Store, TypedFunc, Val};
+use wasmtime::{Error, Global, Instance, InstancePre, Result, Store, TypedFunc, Val};
 
 use crate::guest::{Guest, Memory, Run};
 use crate::module::rewrite::GLOBAL;
@@ -47,9 +47,20 @@ enum Entry {
 impl Live {
     /// An instance over `slot`, whose memory is left as it is.
     fn new(module: &Module, tier: Tier, slot: Option<&Slot>, alarm: &Arc<Alarm>) -> Result<Live> {
-        let compiled = module
+        let code = module
             .compiled(tier)
             .ok_or_else(|| Error::msg("the tier is not compiled"))?;
+        Live::of(module, code, None, slot, alarm)
+    }
+
+    /// As [`Live::new`], by any code of the module; with `fuel` for code that counts.
+    fn of(
+        module: &Module,
+        code: &InstancePre<Guest>,
+        fuel: Option<u64>,
+        slot: Option<&Slot>,
+        alarm: &Arc<Alarm>,
+    ) -> Result<Live> {
         let memory = slot.map_or(Memory::new(std::ptr::null_mut(), 0), |slot| {
             Memory::new(slot.base(), slot.bytes())
         });
@@ -60,16 +71,16 @@ impl Live {
             module.environment().clone(),
             module.limits().errors,
         );
-        let mut store = Store::new(compiled.module().engine(), guest);
-        if tier == Tier::Counted {
-            store.set_fuel(u64::MAX)?;
+        let mut store = Store::new(code.module().engine(), guest);
+        if let Some(fuel) = fuel {
+            store.set_fuel(fuel)?;
         } else {
             store.epoch_deadline_callback(|mut context| context.data_mut().alarmed());
             store.set_epoch_deadline(1);
         }
         let instance = match slot {
-            Some(slot) => slot.offer(|| compiled.instantiate(&mut store))?,
-            None => compiled.instantiate(&mut store)?,
+            Some(slot) => slot.offer(|| code.instantiate(&mut store))?,
+            None => code.instantiate(&mut store)?,
         };
         let entry = if module.gives_status() {
             Entry::Status(instance.get_typed_func(&mut store, &module.limits().entry)?)
@@ -141,7 +152,34 @@ impl Seat {
         if let Some(slot) = &mut slot {
             module.image().restore(slot.memory());
         }
-        let mut live = Live::new(module, tier, slot.as_ref(), alarm)?;
+        let live = Live::new(module, tier, slot.as_ref(), alarm)?;
+        Seat::with(live, module, tier, slot, alarm, run)
+    }
+
+    /// A fresh instance by code that counts operators, with `fuel` for all that it does.
+    pub(crate) fn counting(
+        module: &Module,
+        code: &InstancePre<Guest>,
+        fuel: u64,
+        mut slot: Option<Slot>,
+        alarm: &Arc<Alarm>,
+    ) -> Result<Seat> {
+        if let Some(slot) = &mut slot {
+            module.image().restore(slot.memory());
+        }
+        let live = Live::of(module, code, Some(fuel), slot.as_ref(), alarm)?;
+        let run = Run::default();
+        Seat::with(live, module, module.best(), slot, alarm, run)
+    }
+
+    fn with(
+        mut live: Live,
+        module: &Module,
+        tier: Tier,
+        slot: Option<Slot>,
+        alarm: &Arc<Alarm>,
+        run: Run,
+    ) -> Result<Seat> {
         if let Some(values) = module.initial_globals() {
             live.set(values)?;
             live.keep(values);

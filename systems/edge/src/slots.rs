@@ -155,7 +155,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let Some(cut) = self.cut.take() else { return };
-        crate::module::image::clear(self.view(&cut));
+        self.view(&cut).fill(0);
         let mut books = self.pool.books();
         books.taken -= cut.bytes as u64;
         books.free.entry(cut.bytes).or_default().push(cut);

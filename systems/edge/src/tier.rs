@@ -10,22 +10,32 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 
-use wasmtime::{Config, Engine, InstancePre, OptLevel, Strategy};
+use wasmtime::{Config, Engine, InstancePre, OperatorCost, OptLevel, Strategy};
 
 use crate::artefact::Artefacts;
 use crate::error::EngineError;
 use crate::guest::Guest;
-use crate::limits::{CompileServer, Options};
+use crate::limits::Options;
 use crate::module::{Inner, Module};
-use crate::outcome::Tier;
+use crate::schedule;
 use crate::slots::{Creator, GUARD, RESERVED};
 use crate::wasi;
 
-/// An engine of wasmtime for a tier.
-pub(crate) fn engine(tier: Tier, options: &Options) -> Result<Engine, EngineError> {
+/// What an engine of wasmtime is for.
+pub(crate) enum Kind {
+    /// Code at once.
+    Baseline,
+    /// Code that is fast.
+    Optimised,
+    /// Code that counts its operators, each by its weight.
+    Counting(OperatorCost),
+}
+
+/// An engine of wasmtime.
+pub(crate) fn engine(kind: Kind, options: &Options) -> Result<Engine, EngineError> {
     let mut config = Config::new();
     config
-        .strategy(if tier == Tier::Baseline {
+        .strategy(if matches!(kind, Kind::Baseline) {
             Strategy::Winch
         } else {
             Strategy::Cranelift
@@ -42,28 +52,26 @@ pub(crate) fn engine(tier: Tier, options: &Options) -> Result<Engine, EngineErro
         .native_unwind_info(false)
         // Threads of a pool would compile outside the reserved budget.
         .parallel_compilation(false);
-    if tier == Tier::Counted {
-        config.consume_fuel(true);
-    } else {
-        config.epoch_interruption(true);
-    }
+    match kind {
+        Kind::Counting(cost) => config.consume_fuel(true).operator_cost(cost),
+        Kind::Baseline | Kind::Optimised => config.epoch_interruption(true),
+    };
     Engine::new(&config).map_err(|error| EngineError::Compiler(format!("{error:#}")))
 }
 
 /// Compiles, or takes what was compiled before, and binds what the host offers.
 pub(crate) fn build(
     engine: &Engine,
-    tier: Tier,
     wasm: &[u8],
     artefacts: Option<&Artefacts>,
 ) -> Result<InstancePre<Guest>, String> {
     let told = |error: wasmtime::Error| format!("{error:#}");
-    let module = match artefacts.and_then(|artefacts| artefacts.load(engine, tier, wasm)) {
+    let module = match artefacts.and_then(|artefacts| artefacts.load(engine, wasm)) {
         Some(module) => module,
         None => {
             let code = engine.precompile_module(wasm).map_err(told)?;
             if let Some(artefacts) = artefacts {
-                artefacts.store(engine, tier, wasm, &code);
+                artefacts.store(engine, wasm, &code);
             }
             // SAFETY: this is what `precompile_module` of this engine gave a line before.
             unsafe { wasmtime::Module::deserialize(engine, &code) }.map_err(told)?
@@ -99,14 +107,18 @@ impl Compiler {
     pub(crate) fn start(
         engine: Engine,
         artefacts: Option<Arc<Artefacts>>,
-        server: Option<CompileServer>,
+        options: &Options,
     ) -> Result<Compiler, EngineError> {
         let queue = Arc::new(Queue::default());
+        let (server, processors) = (options.compile_server, options.housekeeping.clone());
         let (name, seen) = ("metes-compile", queue.clone());
         let handle = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                let reserved = server.is_some_and(crate::schedule::reserve);
+                // Not that of the thread that starts the engine, which may be a worker's.
+                schedule::ordinary();
+                schedule::on(&processors);
+                let reserved = server.is_some_and(schedule::reserve);
                 seen.jobs().reserved = reserved;
                 seen.work(&engine, artefacts.as_deref());
             })
@@ -182,7 +194,7 @@ impl Queue {
             drop(jobs);
             // Nobody has it any more where it was removed while it waited.
             if let Some(module) = job.upgrade() {
-                match build(engine, Tier::Optimised, &module.wasm, artefacts) {
+                match build(engine, &module.wasm, artefacts) {
                     Ok(code) => drop(module.optimised.set(code)),
                     Err(cause) => drop(module.refused.set(cause)),
                 }

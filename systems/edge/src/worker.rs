@@ -13,7 +13,7 @@ use crate::error::DeployError;
 use crate::guest::Run;
 use crate::limits::State;
 use crate::module::Module;
-use crate::outcome::{Budget, Invocation, Outcome, Policy, Refusal, Tier, Trap};
+use crate::outcome::{Budget, BudgetClock, Invocation, Outcome, Policy, Refusal, Tier, Trap};
 use crate::overrun::Alarm;
 use crate::schedule;
 use crate::seat::Seat;
@@ -25,6 +25,7 @@ pub struct Worker {
     alarm: Arc<Alarm>,
     seats: HashMap<u64, Seat>,
     counts_faults: bool,
+    clock: BudgetClock,
     /// Stack and alternative signal stack that were made ready are this thread's.
     here: PhantomData<*const ()>,
 }
@@ -39,6 +40,7 @@ impl Worker {
             alarm: engine.watch().alarm(),
             seats: HashMap::new(),
             counts_faults: false,
+            clock: BudgetClock::default(),
             here: PhantomData,
         }
     }
@@ -46,6 +48,12 @@ impl Worker {
     /// Whether page faults are counted, which costs two system calls outside release and completion.
     pub fn count_faults(&mut self, counted: bool) {
         self.counts_faults = counted;
+    }
+
+    /// By which clock budgets run. Where threads of functions preempt each other, as under earliest deadline
+    /// first, it must be that of the processor.
+    pub fn set_clock(&mut self, clock: BudgetClock) {
+        self.clock = clock;
     }
 
     /// Takes a slot for a module and makes an instance on it, so that the first invocation finds it ready.
@@ -128,7 +136,11 @@ impl Worker {
         seat.count = seat.count.wrapping_add(1);
         let faults = self.counts_faults.then(faults);
 
-        let run = Run::starting(time, budget.policy);
+        let processor = (self.clock == BudgetClock::Processor).then(clock::processor);
+        let run = Run {
+            processor,
+            ..Run::starting(time, budget.policy)
+        };
         let guest = seat.live.store.data_mut();
         guest.begin(input, std::mem::take(output), limit, seed, run);
         seat.live.store.set_epoch_deadline(1);

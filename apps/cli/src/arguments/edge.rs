@@ -4,9 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// A host of real-time functions: whether a set of them fits
+use super::{EdgeLab, EdgeRunner};
+
+/// Functions at the edge: whether a set of them fits a host, and a laboratory of WebAssembly beside containers
 #[derive(Args)]
-#[command(after_help = "Example: metes edge check set.toml")]
+#[command(after_help = "Examples:
+  metes edge check set.toml
+  metes edge lab --list")]
 pub(crate) struct Edge {
     #[command(subcommand)]
     pub(crate) action: EdgeAction,
@@ -15,6 +19,9 @@ pub(crate) struct Edge {
 #[derive(Subcommand)]
 pub(crate) enum EdgeAction {
     Check(EdgeCheck),
+    Lab(EdgeLab),
+    #[command(hide = true)]
+    Runner(EdgeRunner),
 }
 
 /// Decide whether a set of functions fits its host, by processor demand and memory

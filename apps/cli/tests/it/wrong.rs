@@ -43,14 +43,8 @@ const OTHERS: [(&str, &str); 14] = [
         "set.toml",
         "[host]\ncores = 1\nmemory = 9\n[[function]]\nname = \"a\"\nperiod = 9\ndeadline = 9\nbudget = 1\nmemory = 1\n",
     ),
-    (
-        "twice.toml",
-        "[host]\ncores = 1\ncores = 1\nmemory = 9\n",
-    ),
-    (
-        "negative.toml",
-        "[host]\ncores = 1\nmemory = -9\n",
-    ),
+    ("twice.toml", "[host]\ncores = 1\ncores = 1\nmemory = 9\n"),
+    ("negative.toml", "[host]\ncores = 1\nmemory = -9\n"),
     (
         "space.toml",
         "[general]\ncount = [1]\n[list]\nfit = [\"first\", \"best\"]\norder = [\"fifo\"]\n",

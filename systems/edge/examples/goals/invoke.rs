@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use metes_edge::{Limits, Options, Outcome, Tiers, Worker};
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, Linker, Module, PoolingAllocationConfig, Store};
+use wasmtime::{
+    Config, Engine, InstanceAllocationStrategy, Linker, Module, PoolingAllocationConfig, Store,
+};
 
 use crate::samples::{Samples, ordinary};
 use crate::system_calls::Counter;
@@ -16,7 +18,9 @@ pub(crate) const NOP: &str = r#"(module (memory (export "memory") 2) (func (expo
 
 /// 64 KiB of data, and 4 KiB each written where a stack and a heap would lie.
 pub(crate) fn work() -> String {
-    let data: String = (0..65536u32).map(|at| format!("\\{:02x}", (at * 7 + 1) % 255 + 1)).collect();
+    let data: String = (0..65536u32)
+        .map(|at| format!("\\{:02x}", (at * 7 + 1) % 255 + 1))
+        .collect();
     format!(
         r#"(module (memory (export "memory") 3) (data (i32.const 16384) "{data}") (global $sp (mut i32) (i32.const 16384))
         (func (export "_start") (local $at i32)
@@ -36,12 +40,20 @@ fn strategies(text: &str) -> Vec<Strategy> {
     let wasm = wat::parse_str(text).expect("a module of ours");
     let pool = |resident: usize| {
         let mut pooling = PoolingAllocationConfig::new();
-        pooling.total_core_instances(16).total_memories(16).total_tables(16);
-        pooling.linear_memory_keep_resident(resident).table_keep_resident(resident);
+        pooling
+            .total_core_instances(16)
+            .total_memories(16)
+            .total_tables(16);
+        pooling
+            .linear_memory_keep_resident(resident)
+            .table_keep_resident(resident);
         InstanceAllocationStrategy::Pooling(pooling)
     };
     let mut all: Vec<Strategy> = [
-        ("wasmtime, on demand (its default)", InstanceAllocationStrategy::OnDemand),
+        (
+            "wasmtime, on demand (its default)",
+            InstanceAllocationStrategy::OnDemand,
+        ),
         ("wasmtime, pooling", pool(0)),
         ("wasmtime, pooling, memory kept resident", pool(1 << 20)),
     ]
@@ -53,7 +65,10 @@ fn strategies(text: &str) -> Vec<Strategy> {
 
 fn wasmtimes(wasm: &[u8], strategy: InstanceAllocationStrategy) -> Box<dyn FnMut()> {
     let mut config = Config::new();
-    config.epoch_interruption(true).wasm_backtrace_max_frames(None).allocation_strategy(strategy);
+    config
+        .epoch_interruption(true)
+        .wasm_backtrace_max_frames(None)
+        .allocation_strategy(strategy);
     let engine = Engine::new(&config).expect("an engine");
     let module = Module::new(&engine, wasm).expect("a module of ours");
     let linker: Linker<()> = Linker::new(&engine);
@@ -62,15 +77,25 @@ fn wasmtimes(wasm: &[u8], strategy: InstanceAllocationStrategy) -> Box<dyn FnMut
         let mut store = Store::new(&engine, ());
         store.set_epoch_deadline(1_000_000);
         let instance = pre.instantiate(&mut store).expect("there is room");
-        let start = instance.get_typed_func::<(), ()>(&mut store, "_start").expect("it is there");
+        let start = instance
+            .get_typed_func::<(), ()>(&mut store, "_start")
+            .expect("it is there");
         start.call(&mut store, ()).expect("it ends well");
     })
 }
 
 fn ours(wasm: &[u8]) -> Box<dyn FnMut()> {
-    let options = |lock| Options { slots: 4, slot_bytes: 1 << 20, lock, ..Options::default() };
+    let options = |lock| Options {
+        slots: 4,
+        slot_bytes: 1 << 20,
+        lock,
+        ..Options::default()
+    };
     let engine = metes_edge::Engine::new(options(true)).expect("an engine");
-    let limits = Limits { tiers: Tiers::Optimised, ..Limits::default() };
+    let limits = Limits {
+        tiers: Tiers::Optimised,
+        ..Limits::default()
+    };
     let (engine, module) = match engine.compile(wasm, &limits) {
         Ok(module) => (engine, module),
         Err(error) => {
@@ -102,7 +127,10 @@ fn disturbances(invoke: &mut dyn FnMut()) -> String {
         invoke();
     }
     let (calls, _) = counter.end();
-    format!("faults {faults:.2}  system calls {:.2}", calls as f64 / 100.0)
+    format!(
+        "faults {faults:.2}  system calls {:.2}",
+        calls as f64 / 100.0
+    )
 }
 
 fn faults() -> i64 {
@@ -165,10 +193,19 @@ pub(crate) fn noisy(text: &str, invocations: u32) {
         rows.push((name, Samples::of(times), disturbances));
     }
     ended.store(true, Ordering::Relaxed);
-    let rounds: u64 = noise.into_iter().map(|thread| thread.join().expect("noise does not panic")).sum();
+    let rounds: u64 = noise
+        .into_iter()
+        .map(|thread| thread.join().expect("noise does not panic"))
+        .sum();
     let ours = rows.last().expect("ours is there").1.at(990_000);
     for (name, samples, disturbances) in &rows {
-        samples.row(name, &format!("{disturbances}  p99 to ours {:.1}", samples.at(990_000) / ours));
+        samples.row(
+            name,
+            &format!(
+                "{disturbances}  p99 to ours {:.1}",
+                samples.at(990_000) / ours
+            ),
+        );
     }
     println!("mappings made and removed meanwhile: {rounds}");
 }
@@ -178,7 +215,14 @@ fn map_and_unmap() {
     // SAFETY: a mapping of its own, touched inside and removed again.
     unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let mapping = libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        let mapping = libc::mmap(
+            std::ptr::null_mut(),
+            BYTES,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            -1,
+            0,
+        );
         assert!(mapping != libc::MAP_FAILED, "no memory for noise");
         for at in (0..BYTES).step_by(4096) {
             mapping.cast::<u8>().add(at).write_volatile(1);

@@ -37,13 +37,26 @@ pub(crate) fn real_time() {
         let last = libc::sysconf(libc::_SC_NPROCESSORS_ONLN) - 1;
         libc::CPU_SET(last as usize, &mut set);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &libc::sched_param { sched_priority: 50 }) == 0
+        libc::sched_setscheduler(
+            0,
+            libc::SCHED_FIFO,
+            &libc::sched_param { sched_priority: 50 },
+        ) == 0
     };
-    println!("class of the measuring thread: {}", if permitted { "FIFO 50, one processor" } else { "ordinary" });
+    println!(
+        "class of the measuring thread: {}",
+        if permitted {
+            "FIFO 50, one processor"
+        } else {
+            "ordinary"
+        }
+    );
 }
 
 /// Starts a thread of the ordinary class on any processor.
-pub(crate) fn ordinary<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> std::thread::JoinHandle<R> {
+pub(crate) fn ordinary<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> std::thread::JoinHandle<R> {
     std::thread::spawn(move || {
         // SAFETY: as above.
         unsafe {
@@ -51,7 +64,11 @@ pub(crate) fn ordinary<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'sta
             for processor in 0..libc::sysconf(libc::_SC_NPROCESSORS_ONLN) {
                 libc::CPU_SET(processor as usize, &mut set);
             }
-            libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 });
+            libc::sched_setscheduler(
+                0,
+                libc::SCHED_OTHER,
+                &libc::sched_param { sched_priority: 0 },
+            );
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
         }
         work()

@@ -3,12 +3,14 @@
 //! *Invariant:* each test would fail if the host trusted the guest in the matter that it is about.
 
 mod artefacts;
+mod cost;
 mod deploy;
 mod guests;
 mod isolation;
 mod overrun;
 mod properties;
 mod quiet;
+mod rust;
 mod system_calls;
 mod tiers;
 mod traps;

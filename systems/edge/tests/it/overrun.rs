@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metes_edge::{Budget, Limits, Outcome, Policy, Worker};
+use metes_edge::{Budget, BudgetClock, Limits, Outcome, Policy, Worker};
 
 use crate::guests::{NOP, SPIN, TIERS, binary, engine, limits, status};
 
@@ -171,4 +171,75 @@ fn a_budget_of_nothing_is_refused() {
         .expect("a guest of ours");
     let invocation = Worker::new(&engine).invoke(&nop, &[], &mut Vec::new(), Duration::ZERO);
     assert!(matches!(invocation.outcome, Outcome::Refused(_)));
+}
+
+#[test]
+fn a_budget_of_processor_time_is_not_spent_by_others() {
+    let engine = engine();
+    let spin = engine
+        .compile(&binary(SPIN), &Limits::default())
+        .expect("a guest of ours");
+    let budget = Duration::from_millis(30);
+    let pin = || {
+        // SAFETY: a plain structure of ours, for the calling thread; zeros are valid.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(0, &mut set);
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        }
+    };
+    let used = || {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: a structure of ours.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pin();
+            while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let worker = scope.spawn(|| {
+            pin();
+            let mut worker = Worker::new(&engine);
+            worker.set_clock(BudgetClock::Processor);
+            worker.prepare(&spin).expect("there is room");
+            let mut runs = Vec::new();
+            for policy in [
+                Policy::Stop,
+                Policy::Suspend {
+                    period: Duration::from_millis(50),
+                    times: 1,
+                },
+            ] {
+                let before = used();
+                let invocation = worker.invoke(
+                    &spin,
+                    &[],
+                    &mut Vec::new(),
+                    Budget {
+                        time: budget,
+                        policy,
+                    },
+                );
+                runs.push((invocation, used() - before));
+            }
+            runs
+        });
+        let runs = worker.join().expect("the worker does not panic");
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        for (times, (invocation, used)) in (1..).zip(runs) {
+            assert!(
+                matches!(invocation.outcome, Outcome::Overrun { .. }),
+                "{invocation:?}"
+            );
+            assert!(used >= budget * times, "{used:?} {invocation:?}");
+        }
+    });
 }

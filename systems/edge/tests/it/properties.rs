@@ -72,7 +72,15 @@ fn mutated_modules_never_panic() {
         if random.below(10) == 0 {
             bytes.truncate(random.below(bytes.len() as u64) as usize);
         }
-        attempt(&engine, &bytes, if round % 7 == 0 { Tiers::Optimised } else { Tiers::Baseline });
+        attempt(
+            &engine,
+            &bytes,
+            if round % 7 == 0 {
+                Tiers::Optimised
+            } else {
+                Tiers::Baseline
+            },
+        );
     }
 }
 
@@ -81,7 +89,9 @@ fn bytes_of_any_kind_never_panic() {
     let engine = engine();
     let mut random = Random::new(21);
     for _ in 0..500 {
-        let bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
+        let bytes: Vec<u8> = (0..random.below(200))
+            .map(|_| random.next() as u8)
+            .collect();
         attempt(&engine, &bytes, Tiers::Baseline);
         let mut named = b"\0asm\x01\0\0\0".to_vec();
         named.extend_from_slice(&bytes);

@@ -85,7 +85,8 @@ mod dispatch {
             });
             let selector: *const AtomicU8 = &state().selector;
             // SAFETY: the byte lives as long as the thread.
-            let status = unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, way_back(), 16, selector) };
+            let status =
+                unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, way_back(), 16, selector) };
             assert_eq!(
                 status,
                 0,
