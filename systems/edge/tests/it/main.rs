@@ -11,6 +11,7 @@ mod overrun;
 mod properties;
 mod quiet;
 mod rust;
+mod service;
 mod system_calls;
 mod tiers;
 mod traps;

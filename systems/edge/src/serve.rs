@@ -1,0 +1,119 @@
+//! Serves a host on TCP and a Unix socket until it is told to end.
+//!
+//! *Invariant:* a socket file of another host that lives is not taken from it.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use crate::host::Host;
+use crate::http::router;
+
+/// Where a host listens.
+pub struct Listeners {
+    tcp: Option<TcpListener>,
+    unix: Option<(UnixListener, PathBuf)>,
+}
+
+impl Listeners {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// An address or a path that cannot be listened on, as of a host that is there already.
+    pub fn new(tcp: Option<SocketAddr>, unix: Option<&Path>) -> io::Result<Listeners> {
+        let tcp = tcp.map(TcpListener::bind).transpose()?;
+        let unix = unix
+            .map(|path| Ok::<_, io::Error>((listen(path)?, path.to_owned())))
+            .transpose()?;
+        Ok(Listeners { tcp, unix })
+    }
+
+    /// The address on TCP.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.tcp.as_ref()?.local_addr().ok()
+    }
+}
+
+/// A socket at a path, on which nobody listens any more.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let socket = std::fs::symlink_metadata(path)
+                .is_ok_and(|about| std::os::unix::fs::FileTypeExt::is_socket(&about.file_type()));
+            if !socket || UnixStream::connect(path).is_ok() {
+                return Err(error);
+            }
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        other => other,
+    }
+}
+
+/// Serves until `end` is ready.
+///
+/// # Errors
+/// What the system says of the sockets.
+pub fn serve(host: Host, listeners: Listeners, end: impl Future<Output = ()>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let socket = listeners.unix.as_ref().map(|(_, path)| path.clone());
+    let served = runtime.block_on(async {
+        let router = router(host);
+        let tcp = match listeners.tcp {
+            Some(tcp) => {
+                tcp.set_nonblocking(true)?;
+                Some(tokio::net::TcpListener::from_std(tcp)?)
+            }
+            None => None,
+        };
+        let unix = match listeners.unix {
+            Some((unix, _)) => {
+                unix.set_nonblocking(true)?;
+                Some(tokio::net::UnixListener::from_std(unix)?)
+            }
+            None => None,
+        };
+        let on_tcp = async {
+            match tcp {
+                Some(tcp) => axum::serve(tcp, router.clone()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let on_unix = async {
+            match unix {
+                Some(unix) => axum::serve(unix, router.clone()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            served = on_tcp => served,
+            served = on_unix => served,
+            () = end => Ok(()),
+        }
+    });
+    // Compilers that still run are not waited for.
+    runtime.shutdown_background();
+    if let Some(path) = socket {
+        drop(std::fs::remove_file(path));
+    }
+    served
+}
+
+/// Ready when the process is asked to end (SIGINT, SIGTERM).
+pub async fn asked_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let wait = async |kind| match signal(kind) {
+        Ok(mut signal) => {
+            signal.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    };
+    tokio::select! {
+        () = wait(SignalKind::interrupt()) => {}
+        () = wait(SignalKind::terminate()) => {}
+    }
+}
