@@ -117,8 +117,11 @@ impl Compiler {
             .spawn(move || {
                 // Not that of the thread that starts the engine, which may be a worker's.
                 schedule::ordinary();
-                schedule::on(&processors);
                 let reserved = server.is_some_and(schedule::reserve);
+                // The kernel lets no thread have both a reservation and a processor of its own.
+                if !reserved {
+                    schedule::on(&processors);
+                }
                 seen.jobs().reserved = reserved;
                 seen.work(&engine, artefacts.as_deref());
             })
