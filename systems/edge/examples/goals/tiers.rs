@@ -60,18 +60,16 @@ pub(crate) fn measure() {
     let (_, switched, both) = run(&wasm, Tiers::Both, 3000, false);
     let (_, _, baseline) = run(&wasm, Tiers::Baseline, 3000, false);
     let (_, reserved, _) = run_with(&wasm, Tiers::Both, 3000, false, RESERVED);
-    for switched in [switched, reserved] {
-        if let Some((call, time, held)) = switched {
-            let server = if held {
-                "10 ms in 20 reserved"
-            } else {
-                "no budget reserved"
-            };
-            println!(
-                "switched, {server:<34}after {call} calls, {:.0} ms",
-                ms(time)
-            );
-        }
+    for (call, time, held) in [switched, reserved].into_iter().flatten() {
+        let server = if held {
+            "10 ms in 20 reserved"
+        } else {
+            "no budget reserved"
+        };
+        println!(
+            "switched, {server:<34}after {call} calls, {:.0} ms",
+            ms(time)
+        );
     }
     println!(
         "steady: least of a thousand calls           baseline {:.1}  both {:.1}  optimised {:.1} us",
