@@ -16,6 +16,7 @@ SHARED = [f"page-{name}" for name in ("base", "frame", "scale", "table", "svg", 
 REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "verdict", "provenance", "export", "main"))])
 EXPERIMENT = (["experiment"], ["experiment-categories", "experiment"])
 MESH = (["mesh"], ["page-columns", *(f"mesh-{name}" for name in ("data", "picture", "charts", "player", "node", "main"))])
+EDGE_LAB = (["edge-lab"], [f"edge-lab-{name}" for name in ("data", "start", "kernels", "main")])
 MISSION = (["mission"], [f"mission-{name}" for name in ("data", "sweeps", "records", "dust", "main")])
 STYLE, SCRIPT, DATA = "/*METES_STYLE*/", "/*METES_SCRIPT*/", "/*METES_DATA*/null"
 CONNECT, BYTES = "/*METES_CONNECT*/", "/*METES_BYTES*/"

@@ -4,6 +4,8 @@
 
 mod curve;
 mod device;
+mod edge;
+mod edge_lab;
 mod firmware;
 mod leon3;
 mod mesh;
@@ -21,6 +23,8 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
+pub(crate) use edge::{Edge, EdgeAction, EdgeCheck};
+pub(crate) use edge_lab::{EdgeLab, EdgeRunner};
 use firmware::Firmware;
 pub(crate) use leon3::{
     Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model,
@@ -82,6 +86,7 @@ pub(crate) enum Verb {
     Leon3(Leon3),
     Mesh(Mesh),
     Mission(Mission),
+    Edge(Edge),
     Curve(Curve),
     Reproduce(Reproduce),
     Completions(Completions),

@@ -77,6 +77,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Leon3(arguments) => verbs::leon3::run(&arguments, json),
         Verb::Mesh(arguments) => verbs::mesh::run(&arguments, json),
         Verb::Mission(arguments) => verbs::mission::run(&arguments, json),
+        Verb::Edge(arguments) => verbs::edge::run(&arguments, json),
         Verb::Curve(arguments) => verbs::curve::run(&arguments, json),
         Verb::Reproduce(arguments) => verbs::reproduce::run(&arguments, json),
         Verb::Completions(arguments) => verbs::completions::run(&arguments, json),

@@ -64,6 +64,7 @@ impl Form {
                 "number,named,status,front,",
                 "# Configurations of an exploration: gnuplot",
                 "# number named status front",
+                metes_edge_lab::CSV_BEGINNING,
             ],
             Form::Manual => &[".\\\" Metes "],
             Form::Snapshot => &["METESL3\n"],

@@ -4,6 +4,7 @@ pub(crate) mod bounds;
 pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod device;
+pub(crate) mod edge;
 pub(crate) mod emit;
 pub(crate) mod evaluate;
 pub(crate) mod explore;

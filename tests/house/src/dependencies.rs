@@ -26,7 +26,7 @@ pub const LICENCES: [&str; 13] = [
 ];
 
 /// Crates in the tree in two versions, and who holds the older one.
-pub const TWICE: [(&str, &str); 11] = [
+pub const TWICE: [(&str, &str); 12] = [
     ("allocator-api2", "regalloc2 and bumpalo, of cranelift"),
     ("bitflags", "region, of cranelift-jit"),
     ("cpufeatures", "sha2, of wasmtime"),
@@ -38,6 +38,7 @@ pub const TWICE: [(&str, &str); 11] = [
     ("num-bigint", "num-rational"),
     ("signal-hook", "crossterm"),
     ("syn", "procedural macros that have not moved on"),
+    ("wasmparser", "wasmi"),
 ];
 
 /// Crates that advisories of RustSec call unmaintained: none of them may come in unseen. The list can only be as new

@@ -1,4 +1,4 @@
-//! The pages of Metes: report, explorer, device watch, experiment, mesh, mission. All are one skeleton with one style and
+//! The pages of Metes: report, explorer, device watch, experiment, mesh, mission, laboratory. All are one skeleton with one style and
 //! one set of scripts, to which each adds its own; what a page shows is JSON that goes in last. `README.md`
 //! beside this crate says what each page does.
 //!
@@ -55,6 +55,8 @@ pages! {
     MESH = ["mesh.css"], [
         "page-columns.js" "mesh-data.js" "mesh-picture.js" "mesh-charts.js" "mesh-player.js" "mesh-node.js" "mesh-main.js"
     ];
+    /// WebAssembly beside native code and containers, as a laboratory measured them.
+    EDGE_LAB = ["edge-lab.css"], ["edge-lab-data.js" "edge-lab-start.js" "edge-lab-kernels.js" "edge-lab-main.js"];
     /// The science of a mission, as it came in or comes in.
     MISSION = ["mission.css"], ["mission-data.js" "mission-sweeps.js" "mission-records.js" "mission-dust.js" "mission-main.js"];
 }

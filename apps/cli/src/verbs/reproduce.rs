@@ -1,6 +1,7 @@
 //! `metes reproduce`.
 
 mod complexity;
+mod edge;
 mod hypervolume;
 mod partition;
 mod recorded;
@@ -43,7 +44,10 @@ const MESH: Option<&str> = Some(
     "Koutras et al., “Improving Dynamic Memory Allocation on Many-Core Embedded Systems With Distributed Shared Memory”, IEEE ESL 2016",
 );
 
-const EXPERIMENTS: [Experiment; 21] = [
+const EDGE: Option<&str> =
+    Some("A comparison of WebAssembly runtimes and containers for real-time functions at the edge");
+
+const EXPERIMENTS: [Experiment; 24] = [
     Experiment {
         name: "small-heaps",
         about: "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -145,6 +149,21 @@ const EXPERIMENTS: [Experiment; 21] = [
         paper: MESH,
     },
     Experiment {
+        name: "edge-fig-1",
+        about: "start-up times of WebAssembly runtimes, native code and containers, layer by layer",
+        paper: EDGE,
+    },
+    Experiment {
+        name: "edge-fig-2",
+        about: "whole times of kernels by WebAssembly runtimes, native code and containers (minutes)",
+        paper: EDGE,
+    },
+    Experiment {
+        name: "edge-fig-3",
+        about: "long runs of kernels, and why WebAssembly can be faster than a container (minutes)",
+        paper: EDGE,
+    },
+    Experiment {
         name: "hypervolume",
         about: "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
         paper: None,
@@ -229,6 +248,9 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         Some("rtmmu-fig-7") => picture(paging::Picture::Footprint),
         Some("mesh-fig-4") => show.study(|tell| mesh::fig_4(nodes, tell).map_err(fail)),
         Some("mesh-fig-5") => show.study(|tell| mesh::fig_5(nodes, tell).map_err(fail)),
+        Some(figure @ ("edge-fig-1" | "edge-fig-2" | "edge-fig-3")) => {
+            show.study(|tell| edge::run(figure, *quick, tell))
+        }
         Some("hypervolume") => hypervolume::run(*quick, json),
         Some(name) => Err(unknown(name)),
     }

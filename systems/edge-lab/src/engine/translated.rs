@@ -1,0 +1,127 @@
+//! wasmtime.
+//!
+//! *Invariant:* nothing is cached: a module is compiled as often as it is loaded, unless code is given.
+
+use wasmtime::{Caller, Config, Engine, Extern, InstancePre, Linker, Module, Store, Strategy, Val};
+
+use super::{Ended, EngineError, Loaded, Mode};
+use crate::wasi::{Answer, System};
+
+/// The guest asked to end; no error, but the only way out of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the program has ended with status {0}")]
+struct Exit(i32);
+
+fn engine(mode: Mode) -> Result<Engine, EngineError> {
+    let mut config = Config::new();
+    config.strategy(match mode {
+        Mode::Winch => Strategy::Winch,
+        _ => Strategy::Cranelift,
+    });
+    Engine::new(&config).map_err(|error| EngineError::refused(mode, error))
+}
+
+pub(super) fn compiled(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
+    let engine = engine(Mode::Ahead)?;
+    engine
+        .precompile_module(bytes)
+        .map_err(|error| EngineError::refused(Mode::Ahead, error))
+}
+
+/// # Safety
+/// As [`super::load`].
+pub(super) unsafe fn load(mode: Mode, bytes: &[u8]) -> Result<Box<dyn Loaded>, EngineError> {
+    let engine = engine(mode)?;
+    let refused = |error| EngineError::refused(mode, error);
+    let module = match mode {
+        // SAFETY: it is what `compiled` made, as the caller promises.
+        Mode::Ahead => unsafe { Module::deserialize(&engine, bytes) },
+        _ => Module::new(&engine, bytes),
+    }
+    .map_err(refused)?;
+    let linker = linker(&engine, &module).map_err(refused)?;
+    let instance = linker.instantiate_pre(&module).map_err(refused)?;
+    Ok(Box::new(Translated { engine, instance }))
+}
+
+/// A linker of what the module asks for, and no more.
+fn linker(engine: &Engine, module: &Module) -> wasmtime::Result<Linker<System>> {
+    let mut linker = Linker::new(engine);
+    for import in module.imports() {
+        let Some(function) = import.ty().func().cloned() else {
+            continue;
+        };
+        let name = import.name().to_owned();
+        linker.func_new(
+            import.module(),
+            import.name(),
+            function,
+            move |caller, given, results| call(caller, &name, given, results),
+        )?;
+    }
+    Ok(linker)
+}
+
+fn call(
+    mut caller: Caller<'_, System>,
+    name: &str,
+    given: &[Val],
+    results: &mut [Val],
+) -> wasmtime::Result<()> {
+    let mut parameters = [0; 9];
+    for (parameter, value) in parameters.iter_mut().zip(given) {
+        *parameter = match value {
+            Val::I32(value) => u64::from(value.cast_unsigned()),
+            Val::I64(value) => value.cast_unsigned(),
+            _ => 0,
+        };
+    }
+    let memory = caller.get_export("memory").and_then(Extern::into_memory);
+    let answer = match memory {
+        Some(memory) => {
+            let (bytes, system) = memory.data_and_store_mut(&mut caller);
+            system.call(name, &parameters, bytes)
+        }
+        None => caller.data_mut().call(name, &parameters, &mut []),
+    };
+    match answer {
+        Answer::Exit(status) => Err(Exit(status).into()),
+        Answer::Number(number) => {
+            for result in results {
+                *result = Val::I32(number.cast_signed());
+            }
+            Ok(())
+        }
+    }
+}
+
+struct Translated {
+    engine: Engine,
+    instance: InstancePre<System>,
+}
+
+impl Loaded for Translated {
+    fn run(&self, arguments: &[String]) -> Result<Ended, EngineError> {
+        let mut store = Store::new(&self.engine, System::new(arguments));
+        let stopped = |error: wasmtime::Error| EngineError::Stopped(format!("{error:#}"));
+        let instance = self.instance.instantiate(&mut store).map_err(stopped)?;
+        let start = instance
+            .get_typed_func::<(), ()>(&mut store, "_start")
+            .map_err(stopped)?;
+        let status = match start.call(&mut store, ()) {
+            Ok(()) => 0,
+            Err(error) => match error.downcast_ref::<Exit>() {
+                Some(Exit(status)) => *status,
+                None => return Err(stopped(error)),
+            },
+        };
+        let System {
+            output, complaints, ..
+        } = store.into_data();
+        Ok(Ended {
+            status,
+            output,
+            complaints,
+        })
+    }
+}
