@@ -25,7 +25,7 @@ const MINE: [&str; 13] = [
     "minedir/units/manifest.json",
 ];
 /// Files that are nearly right.
-const OTHERS: [(&str, &str); 11] = [
+const OTHERS: [(&str, &str); 14] = [
     ("t.csv", "a,1,64\na,2,128\nf,1\na,3,256\nf,2\nf,3\n"),
     ("empty", ""),
     ("empty.toml", ""),
@@ -39,6 +39,12 @@ const OTHERS: [(&str, &str); 11] = [
         "levels.toml",
         "[run]\nclock_mhz = 100\n[[level]]\nname = \"near\"\nsize = \"64KiB\"\n",
     ),
+    (
+        "set.toml",
+        "[host]\ncores = 1\nmemory = 9\n[[function]]\nname = \"a\"\nperiod = 9\ndeadline = 9\nbudget = 1\nmemory = 1\n",
+    ),
+    ("twice.toml", "[host]\ncores = 1\ncores = 1\nmemory = 9\n"),
+    ("negative.toml", "[host]\ncores = 1\nmemory = -9\n"),
     (
         "space.toml",
         "[general]\ncount = [1]\n[list]\nfit = [\"first\", \"best\"]\norder = [\"fifo\"]\n",

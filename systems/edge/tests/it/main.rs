@@ -1,0 +1,17 @@
+//! The host of functions, by what functions do to it.
+//!
+//! *Invariant:* each test would fail if the host trusted the guest in the matter that it is about.
+
+mod artefacts;
+mod cost;
+mod deploy;
+mod guests;
+mod isolation;
+mod overrun;
+mod properties;
+mod quiet;
+mod rust;
+mod system_calls;
+mod tiers;
+mod traps;
+mod wasi;
