@@ -42,7 +42,7 @@ fn main() -> Result<(), GuestError> {
         let wasm = support::compiled(&["words.c"], ours, &[]);
         let input = Input {
             arguments: vec!["words".to_owned(), "12".to_owned()],
-            stdin: include_bytes!("../../../LICENSE-APACHE").to_vec(),
+            stdin: include_bytes!("../tests/c/contract.c").repeat(8),
         };
         match run(&wasm, &input) {
             Ok(ran) => println!(

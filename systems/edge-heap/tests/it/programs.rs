@@ -5,8 +5,8 @@ use metes_edge_heap::run::{Input, Ran, RunError, run};
 use crate::support::compiled;
 
 fn input(arguments: &[&str]) -> Input {
-    // Any text will do that has words.
-    let stdin = include_bytes!("../../../../LICENSE-APACHE").to_vec();
+    // Any text will do that has words, as often as makes a program need memory.
+    let stdin = include_bytes!("../c/contract.c").repeat(8);
     Input {
         arguments: arguments
             .iter()

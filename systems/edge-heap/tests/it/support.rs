@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// Bytes of memory of modules in C: the same at the beginning and at the most.
-pub const MEMORY: u32 = 8 << 20;
+pub(crate) const MEMORY: u32 = 8 << 20;
 /// What the C of wasi-libc is built with.
 const CLANG: &str = "clang-14";
 
@@ -53,7 +53,7 @@ fn release() -> PathBuf {
 }
 
 /// A module over an allocator of Rust, by the name of the example that it is.
-pub fn guest(name: &str, peers: bool) -> Vec<u8> {
+pub(crate) fn guest(name: &str, peers: bool) -> Vec<u8> {
     let features: &[&str] = if peers { &["--features", "peers"] } else { &[] };
     let mut arguments = vec!["--example", name];
     arguments.extend(features);
@@ -63,7 +63,7 @@ pub fn guest(name: &str, peers: bool) -> Vec<u8> {
 }
 
 /// `libmetes_wasi.a`.
-pub fn library() -> &'static Path {
+pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         cargo(&crate_directory().join("../../ffi/wasi"), &[]);
@@ -72,7 +72,7 @@ pub fn library() -> &'static Path {
 }
 
 /// A module of C, with the library or with wasi-libc's own allocator.
-pub fn compiled(sources: &[&str], ours: bool, options: &[&str]) -> Vec<u8> {
+pub(crate) fn compiled(sources: &[&str], ours: bool, options: &[&str]) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a directory");
     let module = directory.path().join("module.wasm");
     let mut command = Command::new(CLANG);
@@ -93,7 +93,7 @@ pub fn compiled(sources: &[&str], ours: bool, options: &[&str]) -> Vec<u8> {
 }
 
 /// A module that exports C's allocator and has nothing else.
-pub fn allocator_of_c(ours: bool) -> Vec<u8> {
+pub(crate) fn allocator_of_c(ours: bool) -> Vec<u8> {
     compiled(
         &["nothing.c"],
         ours,
