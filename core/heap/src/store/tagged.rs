@@ -203,8 +203,8 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     ///
     /// # Safety
     /// The region's first two words are this store's.
-    // Where regions are added, at the most: once in the code.
-    #[inline(never)]
+    // Once in the code of a module, which pays for every byte.
+    #[cfg_attr(target_family = "wasm", inline(never))]
     unsafe fn write_prologue(region: *mut u8, next: *mut u8, length: usize) {
         // SAFETY: the caller's contract; a region is aligned to a granule.
         unsafe {
