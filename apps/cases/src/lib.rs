@@ -6,6 +6,7 @@
 //! - [`texture`] decodes a still image by wavelets;
 //! - [`touches`] allocates, frees, reads and writes at random;
 //! - [`easyport`] and [`vtc`] are the experiments on them;
+//! - [`admission`] draws sets of functions, and holds their admission against a simulation;
 //! - [`against_tlsf`] counts TLSF's and compact-fit's instructions on recorded programs;
 //! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
 //! - [`mesh`] runs kernels and storms on a many-core platform under several managers;
@@ -18,6 +19,7 @@
 //! Invariant: a generator is a pure function of its options, so that every
 //! figure made from it can be made again.
 
+pub mod admission;
 pub mod against_tlsf;
 pub mod concurrent;
 pub mod easyport;

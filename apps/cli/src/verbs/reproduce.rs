@@ -9,7 +9,7 @@ mod tlsf;
 
 use std::path::Path;
 
-use metes_cases::{concurrent, easyport, mesh, paging, predicted, reorder, vtc};
+use metes_cases::{admission, concurrent, easyport, mesh, paging, predicted, reorder, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
 use metes_lab::{About, Figure, figure};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ const MESH: Option<&str> = Some(
 const EDGE: Option<&str> =
     Some("A comparison of WebAssembly runtimes and containers for real-time functions at the edge");
 
-const EXPERIMENTS: [Experiment; 24] = [
+const EXPERIMENTS: [Experiment; 25] = [
     Experiment {
         name: "small-heaps",
         about: "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -164,6 +164,11 @@ const EXPERIMENTS: [Experiment; 24] = [
         paper: EDGE,
     },
     Experiment {
+        name: "edge-admission",
+        about: "random sets of functions: exact admission beside simulation, utilisation, density and SCHED_DEADLINE",
+        paper: None,
+    },
+    Experiment {
         name: "hypervolume",
         about: "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
         paper: None,
@@ -250,6 +255,13 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         Some("mesh-fig-5") => show.study(|tell| mesh::fig_5(nodes, tell).map_err(fail)),
         Some(figure @ ("edge-fig-1" | "edge-fig-2" | "edge-fig-3")) => {
             show.study(|tell| edge::run(figure, *quick, tell))
+        }
+        Some("edge-admission") => {
+            let effort = match quick {
+                true => admission::Effort::Quick,
+                false => admission::Effort::Whole,
+            };
+            show.study(|tell| Ok(admission::acceptance(effort, tell)))
         }
         Some("hypervolume") => hypervolume::run(*quick, json),
         Some(name) => Err(unknown(name)),

@@ -1,6 +1,6 @@
 //! What the text of a set may say.
 
-use metes_admission::{Criticality, Set};
+use metes_admission::{Criticality, Decision, Set, admit};
 
 const HOST: &str = "[host]\ncores = 2\nmemory = 1048576\n";
 const FUNCTION: &str =
@@ -29,6 +29,36 @@ fn all_that_may_be_declared_is_read() {
     assert_eq!(function.criticality, Criticality::Low);
     assert_eq!(function.network.map(|network| network.rate), Some(50));
     assert_eq!(Set::parse(HOST).map(|set| set.functions.len()), Ok(0));
+}
+
+/// Bytes that are nearly a set are refused or decided, whatever they are.
+#[test]
+fn a_set_with_a_byte_changed_is_read_or_refused() {
+    let seeds = [
+        format!("{HOST}{FUNCTION}core = 1\nburst = 2\n"),
+        format!("{HOST}scheduling = \"non-preemptive\"\n{FUNCTION}"),
+        format!(
+            "{HOST}compile_server = {{ budget = 10, period = 100 }}\n{FUNCTION}budget_high = 9\n"
+        ),
+    ];
+    let mut read = 0;
+    for seed in seeds {
+        let seed = seed.into_bytes();
+        for place in 0..seed.len() {
+            for byte in [b'9', b'"', 0xff] {
+                let mut changed = seed.clone();
+                changed[place] = byte;
+                let Ok(set) = Set::parse(&String::from_utf8_lossy(&changed)) else {
+                    continue;
+                };
+                read += 1;
+                if let Decision::Admitted(certificate) = admit(&set) {
+                    assert_eq!(certificate.check(&set), Ok(()), "{set:?}");
+                }
+            }
+        }
+    }
+    assert!(read > 50, "{read}");
 }
 
 #[test]
