@@ -2,7 +2,7 @@
 // Invariant: a ratio is of two times of the same kernel and the same run of the laboratory.
 
 // What explains the question, with its marks by kernel.
-const MARKED = ["native-musl", "native-retained", "native-metes", "cranelift", "cranelift-simd", "cranelift-heap", "v8-simd"];
+const MARKED = ["native-musl", "native-retained", "native-metes", "cranelift", "cranelift-simd", "v8-simd"];
 
 function puzzle(lab) {
   const { puzzle: found, steady } = lab;
@@ -38,7 +38,7 @@ function prolonged(lab) {
   const kernels = lab.kernels.filter((kernel) => lab.present.some(({ name }) => lab.cell(name, kernel)?.prolonged));
   if (!kernels.length) return h("p", { class: "missing" }, "No long run was measured.");
   const place = h("div", {});
-  const quiet = new Set(["wasmi", "native-scalar", "cranelift-heap", "winch", "ahead"]);
+  const quiet = new Set(["wasmi", "native-scalar", "native-musl", "native-metes", "docker", "cranelift-heap", "winch", "ahead"]);
   const draw = (kernel) => {
     const series = lab.present.map((subject, k) => ({ subject, k, points: list(lab.cell(subject.name, kernel)?.prolonged?.ms).map((v, run) => [run + 1, v]) }))
       .filter(({ points }) => points.length)

@@ -163,7 +163,7 @@ impl<L: Lock, I: Index<Tagged<S>>, const BYTES: usize, const S: bool> StaticHeap
             // before the first block nothing points into it.
             let memory = unsafe { Memory::from_raw(start, BYTES) };
             // An arena too small for a heap serves nothing: every request fails.
-            let _ = heap.add_region(memory);
+            let _ = heap.add_only_region(memory);
         }
     }
 

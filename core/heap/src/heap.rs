@@ -177,6 +177,34 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
         Ok(())
     }
 
+    /// Adds the first region of a heap without memory: [`add_region`](Self::add_region) for programs that
+    /// have one region and count the bytes of their code, as nothing is there to merge with.
+    ///
+    /// # Errors
+    /// As [`add_region`](Self::add_region).
+    pub fn add_only_region(&mut self, region: S::Region) -> Result<(), RegionError>
+    where
+        S::Region: Length,
+    {
+        if self.index.halves() || S::MERGED || S::VERIFIES {
+            return self.add_region(region);
+        }
+        if self.base.is_some() {
+            return Err(RegionError::OneRegionOnly);
+        }
+        self.span = self.span.max(region.length());
+        self.plan = self.plan(self.span).ok_or(RegionError::SpanExceeded)?;
+        let laid = self.store.lay(region, self.plan)?;
+        self.base = Some(laid.block);
+        self.store.number_heads_from(self.index.first_head());
+        self.index.attach(&mut self.store, laid.block);
+        let block = self.store.renew(laid.block);
+        let after = self.store.after(block, laid.size);
+        self.store.mark_previous_free(after);
+        self.make_free(block, laid.size, 0);
+        Ok(())
+    }
+
     /// Allocates `size` bytes aligned to `align` (a power of two), or `None`.
     #[inline(always)]
     pub fn allocate(&mut self, size: usize, align: usize) -> Option<S::Place> {

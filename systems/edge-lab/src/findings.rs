@@ -162,7 +162,7 @@ fn starts(measured: &Measured) -> Vec<Start> {
 
 /// Page faults that each further run in a process costs.
 #[must_use]
-pub fn faults_of_a_run(cell: &Cell) -> Option<f64> {
+pub(crate) fn faults_of_a_run(cell: &Cell) -> Option<f64> {
     let prolonged = cell.prolonged.as_ref()?;
     let once: Vec<u64> = cell
         .cold

@@ -178,7 +178,6 @@ pub fn measure(
             .measure(&present),
         );
     }
-    crate::subject::forget_image();
     let warm = match options.instances {
         0 => Vec::new(),
         _ => warm(workshop, options, tell),

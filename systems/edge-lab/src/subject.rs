@@ -16,7 +16,7 @@ use crate::engine::Mode;
 use crate::process;
 use crate::programs::Build;
 use crate::suite::{Printed, Suite};
-pub(crate) use container::{Container, forget_image};
+pub(crate) use container::Container;
 pub use list::all;
 
 /// What stands between a program and the machine.
@@ -128,6 +128,12 @@ pub struct Workshop<'a> {
     pub runner: Runner,
     /// A directory for programs, kept while it is used.
     pub directory: &'a Path,
+}
+
+impl Drop for Workshop<'_> {
+    fn drop(&mut self) {
+        container::forget_image();
+    }
 }
 
 const NODE: &str = include_str!("subject/node.mjs");

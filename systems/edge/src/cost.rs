@@ -101,7 +101,7 @@ impl Meter {
             let mut cost = OperatorCost::new();
             free_bytes(&mut cost.variable);
             weigh(&mut cost);
-            tier::engine(Kind::Counting(cost), options)
+            tier::engine(Kind::Counting(Box::new(cost)), options)
         };
         Ok(Meter {
             all: code(|_| ())?,

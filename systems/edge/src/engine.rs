@@ -280,14 +280,14 @@ fn check(options: &Options) -> Result<(), EngineError> {
             "give 16 KiB to 1 MiB",
         );
     }
-    if let Some(server) = options.compile_server {
-        if server.budget.is_zero() || server.budget > server.period {
-            return wrong(
-                "compile_server",
-                format!("{:?} in {:?}", server.budget, server.period),
-                "give a budget of at most its period",
-            );
-        }
+    if let Some(server) = options.compile_server
+        && (server.budget.is_zero() || server.budget > server.period)
+    {
+        return wrong(
+            "compile_server",
+            format!("{:?} in {:?}", server.budget, server.period),
+            "give a budget of at most its period",
+        );
     }
     Ok(())
 }

@@ -320,3 +320,61 @@ unsafe impl LinearMemory for Lent {
         self.base
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(
+        offered: Option<u64>,
+        pages: u32,
+        maximum: Option<u32>,
+        guard: usize,
+    ) -> Result<usize, String> {
+        let slots = Slots::new(1 << 20, false);
+        let slot = offered.map(|bytes| slots.take(bytes).expect("there is room"));
+        OFFERED.set(slot.as_ref().map(|slot| (slot.base(), slot.bytes())));
+        let bytes = pages as usize * PAGE as usize;
+        let most = maximum.map(|pages| pages as usize * PAGE as usize);
+        let ty = MemoryType::new(pages, maximum);
+        Creator
+            .new_memory(ty, bytes, most, Some(RESERVED), guard)
+            .map(|mut memory| {
+                assert!(memory.grow_to(2 * bytes).is_err());
+                assert_eq!(memory.byte_capacity(), memory.byte_size());
+                memory.byte_size()
+            })
+    }
+
+    #[test]
+    fn a_slot_serves_a_memory_of_its_own_size_alone() {
+        let page = PAGE as usize;
+        assert_eq!(asked(Some(PAGE), 1, Some(1), GUARD), Ok(page));
+        for (offered, pages, maximum, guard) in [
+            (None, 1, Some(1), GUARD),
+            (Some(2 * PAGE), 1, Some(1), GUARD),
+            (Some(2 * PAGE), 1, Some(2), GUARD),
+            (Some(PAGE), 2, Some(2), GUARD),
+            (Some(PAGE), 1, None, GUARD),
+            (Some(PAGE), 1, Some(1), GUARD + page),
+        ] {
+            assert!(
+                asked(offered, pages, maximum, guard).is_err(),
+                "{offered:?} {pages} {maximum:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_offer_is_for_one_memory() {
+        let slots = Slots::new(1 << 20, false);
+        let slot = slots.take(PAGE).expect("there is room");
+        let offers = slot.offer(|| [OFFERED.take().is_some(), OFFERED.take().is_some()]);
+        assert_eq!(offers, [true, false]);
+        slot.offer(|| ());
+        assert!(
+            OFFERED.take().is_none(),
+            "one that was not taken does not stay"
+        );
+    }
+}

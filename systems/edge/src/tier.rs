@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     /// Code that is fast.
     Optimised,
     /// Code that counts its operators, each by its weight.
-    Counting(OperatorCost),
+    Counting(Box<OperatorCost>),
 }
 
 /// An engine of wasmtime.
@@ -53,7 +53,7 @@ pub(crate) fn engine(kind: Kind, options: &Options) -> Result<Engine, EngineErro
         // Threads of a pool would compile outside the reserved budget.
         .parallel_compilation(false);
     match kind {
-        Kind::Counting(cost) => config.consume_fuel(true).operator_cost(cost),
+        Kind::Counting(cost) => config.consume_fuel(true).operator_cost(*cost),
         Kind::Baseline | Kind::Optimised => config.epoch_interruption(true),
     };
     Engine::new(&config).map_err(|error| EngineError::Compiler(format!("{error:#}")))
@@ -117,8 +117,11 @@ impl Compiler {
             .spawn(move || {
                 // Not that of the thread that starts the engine, which may be a worker's.
                 schedule::ordinary();
-                schedule::on(&processors);
                 let reserved = server.is_some_and(schedule::reserve);
+                // The kernel lets no thread have both a reservation and a processor of its own.
+                if !reserved {
+                    schedule::on(&processors);
+                }
                 seen.jobs().reserved = reserved;
                 seen.work(&engine, artefacts.as_deref());
             })

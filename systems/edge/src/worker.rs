@@ -31,7 +31,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Makes the calling thread ready: touches as much of its stack as functions may use.
+    /// Makes the calling thread ready: touches as much of its stack as functions may use (`stack_bytes` and 64
+    /// KiB for the host), which it must have.
     pub fn new(engine: &Engine) -> Worker {
         wasmtime::Engine::tls_eager_initialize();
         touch_stack(engine.options().stack_bytes + HOST_STACK);

@@ -119,8 +119,18 @@ impl TaggedBlock {
         self.0.addr()
     }
 
+    /// A link of a free block or a head.
+    ///
+    /// # Safety
+    /// The block is one of these, so that the link lies in a region.
     #[inline(always)]
-    fn link(self, index: usize) -> *mut TaggedBlock {
+    unsafe fn link(self, index: usize) -> *mut TaggedBlock {
+        // Where addresses are told not to wrap, WebAssembly adds the constant within the access: two
+        // operators less for each link.
+        #[cfg(target_family = "wasm")]
+        // SAFETY: the link lies in the same region as the block (the caller's contract).
+        return unsafe { self.0.add(index * WORD) }.cast();
+        #[cfg(not(target_family = "wasm"))]
         self.0.wrapping_add(index * WORD).cast()
     }
 
@@ -152,6 +162,9 @@ pub struct Tagged<const STATISTICS: bool = true> {
 unsafe impl<const STATISTICS: bool> Send for Tagged<STATISTICS> {}
 
 impl<const STATISTICS: bool> Tagged<STATISTICS> {
+    /// Bytes of the largest region: 256 TiB less one, or 256 MiB less one where words have 32 bits.
+    pub const LARGEST_REGION: usize = LARGEST;
+
     /// A store without a region.
     pub const fn new() -> Self {
         Tagged {
@@ -190,6 +203,8 @@ impl<const STATISTICS: bool> Tagged<STATISTICS> {
     ///
     /// # Safety
     /// The region's first two words are this store's.
+    // Once in the code of a module, which pays for every byte.
+    #[cfg_attr(target_family = "wasm", inline(never))]
     unsafe fn write_prologue(region: *mut u8, next: *mut u8, length: usize) {
         // SAFETY: the caller's contract; a region is aligned to a granule.
         unsafe {

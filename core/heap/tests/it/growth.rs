@@ -451,3 +451,35 @@ fn a_block_is_resized_where_it_is_or_not_at_all() {
     assert!(unsafe { heap.resize_where_it_is(second, 16, 16) }.is_err());
     assert_eq!(heap.check(), Ok(()));
 }
+
+/// The lean way to a first region lays it out as the other one, and gives a heap of several regions none.
+#[test]
+fn an_only_region_is_laid_out_as_any_other() {
+    for kind in kinds() {
+        let first = memory(ARENA);
+        let second = memory(ARENA);
+        let new = || Heap::new(AnyIndex::new(kind, Limits::NONE), <Tagged>::new());
+        let (mut one, mut other) = (new(), new());
+        one.add_region(first).unwrap();
+        other.add_only_region(second).unwrap();
+        for size in [24, 1000, 1, 5000, 300] {
+            let (place, same) = (
+                one.allocate(size, 8).unwrap(),
+                other.allocate(size, 8).unwrap(),
+            );
+            assert_eq!(
+                one.place_offset(place),
+                other.place_offset(same),
+                "{kind:?}"
+            );
+        }
+        assert_eq!(one.footprint(), other.footprint(), "{kind:?}");
+        other.check().unwrap();
+        let third = memory(ARENA);
+        assert!(other.add_only_region(third).is_err(), "{kind:?}");
+        other.check().unwrap();
+        metes_oracle::give_back(first);
+        metes_oracle::give_back(second);
+        metes_oracle::give_back(third);
+    }
+}

@@ -4,6 +4,7 @@
 //! *Invariant:* a tracer waits for its own thread's children alone, so that others of the process stay whose they are.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -72,9 +73,9 @@ fn follow(first: i32) -> Result<(u64, i32), ProcessError> {
             let within = inside.entry(pid).or_insert(false);
             calls += u64::from(!*within);
             *within = !*within;
-        } else if !inside.contains_key(&pid) {
+        } else if let Entry::Vacant(new) = inside.entry(pid) {
             // New: stopped by its first exec, or by having been made.
-            inside.insert(pid, false);
+            new.insert(false);
             // SAFETY: a thread that is stopped and ours to trace.
             unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, OPTIONS) };
         } else if status >> 16 == 0 && signal != libc::SIGTRAP {

@@ -122,7 +122,7 @@ impl Container {
 }
 
 /// Takes from an engine what it was given.
-pub(crate) fn forget_image() {
+pub(super) fn forget_image() {
     if IMPORTED.swap(false, Ordering::Relaxed) {
         // An image that stays behind is no reason to lose what was measured.
         let _ = process::run(Command::new("docker").args(["image", "rm", "--force", IMAGE]));

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use metes_edge::{Engine, Limits, Options, Outcome, State, Tier, Tiers, Worker};
+use metes_edge::{CompileServer, Engine, Limits, Options, Outcome, State, Tier, Tiers, Worker};
 
 use crate::samples::ordinary;
 
@@ -59,7 +59,18 @@ pub(crate) fn measure() {
     let (_, _, alone) = run(&wasm, Tiers::Optimised, 3000, false);
     let (_, switched, both) = run(&wasm, Tiers::Both, 3000, false);
     let (_, _, baseline) = run(&wasm, Tiers::Baseline, 3000, false);
-    println!("switched after                              {switched:?}");
+    let (_, reserved, _) = run_with(&wasm, Tiers::Both, 3000, false, RESERVED);
+    for (call, time, held) in [switched, reserved].into_iter().flatten() {
+        let server = if held {
+            "10 ms in 20 reserved"
+        } else {
+            "no budget reserved"
+        };
+        println!(
+            "switched, {server:<34}after {call} calls, {:.0} ms",
+            ms(time)
+        );
+    }
     println!(
         "steady: least of a thousand calls           baseline {:.1}  both {:.1}  optimised {:.1} us",
         us(baseline),
@@ -72,19 +83,32 @@ pub(crate) fn measure() {
     );
 }
 
+const RESERVED: Option<CompileServer> = Some(CompileServer {
+    budget: Duration::from_millis(10),
+    period: Duration::from_millis(20),
+});
+
+type Run = (Duration, Option<(u32, Duration, bool)>, Duration);
+
+fn run(wasm: &[u8], tiers: Tiers, calls: u32, real_time: bool) -> Run {
+    run_with(wasm, tiers, calls, real_time, None)
+}
+
 /// Time to the first result, when the optimised code ran first, and the least time of a call by the last tier.
-fn run(
+fn run_with(
     wasm: &[u8],
     tiers: Tiers,
     calls: u32,
     real_time: bool,
-) -> (Duration, Option<(u32, Duration)>, Duration) {
+    compile_server: Option<CompileServer>,
+) -> Run {
     let wasm = wasm.to_vec();
     let work = move || {
         let engine = Engine::new(Options {
             slots: 4,
             slot_bytes: 1 << 20,
             lock: false,
+            compile_server,
             ..Options::default()
         })
         .expect("an engine");
@@ -105,7 +129,7 @@ fn run(
             assert_eq!(invocation.outcome, Outcome::Done { exit: 0 });
             first.get_or_insert_with(|| begin.elapsed());
             if invocation.tier == Tier::Optimised && tiers == Tiers::Both {
-                switched.get_or_insert((call, begin.elapsed()));
+                switched.get_or_insert((call, begin.elapsed(), engine.compiler_reserved()));
             }
             if invocation.tier == module.best() {
                 least = least.min(Duration::from_nanos(invocation.time_ns));

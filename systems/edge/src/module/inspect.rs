@@ -115,7 +115,10 @@ impl Facts {
                     for export in section {
                         let export = export.map_err(invalid)?;
                         facts.names.push(export.name.to_owned());
-                        if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
+                        if export.kind == ExternalKind::FuncExact {
+                            return Err(unsupported("an exact function"));
+                        }
+                        if export.kind == ExternalKind::Func {
                             facts.exported.push((export.name.to_owned(), export.index));
                         }
                     }
@@ -162,7 +165,8 @@ impl Facts {
 
     fn import(&mut self, import: &wasmparser::Import<'_>) -> Result<(), DeployError> {
         let function = match import.ty {
-            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
+            TypeRef::FuncExact(_) => return Err(unsupported("an exact function")),
+            TypeRef::Func(ty) => {
                 self.functions.push(ty);
                 self.types.get(ty as usize).cloned()
             }

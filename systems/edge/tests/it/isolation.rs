@@ -228,3 +228,29 @@ fn many_invocations_that_fail_leak_no_slots_and_no_memory() {
     assert!(grown < 64 << 20, "{grown} bytes");
     assert_eq!(engine.slots().taken(), 4 << 16);
 }
+
+#[test]
+fn workers_of_many_threads_share_a_module_and_nothing_else() {
+    let engine = engine();
+    let limits = Limits {
+        entry: "count".to_owned(),
+        state: State::Kept,
+        ..Limits::default()
+    };
+    let module = engine
+        .compile(&binary(COUNTER), &limits)
+        .expect("a guest of ours");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut worker = Worker::new(&engine);
+                // Each has its own count, over the switch of tiers, which comes when it comes.
+                for call in 1..200 {
+                    let bytes = (5 + call) % 256;
+                    assert_eq!(status(&mut worker, &module), 100 + call + 1000 * bytes);
+                }
+            });
+        }
+    });
+    assert_eq!(engine.slots().taken(), 0);
+}

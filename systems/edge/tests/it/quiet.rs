@@ -20,11 +20,8 @@ fn the_counter_counts() {
     let loud = counter.end();
     assert_eq!((quiet, loud), ((0, -1), (2, libc::SYS_getppid)));
     // SAFETY: as above.
-    assert_eq!(
-        (parent, group),
-        unsafe { (libc::getppid(), libc::getpgrp()) },
-        "the calls were made"
-    );
+    let again = unsafe { (libc::getppid(), libc::getpgrp()) };
+    assert_eq!((parent, group), again, "the calls were made");
 }
 
 /// Uses everything that is offered, and writes to all of its memory.
@@ -32,7 +29,10 @@ fn busy() -> String {
     format!(
         r#"(module {IMPORTS} (memory (export "memory") 4) (global $g (mut i32) (i32.const 1))
         (data (i32.const 0) "\00\10\00\00\e8\03\00\00")
+        (table 2 funcref) (elem (i32.const 0) $one $one) (type $t (func (result i32)))
+        (func $one (result i32) (i32.const 1))
         (func (export "f") (result i32)
+            (drop (call_indirect (type $t) (i32.const 1)))
             (memory.fill (i32.const 8192) (i32.const 1) (i32.const 250000))
             (drop (call $random (i32.const 70000) (i32.const 1000)))
             (drop (call $clock (i32.const 0) (i64.const 0) (i32.const 80000)))

@@ -128,6 +128,28 @@ fn a_trap_sets_kept_state_back() {
 }
 
 #[test]
+fn a_reserved_budget_is_enough_to_compile() {
+    let server = CompileServer {
+        budget: std::time::Duration::from_millis(4),
+        period: std::time::Duration::from_millis(20),
+    };
+    let options = Options {
+        slots: 2,
+        slot_bytes: 1 << 20,
+        lock: false,
+        compile_server: Some(server),
+        ..Options::default()
+    };
+    let engine = Engine::new(options).expect("an engine");
+    let module = engine
+        .compile(&binary(NOP), &Limits::default())
+        .expect("a guest of ours");
+    engine.settle();
+    // Whether or not the kernel permits the reservation.
+    assert!(module.has(Tier::Optimised));
+}
+
+#[test]
 fn a_server_that_makes_no_sense_is_refused() {
     let server = CompileServer {
         budget: std::time::Duration::from_millis(2),

@@ -1,0 +1,13 @@
+//! Allocators inside WebAssembly modules.
+//!
+//! A module carries its allocator, so what a request costs is a number of operators, the same on every machine. This
+//! crate drives the allocator of a module from outside and [counts](fuel) them under [requests](traffic) of chance and of
+//! an adversary, finds the [longest path](longest) through the allocator's functions, and [runs](mod@run) whole
+//! programs to compare what they say on one allocator and on another.
+//!
+//! Invariant: no figure depends on time or machine.
+
+pub mod fuel;
+pub mod longest;
+pub mod run;
+pub mod traffic;

@@ -1,0 +1,1 @@
+/* A module that has its allocator and nothing else. */

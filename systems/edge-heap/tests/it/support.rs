@@ -1,0 +1,108 @@
+//! Modules that are measured, built for this target.
+//!
+//! Invariant: each is built once a process, beside the workspace's own builds and without their features.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Bytes of memory of modules in C: the same at the beginning and at the most.
+pub(crate) const MEMORY: u32 = 8 << 20;
+/// What the C of wasi-libc is built with.
+const CLANG: &str = "clang-14";
+
+fn crate_directory() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn built() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target
+        .unwrap_or_else(|| crate_directory().join("../../target"))
+        .join("guests")
+}
+
+fn succeed(command: &mut Command) {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}; run scripts/setup"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}:\n{said}");
+}
+
+fn cargo(directory: &Path, arguments: &[&str]) {
+    succeed(
+        Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .current_dir(directory)
+            .args([
+                "build",
+                "--release",
+                "--target",
+                "wasm32-wasip1",
+                "--target-dir",
+            ])
+            .arg(built())
+            .args(arguments)
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env_remove("RUSTFLAGS"),
+    );
+}
+
+fn release() -> PathBuf {
+    built().join("wasm32-wasip1/release")
+}
+
+/// A module over an allocator of Rust, by the name of the example that it is.
+pub(crate) fn guest(name: &str, peers: bool) -> Vec<u8> {
+    let features: &[&str] = if peers { &["--features", "peers"] } else { &[] };
+    let mut arguments = vec!["--example", name];
+    arguments.extend(features);
+    cargo(&crate_directory().join("guests"), &arguments);
+    let path = release().join("examples").join(format!("{name}.wasm"));
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// `libmetes_wasi.a`.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        cargo(&crate_directory().join("../../ffi/wasi"), &[]);
+        release().join("libmetes_wasi.a")
+    })
+}
+
+/// A module of C, with the library or with wasi-libc's own allocator.
+pub(crate) fn compiled(sources: &[&str], ours: bool, options: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let module = directory.path().join("module.wasm");
+    let mut command = Command::new(CLANG);
+    // What is known of malloc as a builtin says that it leaves errno alone.
+    command.args(["--target=wasm32-wasi", "-O2", "-fno-builtin"]);
+    for source in sources {
+        command.arg(crate_directory().join("tests/c").join(source));
+    }
+    if ours {
+        command.arg(library());
+        command.args([
+            format!("-Wl,--initial-memory={MEMORY}"),
+            format!("-Wl,--max-memory={MEMORY}"),
+        ]);
+    }
+    succeed(command.args(options).arg("-o").arg(&module));
+    std::fs::read(&module).expect("what clang has written")
+}
+
+/// A module that exports C's allocator and has nothing else.
+pub(crate) fn allocator_of_c(ours: bool) -> Vec<u8> {
+    compiled(
+        &["nothing.c"],
+        ours,
+        &[
+            "-mexec-model=reactor",
+            "-Wl,--export=malloc",
+            "-Wl,--export=free",
+            "-Wl,--export=calloc",
+            "-Wl,--export=realloc",
+        ],
+    )
+}
