@@ -23,7 +23,7 @@ use metes_explore::engine::{Method, ObjectiveSet, Shard};
 
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
-pub(crate) use edge::{Edge, EdgeAction, EdgeCheck};
+pub(crate) use edge::{Edge, EdgeAction, EdgeCheck, EdgeDeploy, EdgeHost, EdgeInvoke, EdgeServe};
 pub(crate) use edge_lab::{EdgeLab, EdgeRunner};
 use firmware::Firmware;
 pub(crate) use leon3::{

@@ -61,7 +61,7 @@ const FUNCTIONS: [(&str, &str, &str); 7] = [
 
 /// What became of requests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub(crate) struct Found {
     /// Requests, clients that went away included.
     pub requests: u64,
     /// Clients that went away.
@@ -77,7 +77,7 @@ pub struct Found {
 }
 
 /// Serves a host, and sends it so many requests.
-pub fn campaign(requests: u64, seed: u64) -> Found {
+pub(crate) fn campaign(requests: u64, seed: u64) -> Found {
     let directory = tempfile::tempdir().expect("a directory");
     let socket = directory.path().join("edge.sock");
     let options = HostOptions {

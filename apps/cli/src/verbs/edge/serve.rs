@@ -1,0 +1,53 @@
+//! `metes edge serve`: a host until it is asked to end.
+
+use metes_edge::serve::{Listeners, asked_to_end, serve};
+use metes_edge::{Host, HostOptions, Options};
+
+use crate::arguments::EdgeServe;
+use crate::error::Failure;
+use crate::output;
+
+pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
+    let options = HostOptions {
+        cores: arguments.cores,
+        priority: arguments.priority,
+        engine: Options {
+            slots: arguments.slots as usize,
+            slot_bytes: arguments.slot,
+            lock: !arguments.unlocked,
+            deadline_priority: arguments.priority.map(|_| 80),
+            ..Options::default()
+        },
+        ..HostOptions::default()
+    };
+    let host = Host::start(options).map_err(|error| Failure::input(error.to_string()))?;
+    let listeners = Listeners::new(arguments.tcp, Some(&arguments.socket));
+    let listeners =
+        listeners.map_err(|error| Failure::io("listen on", &arguments.socket, error))?;
+    let address = listeners.address();
+    if json {
+        let mut document =
+            serde_json::to_value(host.told()).map_err(|error| Failure::input(error.to_string()))?;
+        document["socket"] = output::name(&arguments.socket).into();
+        document["address"] = address.map(|address| address.to_string()).into();
+        output::json(&document)?;
+    } else {
+        for worker in host.told().workers {
+            let processor = worker.processor.map_or_else(
+                || "on any processor".to_owned(),
+                |processor| format!("bound to processor {processor}"),
+            );
+            output::note(&format!(
+                "core {}: {}, {processor}",
+                worker.core, worker.class
+            ));
+        }
+        output::note(&format!("listening on {}", output::name(&arguments.socket)));
+        if let Some(address) = address {
+            output::note(&format!("listening on http://{address}"));
+        }
+    }
+    serve(host, listeners, asked_to_end())
+        .map_err(|error| Failure::io("listen on", &arguments.socket, error))?;
+    Ok(0)
+}
