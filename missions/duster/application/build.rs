@@ -46,6 +46,12 @@ fn declared(system: &System) -> String {
     );
     constant(
         out,
+        "Bytes of code and constants that are looked at in an activation.",
+        "IMAGE_CHECK: usize",
+        system.platform.image_check,
+    );
+    constant(
+        out,
         "Samples in a science packet.",
         "SAMPLES_A_PACKET: usize",
         system.science.samples_a_packet,

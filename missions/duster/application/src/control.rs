@@ -12,6 +12,7 @@ mod fdir;
 mod fifo;
 mod housekeeping;
 mod ingest;
+mod integrity;
 mod log;
 mod memory;
 mod schedule;
@@ -29,6 +30,7 @@ use crate::shared::Shared;
 use fdir::Flags;
 use fifo::Fifo;
 use housekeeping::Periods;
+use integrity::Integrity;
 use log::Log;
 use memory::MemoryJob;
 use schedule::Schedule;
@@ -117,6 +119,8 @@ pub struct Control {
 
     supplies: Supplies,
 
+    integrity: Integrity,
+    image_holds: bool,
     restart: bool,
     safe_pending: bool,
     ran: u16,
@@ -166,6 +170,8 @@ impl Control {
             delete_request: None,
             full_told: None,
             supplies: Supplies::new(),
+            integrity: Integrity::new(hardware.image()),
+            image_holds: true,
             restart: false,
             safe_pending: false,
             ran: 0,

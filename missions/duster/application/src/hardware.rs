@@ -65,6 +65,9 @@ pub trait Hardware {
     /// Keeps the watchdog from resetting the unit.
     fn kick(&mut self);
 
+    /// Code and constants, which nothing writes.
+    fn image(&self) -> &[u8];
+
     /// Memory that may be read; none when any of it is outside.
     fn memory(&self, address: u32, length: u32) -> Option<&[u8]>;
 

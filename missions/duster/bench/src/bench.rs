@@ -13,6 +13,7 @@ use metes_duster_protocol::telecommand::{Acknowledge, encode};
 use metes_duster_protocol::{Failure, MAX_PACKET};
 
 use crate::ground::{Ground, Verification};
+use crate::judge::{Judge, Now};
 use crate::unit::Unit;
 
 /// Milliseconds of a step: how often the ground looks.
@@ -84,8 +85,8 @@ pub struct Bench {
     events: Vec<Event>,
     /// Everything that the unit has sent, if it is kept.
     pub telemetry: Option<Vec<u8>>,
-    /// Where the partitions lie: first address and bytes.
-    partitions: Option<(u32, u32)>,
+    /// Who judges what is wrong.
+    pub judge: Judge,
 }
 
 impl Bench {
@@ -93,9 +94,6 @@ impl Bench {
     #[must_use]
     pub fn new(unit: Unit, mut faults: Vec<Fault>) -> Bench {
         faults.reverse();
-        let memory = unit.image().symbols().iter();
-        let mut memory = memory.filter(|symbol| symbol.name.contains("8memories6MEMORY"));
-        let partitions = memory.next().map(|symbol| (symbol.address, symbol.size));
         Bench {
             unit,
             ground: Ground::default(),
@@ -107,7 +105,7 @@ impl Bench {
             detected: Vec::new(),
             events: Vec::new(),
             telemetry: None,
-            partitions,
+            judge: Judge::default(),
         }
     }
 
@@ -151,10 +149,34 @@ impl Bench {
             kept.extend_from_slice(&bytes);
         }
         self.detected.extend(self.unit.take_detected());
-        self.events.extend(self.ground.take_events());
+        // What came is of the unit as it was before a reset that has just been.
+        let now = Now {
+            boot: self.resets,
+            ..self.now()
+        };
+        let events = self.ground.take_events();
+        events
+            .iter()
+            .for_each(|event| self.judge.follow(event, now));
+        self.events.extend(events);
+        for wrong in self.ground.science.take_wrong() {
+            let (hits, map) = (&mut self.unit.hits, &self.unit.map);
+            self.judge.judge(&wrong, hits, map, now);
+        }
         if self.unit.resets.len() > self.resets {
             self.resets = self.unit.resets.len();
+            self.judge.reset(now.at);
             self.ground.reset();
+        }
+    }
+
+    /// The time at the unit.
+    fn now(&self) -> Now {
+        Now {
+            at: self.unit.now(),
+            boot: self.unit.resets.len(),
+            epoch: self.unit.epoch().unwrap_or(self.unit.offset()),
+            frequency: self.unit.frequency(),
         }
     }
 
@@ -175,11 +197,12 @@ impl Bench {
     }
 
     fn flip(&mut self, place: Where, which: u64) {
+        let partitions = self.unit.map.partitions();
         let machine = self.unit.machine();
         let ram = (machine.bus.base(), machine.bus.ram().len() as u32);
         let (first, size) = match place {
             Where::Anywhere => ram,
-            Where::Partition => self.partitions.unwrap_or(ram),
+            Where::Partition => partitions.unwrap_or(ram),
             Where::Image => {
                 let segments = self.unit.image().segments().iter();
                 let largest = segments.max_by_key(|segment| segment.bytes.len());
@@ -201,35 +224,31 @@ impl Bench {
         self.sequence
     }
 
-    /// Bits of memory that have flipped.
-    #[must_use]
-    pub fn flips(&self) -> u64 {
-        let flips = self
-            .happened
-            .iter()
-            .filter(|(name, _)| name.starts_with("bit flip"));
-        flips.map(|(_, count)| count).sum()
-    }
-
-    /// Samples that are missing between others of their acquisition though their front end gave them. What was in memory
-    /// only at a reset is at the end of what came, and so is not counted. They are not told again.
+    /// Samples that are missing between others of their acquisition though their front end gave them, and no
+    /// flipped bit explains it. What was in memory only at a reset is at the end of what came, and so is not counted. They
+    /// are not told again.
     pub fn unexplained(&mut self) -> u64 {
-        let world = self.unit.world.lock();
+        let now = self.now();
         let mut count = 0;
-        for ((_, probe, run), received) in std::mem::take(&mut self.ground.science.received) {
+        for ((acquisition, probe, run), received) in
+            std::mem::take(&mut self.ground.science.received)
+        {
             let gaps = received.samples.gaps(received.samples.end());
+            let world = self.unit.world.lock();
             let Some(run) = world.truth.runs(probe).get(run) else {
                 continue;
             };
-            count += gaps
-                .iter()
-                .flat_map(|&(from, to)| from..to)
-                .filter(|index| {
-                    !run.lost
-                        .iter()
-                        .any(|&(from, to)| (from..to).contains(index))
-                })
-                .count() as u64;
+            let given = |index: &u64| {
+                let mut lost = run.lost.iter();
+                !lost.any(|&(from, to)| (from..to).contains(index))
+            };
+            let all = gaps.iter().flat_map(|&(from, to)| from..to);
+            let lost = all.filter(given).count() as u64;
+            drop(world);
+            if lost > 0 {
+                let (hits, map) = (&mut self.unit.hits, &self.unit.map);
+                count += self.judge.lost(acquisition, lost, hits, map, now);
+            }
             *self.ground.science.before.entry(probe).or_default() += received.samples.count();
         }
         count
@@ -242,43 +261,32 @@ impl Bench {
 
     /// Executes `command`, for at most `milliseconds`.
     pub fn execute(&mut self, command: &Command<'_>, milliseconds: u64) -> Outcome {
-        self.commands.commands += 1;
-        let mut known = Verification::default();
-        let mut resets = self.resets;
-        for _ in 0..TRIES {
-            let sequence = self.send(command);
-            let end = self.milliseconds() + PATIENCE;
-            let last = self.milliseconds() + milliseconds.max(PATIENCE);
-            resets = self.resets;
-            loop {
-                self.pass(STEP);
-                known = self
-                    .ground
-                    .verifications
-                    .get(&sequence)
-                    .copied()
-                    .unwrap_or_default();
-                let now = self.milliseconds();
-                let silent = known == Verification::default();
-                if known.over() || now >= last || silent && now >= end || self.resets > resets {
-                    break;
-                }
-            }
-            if known != Verification::default() || self.resets > resets {
-                break;
-            }
+        let (_, outcome) = self.follow(command, milliseconds, Verification::over);
+        self.count(outcome)
+    }
+
+    /// Sends `command`, again if nothing comes of it, until it is accepted, refused or cut off. It is counted then only if it
+    /// was not accepted; else [`Bench::end`] is to follow, with its sequence count.
+    pub fn begin(&mut self, command: &Command<'_>) -> Result<u16, Outcome> {
+        let begun = |known: &Verification| known.over() || known.accepted;
+        match self.follow(command, PATIENCE, begun) {
+            (sequence, Outcome::Open) if self.known(sequence).accepted => Ok(sequence),
+            (_, outcome) => Err(self.count(outcome)),
         }
-        let outcome = match known {
-            Verification {
-                completed: true, ..
-            } => Outcome::Completed,
-            Verification {
-                failed: Some(code), ..
-            } => Outcome::Failed(code),
-            Verification { accepted: true, .. } => Outcome::Open,
-            _ if self.resets > resets => Outcome::Open,
-            _ => Outcome::Silent,
-        };
+    }
+
+    /// What has become of a command that was begun, by its sequence count.
+    pub fn end(&mut self, sequence: u16) -> Outcome {
+        let outcome = outcome(self.known(sequence), false);
+        self.count(outcome)
+    }
+
+    fn known(&self, sequence: u16) -> Verification {
+        let known = self.ground.verifications.get(&sequence);
+        known.copied().unwrap_or_default()
+    }
+
+    fn count(&mut self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Completed => self.commands.completed += 1,
             Outcome::Failed(_) => self.commands.failed += 1,
@@ -286,6 +294,37 @@ impl Bench {
             Outcome::Silent => self.commands.lost += 1,
         }
         outcome
+    }
+
+    /// Sends `command`, again if nothing comes of it, until what is known of it is `enough`, for at most `milliseconds`.
+    fn follow(
+        &mut self,
+        command: &Command<'_>,
+        milliseconds: u64,
+        enough: impl Fn(&Verification) -> bool,
+    ) -> (u16, Outcome) {
+        self.commands.commands += 1;
+        for _ in 0..TRIES {
+            let sequence = self.send(command);
+            let end = self.milliseconds() + PATIENCE;
+            let last = self.milliseconds() + milliseconds.max(PATIENCE);
+            let resets = self.resets;
+            loop {
+                self.pass(STEP);
+                let known = self.known(sequence);
+                let now = self.milliseconds();
+                let silent = known == Verification::default();
+                if enough(&known) || now >= last || silent && now >= end || self.resets > resets {
+                    break;
+                }
+            }
+            let cut = self.resets > resets;
+            let known = self.known(sequence);
+            if known != Verification::default() || cut {
+                return (sequence, outcome(known, cut));
+            }
+        }
+        (self.sequence, Outcome::Silent)
     }
 
     /// Waits until an event is one that is looked for, for at most `milliseconds`.
@@ -356,6 +395,21 @@ impl Bench {
         }
         grains.spurious = self.detected.len() as u64 - used;
         grains
+    }
+}
+
+/// What has become of a telecommand of which so much is known, and that was `cut` off by a reset or not.
+fn outcome(known: Verification, cut: bool) -> Outcome {
+    match known {
+        Verification {
+            completed: true, ..
+        } => Outcome::Completed,
+        Verification {
+            failed: Some(code), ..
+        } => Outcome::Failed(code),
+        Verification { accepted: true, .. } => Outcome::Open,
+        _ if cut => Outcome::Open,
+        _ => Outcome::Silent,
     }
 }
 

@@ -11,7 +11,7 @@ use metes_duster_protocol::{
     Failure, MAX_PACKET, Mode, RequestId, ScienceHeader, Telemetry, definitions,
 };
 
-use crate::science::Science;
+use crate::science::{Science, Wrong};
 
 /// Least bytes of a packet: headers, time, checksum.
 const LEAST: usize = 21;
@@ -89,7 +89,11 @@ impl Ground {
                         // The checksum is right: another definition than ours.
                         Err(Damage::Unknown | Damage::Content) => {
                             self.packets += 1;
-                            self.science.wrong += 1;
+                            self.science.is_wrong(Wrong {
+                                header: None,
+                                stored: false,
+                                what: "a packet that no definition knows".to_owned(),
+                            });
                             at += length;
                         }
                         Err(_) => {
@@ -204,7 +208,8 @@ impl Ground {
                     time,
                     count,
                 };
-                self.science.take(&header, data.0, truth);
+                let stored = matches!(report, Report::StoredScience { .. });
+                self.science.take(&header, data.0, stored, truth);
             }
             _ => {}
         }

@@ -5,6 +5,8 @@
 //! | --- | --- |
 //! | [`image`](mod@image) | the flight software |
 //! | [`unit`](mod@unit) | the machine and its resets |
+//! | [`hits`] | bits that flipped in its memory, and what they excuse |
+//! | [`judge`] | whether they explain what was wrong |
 //! | [`analyser`] | what its pins tell: responses of tasks, detections |
 //! | [`ground`], [`science`] | telemetry, and every sample computed again |
 //! | [`bench`](mod@bench) | all of them, faults, and telecommands as a ground executes them |
@@ -24,7 +26,9 @@ pub mod check;
 pub mod fit;
 pub mod ground;
 pub mod heaps;
+pub mod hits;
 pub mod image;
+pub mod judge;
 pub mod page;
 pub mod report;
 pub mod requests;

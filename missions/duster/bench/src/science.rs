@@ -6,15 +6,13 @@
 //! *Invariant:* a sample counts as received when its packet was bit for bit what the instrument gave; a packet that fits
 //! nowhere is wrong, and is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use metes_duster_instrument::{Probe, Truth};
 use metes_duster_protocol::definitions::{EventHeader, FieldWindow, ScienceKind, SweepStep};
 use metes_duster_protocol::value::{Reader, Value};
 use metes_duster_protocol::{ScienceHeader, samples};
-
-/// Wrong packets that are told in words.
-const TOLD: usize = 8;
 
 /// Ranges of numbers that do not touch, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,6 +79,17 @@ pub struct Swept {
     pub codes: Vec<i16>,
 }
 
+/// A packet that is not what the instrument gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Its header, if it has one, and whether it came out of the store.
+    pub header: Option<ScienceHeader>,
+    /// See [`header`](Self::header).
+    pub stored: bool,
+    /// In words.
+    pub what: String,
+}
+
 /// All that came.
 #[derive(Debug, Default)]
 pub struct Science {
@@ -98,10 +107,12 @@ pub struct Science {
     pub windows: u64,
     /// See [`windows`](Self::windows).
     pub events: u64,
-    /// Packets that were not.
+    /// Packets that were not; one that came again out of the store counts once.
     pub wrong: u64,
-    /// The first of them, in words.
-    pub told: Vec<String>,
+    /// Those since they were taken.
+    judge: Vec<Wrong>,
+    /// What tells the content of one from that of another.
+    seen: HashSet<u64>,
 }
 
 /// What a packet of science holds.
@@ -172,13 +183,13 @@ impl Content {
 }
 
 impl Science {
-    /// A packet of science has come.
-    pub fn take(&mut self, header: &ScienceHeader, data: &[u8], truth: &Truth) {
+    /// A packet of science has come, `stored` or as it was acquired.
+    pub fn take(&mut self, header: &ScienceHeader, data: &[u8], stored: bool, truth: &Truth) {
         let Some(probe) = Probe::of(header.probe as u8) else {
             return;
         };
         let Some(content) = content(header, data) else {
-            self.wrong(header, "is shorter than it says");
+            self.wrong(header, data, stored, "is shorter than it says");
             return;
         };
         // Most likely that of the packet before, or else a late one.
@@ -189,7 +200,7 @@ impl Science {
         let rate = |run: &usize| truth.runs(probe)[*run].rate == u32::from(header.rate);
         let mut candidates = known.into_iter().chain((0..runs).rev().filter(rate));
         let Some(run) = candidates.find(|&run| content.fits(header, truth, probe, run)) else {
-            self.wrong(header, "is not what the instrument gave");
+            self.wrong(header, data, stored, "is not what the instrument gave");
             return;
         };
         self.packets += 1;
@@ -218,14 +229,32 @@ impl Science {
         }
     }
 
-    fn wrong(&mut self, header: &ScienceHeader, why: &str) {
-        self.wrong += 1;
-        if self.told.len() < TOLD {
-            self.told.push(format!(
-                "{:?} of {:?}, acquisition {}, from {} on: it {why}",
-                header.kind, header.probe, header.acquisition, header.first
-            ));
+    fn wrong(&mut self, header: &ScienceHeader, data: &[u8], stored: bool, why: &str) {
+        let mut content = DefaultHasher::new();
+        (header.acquisition, header.first, header.time, data).hash(&mut content);
+        if !self.seen.insert(content.finish()) {
+            return;
         }
+        let what = format!(
+            "{:?} of {:?}, acquisition {}, from {} on: it {why}",
+            header.kind, header.probe, header.acquisition, header.first
+        );
+        self.is_wrong(Wrong {
+            header: Some(*header),
+            stored,
+            what,
+        });
+    }
+
+    /// A packet is wrong.
+    pub fn is_wrong(&mut self, wrong: Wrong) {
+        self.wrong += 1;
+        self.judge.push(wrong);
+    }
+
+    /// Wrong packets since the last call.
+    pub fn take_wrong(&mut self) -> Vec<Wrong> {
+        std::mem::take(&mut self.judge)
     }
 
     /// So many samples of `probe` should come in an acquisition.

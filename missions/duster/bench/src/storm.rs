@@ -4,8 +4,9 @@
 //! dumps, silence. Behind a time in which something was acquired the ground does as grounds do: it asks for what is
 //! missing, looks at it, and lets the unit forget it.
 //!
-//! A unit on which nothing acts any more is reset from outside, as a spacecraft switches its power; where no bit had
-//! flipped since it began, that is told as stuck.
+//! A unit on which nothing acts any more is left the time in which its own check of code and constants must have it reset. If it
+//! was not, it is reset from outside, as a spacecraft switches its power; where no bit of its data had flipped since it began,
+//! that is told as stuck.
 //!
 //! *Invariant:* a storm is a function of its seed; what is wrong behind it is told in words.
 
@@ -17,9 +18,15 @@ use metes_duster_protocol::time::Time;
 use metes_random::{Random, mix};
 
 use crate::bench::{Bench, Outcome};
+use crate::ground::Verification;
+use crate::hits::Part;
 
 /// Milliseconds that a telecommand may take.
 const SOON: u64 = 20_000;
+/// Milliseconds behind its time within which the unit gives an acquisition up that does not end.
+const GIVEN_UP: u64 = 12_000;
+/// Why the unit was reset from outside.
+const POWER: &str = "power";
 /// Modes that can be asked for.
 const MODES: [Mode; 8] = [
     Mode::Safe,
@@ -33,18 +40,31 @@ const MODES: [Mode; 8] = [
 ];
 
 /// What came of a storm, beside the report.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Storm {
     /// Acquisitions and sweeps that began.
     pub acquisitions: u64,
     /// Dumps that were complete.
     pub dumps: u64,
-    /// Times that the unit had to be reset from outside, as bits had flipped in its memory.
+    /// Times that nothing acted on the unit any more until it had reset itself, as bits had flipped in its memory.
+    pub silences: u64,
+    /// Times that the unit had to be reset from outside, as bits had flipped in its data.
     pub power_cycles: u64,
     /// Times that it had to be although none had.
     pub stuck: u64,
-    /// Samples that the store had lost behind their acquisition, though the unit was not reset.
+    /// Acquisitions that were not over when their time was, or soon after they were stopped.
+    pub late_ends: u64,
+    /// Samples that the store had lost behind their acquisition, and no flipped bit explains it.
     pub lost_stored: u64,
+    /// Resets that nobody asked for, and no flipped bit explains.
+    pub unexplained_resets: u64,
+    /// Bits that flipped in code or constants; those behind which the unit was reset within the time that its check takes;
+    /// the longest time until it was, in seconds.
+    pub image_flips: u64,
+    /// See [`image_flips`](Self::image_flips).
+    pub image_resets: u64,
+    /// See [`image_flips`](Self::image_flips).
+    pub image_seconds: f64,
 }
 
 /// A storm under way.
@@ -52,9 +72,6 @@ pub struct Weather<'a> {
     bench: &'a mut Bench,
     random: Random,
     storm: Storm,
-    /// Bits that had flipped, and resets that there were, when the unit began.
-    flips: u64,
-    resets: usize,
 }
 
 /// Lets `hours` of storm pass over `bench`, as `seed` draws it; `hour` is told of each that has passed.
@@ -68,8 +85,6 @@ pub fn storm(
     let mut weather = Weather {
         random: Random::new(mix(seed ^ 0x5708)),
         storm: Storm::default(),
-        flips: 0,
-        resets: 0,
         bench,
     };
     let mut told = 0;
@@ -83,6 +98,7 @@ pub fn storm(
     }
     weather.recover();
     weather.collect();
+    weather.look_back();
     weather.storm
 }
 
@@ -106,21 +122,9 @@ impl Weather<'_> {
                 self.collect();
             }
         }
-        self.follow();
         if self.random.below(20) == 0 {
             self.recover();
         }
-    }
-
-    /// Whether the unit was reset since this was asked last; it has begun with whole memory then.
-    fn follow(&mut self) -> bool {
-        let resets = self.bench.unit.resets.len();
-        let was = resets > self.resets;
-        if was {
-            self.resets = resets;
-            self.flips = self.bench.flips();
-        }
-        was
     }
 
     /// One telecommand, any of them in any mode, with arguments that are drawn.
@@ -211,18 +215,49 @@ impl Weather<'_> {
         self.bench.pass(200);
     }
 
-    /// A telecommand of which nothing came: the unit is switched off and on.
+    /// A telecommand of which nothing came: the unit resets itself in time, or is switched off and on.
     fn explain(&mut self) {
-        if self.bench.flips() > self.flips {
-            self.storm.power_cycles += 1;
+        let boot = self.bench.unit.resets.len();
+        let recovery = self.bench.unit.map.recovery * 1000 / self.bench.unit.frequency();
+        let end = self.bench.milliseconds() + recovery;
+        while self.bench.unit.resets.len() == boot && self.bench.milliseconds() < end {
+            self.bench.pass(100);
+        }
+        let hits = &self.bench.unit.hits;
+        let reset = self.bench.unit.resets.len() > boot;
+        if reset && hits.any(boot) || hits.lasting(boot) {
+            self.storm.silences += u64::from(reset);
+            self.storm.power_cycles += u64::from(!reset);
             self.bench.commands.lost -= 1;
             self.bench.commands.cut += 1;
         } else {
             self.storm.stuck += 1;
         }
-        self.bench.unit.reset("power");
+        if !reset {
+            self.bench.unit.reset(POWER);
+        }
         self.bench.pass(5_000);
-        self.follow();
+    }
+
+    /// Which resets nobody asked for and nothing explains, and what became of flips in code and constants.
+    fn look_back(&mut self) {
+        let unit = &self.bench.unit;
+        let (hits, resets) = (&unit.hits, &unit.resets);
+        let own = |why: &str| why != POWER && why != "forced";
+        self.storm.unexplained_resets = resets
+            .iter()
+            .enumerate()
+            .filter(|(boot, reset)| own(&reset.why) && !hits.any(*boot))
+            .count() as u64;
+        let seconds = |cycles: u64| cycles as f64 / unit.frequency() as f64;
+        let image = hits.all().iter().filter(|hit| hit.part == Part::Image);
+        for hit in image {
+            let until = resets.get(hit.boot).map_or(unit.now(), |reset| reset.at);
+            let took = until - hit.at;
+            self.storm.image_flips += 1;
+            self.storm.image_resets += u64::from(took <= unit.map.recovery);
+            self.storm.image_seconds = self.storm.image_seconds.max(seconds(took));
+        }
     }
 
     /// Brings the unit to standby, from wherever it is.
@@ -285,16 +320,20 @@ impl Weather<'_> {
             duration,
         };
         self.bench.forget_events();
-        self.bench.commands.commands += 1;
-        self.bench.send(&command);
+        let boot = self.bench.unit.resets.len();
+        let sequence = match self.bench.begin(&command) {
+            Ok(sequence) => sequence,
+            Err(outcome) => {
+                if outcome == Outcome::Silent {
+                    self.explain();
+                }
+                return;
+            }
+        };
+        let begun = self.bench.milliseconds();
         let began = |event: &Event| matches!(event, Event::AcquisitionStarted { .. }).then_some(());
-        if self.bench.wait(5_000, began).is_none() {
-            // Refused, or lost with a byte: verified or not, nothing was begun.
-            self.bench.commands.failed += 1;
-            return;
-        }
-        self.bench.commands.completed += 1;
-        self.storm.acquisitions += 1;
+        let began = self.bench.wait(5_000, began).is_some();
+        self.storm.acquisitions += u64::from(began);
         let left = if self.random.below(3) == 0 {
             let early = self.random.between(1, 59) * 1000;
             self.bench.pass(early);
@@ -305,9 +344,41 @@ impl Weather<'_> {
         };
         let ended =
             |event: &Event| matches!(event, Event::AcquisitionFinished { .. }).then_some(());
-        self.bench.wait(left, ended);
+        if began {
+            self.bench.wait(left, ended);
+        }
+        self.end(
+            sequence,
+            boot,
+            begun + u64::from(duration) * 1000 + GIVEN_UP,
+        );
         if self.recover() {
             self.collect();
+        }
+    }
+
+    /// Waits for the end of a telecommand that was accepted, until millisecond `last` at most; what is still open then is lost,
+    /// unless the unit was reset or a bit of its memory had flipped since reset number `boot`.
+    fn end(&mut self, sequence: u16, boot: usize, last: u64) {
+        let resets = |bench: &Bench| bench.unit.resets.len();
+        let over = |bench: &Bench| {
+            let known = bench.ground.verifications.get(&sequence);
+            known.is_some_and(Verification::over)
+        };
+        // Its completion follows the event, if that has come.
+        let soon = self.bench.milliseconds() + 100;
+        while !over(self.bench) && resets(self.bench) == boot {
+            if self.bench.milliseconds() >= last {
+                break;
+            }
+            self.bench.pass(10);
+            self.storm.late_ends += u64::from(self.bench.milliseconds() == soon);
+        }
+        let outcome = self.bench.end(sequence);
+        let excused = resets(self.bench) > boot || self.bench.unit.hits.any(boot);
+        if outcome == Outcome::Open && !excused {
+            self.bench.commands.cut -= 1;
+            self.bench.commands.lost += 1;
         }
     }
 
@@ -334,7 +405,6 @@ impl Weather<'_> {
 
     /// Asks for what is stored, if anything is missing, and lets it be forgotten.
     fn collect(&mut self) {
-        self.follow();
         if self.bench.ground.science.missing() > 0 {
             let mode = Mode::Dump;
             if self.bench.execute(&Command::SetMode { mode }, SOON) != Outcome::Completed {

@@ -13,6 +13,7 @@ use metes_leon3::devices::{Access, Device, Identity, NEVER};
 use metes_leon3::{Configuration, End, Image, Machine, Model, Stop};
 
 use crate::analyser::Analyser;
+use crate::hits::{Hits, Map, Part};
 use crate::requests::Requests;
 
 /// Most instructions of a portion.
@@ -112,6 +113,10 @@ pub struct Unit {
     instructions: u64,
     /// Bytes of telecommands that are yet to be lost.
     losses: u32,
+    /// What lies where in its memory.
+    pub map: Map,
+    /// Bits of its memory that flipped.
+    pub hits: Hits,
     /// Who writes down what is asked of the partitions, if anyone does.
     pub requests: Option<Requests>,
 }
@@ -162,6 +167,8 @@ impl Unit {
         let baud = system.line("telemetry").map_or(781_250, |line| line.baud);
         let mut unit = Unit {
             machine: Machine::with_image(&configuration, &image)?,
+            map: Map::new(system, &image),
+            hits: Hits::default(),
             configuration,
             image,
             world: World::new(seed, frequency),
@@ -450,12 +457,25 @@ impl Unit {
     /// Flips bit `bit` of the byte at `address`; whether there is memory.
     pub fn flip(&mut self, address: u32, bit: u32) -> bool {
         let mut byte = [0];
-        self.machine.bus.peek(address, &mut byte)
-            && self
-                .machine
-                .bus
-                .write_image(address, &[byte[0] ^ 1 << (bit & 7)])
-                .is_ok()
+        let bus = &mut self.machine.bus;
+        if !bus.peek(address, &mut byte) {
+            return false;
+        }
+        // A stack grows downwards: where it has not been yet there is nothing but what memory began with.
+        let fresh = self.map.below_on_stack(address).is_some_and(|below| {
+            let mut bytes = vec![0; below.len()];
+            bus.peek(below.start, &mut bytes) && bytes.iter().all(|&byte| byte == 0)
+        });
+        let spoilt = [byte[0] ^ 1 << (bit & 7)];
+        if self.machine.bus.write_image(address, &spoilt).is_err() {
+            return false;
+        }
+        if !fresh {
+            let (now, boot) = (self.now(), self.resets.len());
+            let part: Part = self.map.part(address);
+            self.hits.add(now, boot, part);
+        }
+        true
     }
 }
 

@@ -95,6 +95,9 @@ pub struct Platform {
     /// Microseconds that the executive takes around a task at most, from the end of one to the begin of the next.
     #[serde(default)]
     pub dispatch: u64,
+    /// Bytes of code and constants that the task `fdir` looks at in an activation.
+    #[serde(default)]
+    pub image_check: usize,
 }
 
 /// What an interrupt costs a core.

@@ -41,13 +41,14 @@ pub(super) fn run(arguments: &MissionStorm, json: bool) -> Result<u8, Failure> {
     let told = storm(&mut bench, hours, seed, |hour, bench, storm| {
         let (commands, ground) = (&bench.commands, &bench.ground);
         output::note(&format!(
-            "hour {hour}: {} telecommands, {} lost, {} acquisitions, {} packets of science right, {} wrong, {} resets, {} \
-             power cycles, stuck {}, after {:.0} s",
+            "hour {hour}: {} telecommands, {} lost, {} acquisitions, {} packets of science right, {} wrong ({} unexplained), \
+             {} resets, {} power cycles, stuck {}, after {:.0} s",
             commands.commands,
             commands.lost,
             storm.acquisitions,
             ground.science.packets,
             ground.science.wrong,
+            bench.judge.verdicts.unexplained,
             bench.unit.resets.len(),
             storm.power_cycles,
             storm.stuck,
@@ -72,6 +73,12 @@ pub(super) fn run(arguments: &MissionStorm, json: bool) -> Result<u8, Failure> {
             .violations
             .push(format!("{lost} samples of stored science were lost"));
     }
+    if told.unexplained_resets > 0 {
+        let resets = told.unexplained_resets;
+        report
+            .violations
+            .push(format!("nothing explains {resets} resets"));
+    }
     let holds = report.violations.is_empty();
     if json {
         output::json(&Document {
@@ -81,10 +88,20 @@ pub(super) fn run(arguments: &MissionStorm, json: bool) -> Result<u8, Failure> {
         })?;
     } else {
         output::text(&format!(
-            "{hours} hours: {} acquisitions and sweeps, {} dumps, {} power cycles\n{}",
+            "{hours} hours: {} acquisitions and sweeps, {} dumps, {} silences that the unit ended, {} power cycles\n\
+             flips in code and constants: {}, {} with a reset in time, the latest after {:.1} s\n\
+             wrong packets by flips in the image {}, in data {}, in partitions {}, by nothing {}\n{}",
             told.acquisitions,
             told.dumps,
+            told.silences,
             told.power_cycles,
+            told.image_flips,
+            told.image_resets,
+            told.image_seconds,
+            report.wrong_by.image,
+            report.wrong_by.data,
+            report.wrong_by.partition,
+            report.wrong_by.unexplained,
             fly::shown(&report)
         ))?;
     }

@@ -82,6 +82,11 @@ impl Default for Detector {
     }
 }
 
+/// The first sample that is told of a grain.
+fn before(grain: u32) -> u32 {
+    grain.saturating_sub(BEFORE)
+}
+
 impl Detector {
     pub(super) fn set_threshold(&mut self, threshold: i32) {
         self.threshold = threshold.max(1);
@@ -126,7 +131,7 @@ impl Detector {
     ) {
         if self
             .told
-            .is_some_and(|(first, ..)| self.looked.wrapping_sub(first) + BEFORE >= TOLD as u32)
+            .is_some_and(|(grain, ..)| self.looked >= before(grain) + TOLD as u32)
         {
             self.send(stream, partitions, shared);
         }
@@ -217,7 +222,7 @@ impl Detector {
         ) else {
             return;
         };
-        let first = sample.saturating_sub(BEFORE);
+        let first = before(sample);
         let at = data(&mut block);
         at[..8].copy_from_slice(&detected.to_be_bytes());
         at[8..12].copy_from_slice(&peak.to_be_bytes());

@@ -393,6 +393,35 @@ fn every_grain_is_found_at_once() {
 }
 
 #[test]
+fn samples_around_a_grain_at_the_very_begin_are_sent_when_all_have_come() {
+    fn early(probe: Probe, index: u32, code: i16) -> i32 {
+        let pulse = if probe == Probe::Dust && (3..9).contains(&index) {
+            100_000
+        } else {
+            0
+        };
+        grains(probe, index, code) + pulse
+    }
+    let mut bench = Bench::new(Fake::new(early, |_| false));
+    // What was acquired before must not be taken for what has not come yet.
+    for _ in 0..2 {
+        bench.order(Order::Start {
+            acquisition: 7,
+            probes: 7,
+            minimum: true,
+            seconds: 1,
+        });
+        bench.run(1300);
+        let told = bench.science.iter().find(|it| it.kind == 2).unwrap();
+        let plain: Vec<i32> = { 0..64 }
+            .map(|index| early(Probe::Dust, index, 0))
+            .collect();
+        assert_eq!((told.first, samples(&told.data[16..], 64)), (0, plain));
+        bench.science.clear();
+    }
+}
+
+#[test]
 fn windows_are_those_of_a_plain_sum() {
     let mut bench = Bench::new(Fake::new(plain, |_| false));
     bench.order(START);

@@ -1,7 +1,8 @@
-//! Failures found, isolated, recovered from: the watchdog, tasks that are silent, acquisitions without an end.
+//! Failures found, isolated, recovered from: the watchdog, tasks that are silent, code that has changed, acquisitions without
+//! an end.
 //!
-//! *Invariant:* the watchdog is kicked only if each task of core 0 ran and core 1 ticked within the last half second, and no
-//! restart was asked for.
+//! *Invariant:* the watchdog is kicked only if each task of core 0 ran and core 1 ticked within the last half second, the last
+//! pass over code and constants found them as they were, and no restart was asked for.
 
 use metes_duster_protocol::definitions::{Event, Failure, Mode, ModeCause, Partition, Task};
 
@@ -30,7 +31,7 @@ pub(super) struct Flags {
 
 impl Control {
     /// The task `fdir`, each 100 milliseconds: kicks the watchdog if all is well, tells what was noted. Time: `TOLD`
-    /// events, one change of mode.
+    /// events, one change of mode, one portion of the image.
     pub fn fdir(&mut self, hardware: &mut impl Hardware) {
         self.ran_task(TASK_FDIR);
         if self.safe_pending && self.order(Order::Safe).is_ok() {
@@ -41,7 +42,8 @@ impl Control {
             self.looks = 0;
             self.look(hardware);
         }
-        if self.all_alive && !self.restart {
+        self.look_at_image(hardware);
+        if self.all_alive && self.image_holds && !self.restart {
             hardware.kick();
         }
         self.watch_acquisition(hardware);
@@ -68,6 +70,17 @@ impl Control {
         self.all_alive = silent == 0;
         if was_alive && !self.all_alive {
             self.event(hardware, Event::TaskSilent { tasks: silent });
+            self.safe(hardware, ModeCause::Fault);
+        }
+    }
+
+    /// Goes on with the pass over code and constants. Software that is no longer what it was may do anything, so nothing is
+    /// acquired until the watchdog has brought the image back.
+    fn look_at_image(&mut self, hardware: &mut impl Hardware) {
+        let holds = self.integrity.step(hardware.image());
+        if !holds && self.image_holds {
+            self.image_holds = false;
+            self.event(hardware, Event::ImageCorrupt {});
             self.safe(hardware, ModeCause::Fault);
         }
     }

@@ -213,6 +213,8 @@ pub struct Unit {
     pub flash: Flash,
     /// Memory from [`MEMORY_BASE`] on.
     pub memory: Vec<u8>,
+    /// Code and constants.
+    pub image: Vec<u8>,
     /// Kicks of the watchdog.
     pub kicks: u32,
     /// What was logged.
@@ -232,6 +234,7 @@ impl Default for Unit {
             inhibited: false,
             flash: Flash::default(),
             memory: (0..65_536_u32).map(|at| ((at * 7) >> 3) as u8).collect(),
+            image: (0..3004_u32).map(|at| (at * at >> 5) as u8).collect(),
             kicks: 0,
             logged: Vec::new(),
             cause: ResetCause::Power,
@@ -352,6 +355,10 @@ impl Hardware for Unit {
 
     fn kick(&mut self) {
         self.kicks += 1;
+    }
+
+    fn image(&self) -> &[u8] {
+        &self.image
     }
 
     fn memory(&self, address: u32, length: u32) -> Option<&[u8]> {

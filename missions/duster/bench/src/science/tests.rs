@@ -70,11 +70,13 @@ fn what_the_instrument_gave_is_right_and_nothing_else() {
     science.take(
         &header(ScienceKind::Samples, 0, 384),
         &pack(0, 384),
+        false,
         &world.truth,
     );
     science.take(
         &header(ScienceKind::Samples, 500, 300),
         &pack(500, 800),
+        false,
         &world.truth,
     );
     science.expect(3, Probe::Efield, 900);
@@ -84,6 +86,7 @@ fn what_the_instrument_gave_is_right_and_nothing_else() {
     science.take(
         &header(ScienceKind::Samples, 385, 100),
         &pack(384, 484),
+        false,
         &world.truth,
     );
     let mut spoilt = pack(384, 484);
@@ -91,15 +94,26 @@ fn what_the_instrument_gave_is_right_and_nothing_else() {
     science.take(
         &header(ScienceKind::Samples, 384, 100),
         &spoilt,
+        false,
         &world.truth,
     );
     science.take(
         &header(ScienceKind::Samples, 384, 101),
         &pack(384, 484),
+        false,
         &world.truth,
     );
     assert_eq!((science.packets, science.wrong), (2, 3));
-    assert!(science.told[2].contains("shorter"), "{:?}", science.told);
+    let told = science.take_wrong();
+    assert!(told[2].what.contains("shorter"), "{told:?}");
+    // What comes again, out of the store, is one that is known.
+    science.take(
+        &header(ScienceKind::Samples, 384, 100),
+        &spoilt,
+        true,
+        &world.truth,
+    );
+    assert_eq!((science.wrong, science.take_wrong().len()), (3, 0));
 }
 
 #[test]
@@ -130,6 +144,7 @@ fn windows_are_computed_again() {
     science.take(
         &header(ScienceKind::Field, 200, 1),
         &bytes(&values),
+        false,
         &world.truth,
     );
     assert_eq!((science.windows, science.wrong), (1, 0));
@@ -137,6 +152,7 @@ fn windows_are_computed_again() {
     science.take(
         &header(ScienceKind::Field, 200, 1),
         &bytes(&values),
+        false,
         &world.truth,
     );
     assert_eq!((science.windows, science.wrong), (1, 1));

@@ -1,5 +1,6 @@
 //! Tests of the bench as a whole.
 
 mod flight;
+mod flip;
 mod page;
 mod qemu;

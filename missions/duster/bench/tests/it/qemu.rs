@@ -96,6 +96,9 @@ fn telemetry_is_that_of_qemu() {
         .iter()
         .zip(&printed)
         .position(|(theirs, ours)| theirs != ours);
+    let around =
+        |bytes: &[u8], at: usize| bytes[at.saturating_sub(64)..(at + 64).min(BYTES)].to_vec();
+    let differs = differs.map(|at| (at, around(&expected, at), around(&printed, at)));
     assert_eq!(differs, None);
     // Packets of both cores' life are in it: one that only boots would say less.
     assert!(

@@ -149,6 +149,12 @@ impl Hardware for Devices {
         clock::kick();
     }
 
+    fn image(&self) -> &[u8] {
+        let bytes = (&raw const __constants_end) as usize - BASE as usize;
+        // SAFETY: the image begins where DDR does, and what lies before this symbol no software writes.
+        unsafe { core::slice::from_raw_parts(BASE as *const u8, bytes) }
+    }
+
     fn memory(&self, address: u32, length: u32) -> Option<&[u8]> {
         let end = address.checked_add(length)?;
         if address < BASE || end > BASE + MEMORY {

@@ -190,6 +190,8 @@ messages! {
             /// Pages that hold no whole record.
             torn: u32, "";
         }
+        /// Code or constants are no longer what they were as the unit began; safe mode and the watchdog follow.
+        ImageCorrupt "IMAGE_CORRUPT" (25) Severity::High => {}
     }
 }
 

@@ -302,6 +302,8 @@ enumeration! {
         Garbage = 23, "GARBAGE";
         /// The store was read after a reset.
         StoreRecovered = 24, "STORE_RECOVERED";
+        /// Code or constants are no longer what they were.
+        ImageCorrupt = 25, "IMAGE_CORRUPT";
     }
 }
 
