@@ -38,6 +38,13 @@ impl Listeners {
 
 /// A socket at a path, on which nobody listens any more.
 fn listen(path: &Path) -> io::Result<UnixListener> {
+    // An empty path would be a name of the kernel's choice, which nobody finds.
+    if path.as_os_str().is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the path is empty",
+        ));
+    }
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             let socket = std::fs::symlink_metadata(path)
