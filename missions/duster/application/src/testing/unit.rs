@@ -234,7 +234,7 @@ impl Default for Unit {
             inhibited: false,
             flash: Flash::default(),
             memory: (0..65_536_u32).map(|at| ((at * 7) >> 3) as u8).collect(),
-            image: (0..3004_u32).map(|at| (at * at >> 5) as u8).collect(),
+            image: (0..3004_u32).map(|at| ((at * at) >> 5) as u8).collect(),
             kicks: 0,
             logged: Vec::new(),
             cause: ResetCause::Power,
