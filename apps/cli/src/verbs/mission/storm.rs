@@ -88,11 +88,13 @@ pub(super) fn run(arguments: &MissionStorm, json: bool) -> Result<u8, Failure> {
         })?;
     } else {
         output::text(&format!(
-            "{hours} hours: {} acquisitions and sweeps, {} dumps, {} silences that the unit ended, {} power cycles\n\
+            "{hours} hours: {} acquisitions and sweeps, {} dumps; {} ended late\n\
+             {} silences that the unit ended, {} power cycles\n\
              flips in code and constants: {}, {} with a reset in time, the latest after {:.1} s\n\
              wrong packets by flips in the image {}, in data {}, in partitions {}, by nothing {}\n{}",
             told.acquisitions,
             told.dumps,
+            told.late_ends,
             told.silences,
             told.power_cycles,
             told.image_flips,
