@@ -293,7 +293,12 @@ impl Facts {
 pub(crate) fn invalid(error: wasmparser::BinaryReaderError) -> DeployError {
     DeployError::Invalid {
         offset: error.offset(),
-        cause: error.message().to_owned(),
+        // Some messages have several lines; an error has one.
+        cause: error
+            .message()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
