@@ -1,6 +1,6 @@
 //! Engines in this process: wasmtime in its modes, and wasmi.
 //!
-//! *Invariant:* every engine gives a module the same [system](crate::wasi), so that what differs between two of them is the
+//! *Invariant:* every engine gives a module the same system (`wasi`), so that what differs between two of them is the
 //! engine.
 
 mod interpreted;
