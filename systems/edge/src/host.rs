@@ -74,7 +74,9 @@ struct Inner {
     engine: Engine,
     options: HostOptions,
     functions: RwLock<BTreeMap<String, Arc<Deployed>>>,
-    /// Held while the set of functions is changed.
+    /// Held while the set of functions is changed, compilers included; nobody who answers requests takes it.
+    changing: Mutex<()>,
+    /// Held for as long as it is read or replaced.
     certificate: Mutex<Option<Certificate>>,
 }
 
@@ -135,6 +137,7 @@ impl Host {
             engine,
             options,
             functions: RwLock::default(),
+            changing: Mutex::new(()),
             certificate: Mutex::new(None),
         })))
     }
@@ -145,7 +148,7 @@ impl Host {
     /// Why it is not deployed; the host is as before then.
     pub fn deploy(&self, manifest: &str, wasm: &[u8]) -> Result<Told, HostError> {
         let manifest = Manifest::parse(manifest)?;
-        let mut certificate = lock(&self.0.certificate);
+        let _changing = lock(&self.0.changing);
         if self.find(&manifest.name).is_ok() {
             return Err(HostError::Exists(manifest.name));
         }
@@ -176,11 +179,11 @@ impl Host {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         functions.insert(told.name.clone(), deployed);
-        *certificate = Some(admitted);
+        *lock(&self.0.certificate) = Some(admitted);
         Ok(told)
     }
 
-    /// What an empty request takes, on this thread; none is made of a function that keeps its state.
+    /// The longest that an empty request took of ten, on this thread; none is made of a function that keeps its state.
     fn measure(&self, manifest: &Manifest, module: &Module) -> Result<Option<u64>, HostError> {
         if manifest.kept {
             return Ok(None);
@@ -189,21 +192,21 @@ impl Host {
         let mut output = Vec::with_capacity(module.limits().output);
         worker.prepare(module)?;
         let time = Duration::from_nanos(manifest.budget);
-        let mut best = None;
+        let mut longest = None;
         let mut late = true;
         // A thread of the ordinary class may be held up, which is not the function's fault.
         for _ in 0..10 {
             let invocation = worker.invoke(module, &[], &mut output, time);
             if !matches!(invocation.outcome, Outcome::Overrun { .. }) {
                 late = false;
-                best = best.max(Some(invocation.time_ns));
+                longest = longest.max(Some(invocation.time_ns));
             }
         }
         match late {
             true => Err(HostError::Budget {
                 budget: manifest.budget,
             }),
-            false => Ok(best),
+            false => Ok(longest),
         }
     }
 
@@ -267,7 +270,7 @@ impl Host {
     /// # Errors
     /// There is none of that name.
     pub fn remove(&self, name: &str) -> Result<(), HostError> {
-        let mut certificate = lock(&self.0.certificate);
+        let _changing = lock(&self.0.changing);
         let deployed = self.find(name)?;
         let mut functions = self
             .0
@@ -289,7 +292,7 @@ impl Host {
             .queue
             .command(Command::Remove(deployed.module.clone(), removed));
         // What is left fits, as it did with one more; its certificate is that of the larger set.
-        *certificate = None;
+        *lock(&self.0.certificate) = None;
         receive.recv().map_err(|_| HostError::Ending)
     }
 
