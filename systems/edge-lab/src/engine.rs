@@ -8,6 +8,9 @@ mod translated;
 
 use std::fmt;
 
+/// The variable, and its value, by which a process is asked to compile on one thread.
+pub(crate) const ONE_THREAD: (&str, &str) = ("RAYON_NUM_THREADS", "1");
+
 /// An engine, and how it makes code of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {

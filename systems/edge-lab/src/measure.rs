@@ -8,7 +8,7 @@ use std::path::Path;
 
 use metes_edge_kernels::{NOTHING, Size};
 
-use crate::engine::Mode;
+use crate::engine::{Mode, ONE_THREAD};
 use crate::process::{self, Cost};
 use crate::programs::Build;
 use crate::subject::{Subject, Workshop};
@@ -284,6 +284,7 @@ impl Row<'_> {
         let mut command = self
             .workshop
             .command(subject, self.kernel, self.options.size, runs)?;
+        command.env(ONE_THREAD.0, ONE_THREAD.1);
         process::system_calls(&mut command).map_err(|error| error.to_string())
     }
 

@@ -18,7 +18,14 @@ fn engine(mode: Mode) -> Result<Engine, EngineError> {
         Mode::Winch => Strategy::Winch,
         _ => Strategy::Cranelift,
     });
+    config.parallel_compilation(!compiles_alone());
     Engine::new(&config).map_err(|error| EngineError::refused(mode, error))
+}
+
+/// Whether the usual variable asks for one thread: threads that compile wait for each other by system calls, more of them
+/// or fewer each time.
+fn compiles_alone() -> bool {
+    std::env::var_os(super::ONE_THREAD.0).is_some_and(|threads| threads == super::ONE_THREAD.1)
 }
 
 pub(super) fn compiled(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
