@@ -1,0 +1,1 @@
+//! Which pair of processor and memory frequencies serves all deadlines with the least energy, and the proof that it does.
