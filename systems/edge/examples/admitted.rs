@@ -18,10 +18,10 @@ use metes_edge::{Host, HostOptions, Options, Outcome, Response};
 
 /// Name, core, period and deadline in milliseconds, budget in microseconds, rounds of its loop.
 const FUNCTIONS: [(&str, u32, u64, u64, u32); 6] = [
-    ("control", 0, 5, 400, 40_000),
+    ("control", 0, 6, 600, 60_000),
     ("filter", 0, 10, 1_000, 150_000),
     ("detect", 0, 20, 2_000, 400_000),
-    ("fast", 1, 4, 300, 30_000),
+    ("fast", 1, 6, 500, 50_000),
     ("fuse", 1, 20, 1_500, 300_000),
     ("log", 1, 50, 2_000, 400_000),
 ];
