@@ -8,6 +8,7 @@
 mod analysis;
 pub mod rational;
 pub mod simulation;
+pub mod speed;
 pub mod system;
 
 pub use analysis::{

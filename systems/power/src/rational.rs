@@ -51,6 +51,19 @@ pub(crate) fn parse(text: &str) -> Result<Rational, String> {
     decimal(text).ok_or_else(wrong)
 }
 
+/// Reads a number above 0, as [`System::parse`](crate::System::parse) does.
+///
+/// # Errors
+/// One line, with what to write.
+pub fn positive(text: &str) -> Result<Rational, String> {
+    let value = parse(text)?;
+    if value > Rational::zero() {
+        Ok(value)
+    } else {
+        Err(format!("{value} must be above 0"))
+    }
+}
+
 fn shown(text: &str) -> String {
     text.chars().filter(|sign| !sign.is_control()).collect()
 }

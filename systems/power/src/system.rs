@@ -60,7 +60,7 @@ pub struct System {
 pub enum Scheduler {
     /// The smallest priority; of equal ones what stands first.
     FixedPriority,
-    /// The earliest deadline; of equal ones what stands first.
+    /// The earliest deadline; of equal ones any, and responses are those of the worst choice.
     Edf,
 }
 

@@ -1,0 +1,4 @@
+//! Frequencies and speeds: exact analysis against naive runs, plans against brute force, by examples.
+
+mod analysis;
+mod speed;
