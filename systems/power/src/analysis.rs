@@ -21,7 +21,9 @@ const STEPS: u64 = 200_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnalysisError {
     /// Decided in more steps than are taken.
-    #[error("core {core} is not decided in {STEPS} steps: give periods that have a smaller common multiple, or leave offsets out")]
+    #[error(
+        "core {core} is not decided in {STEPS} steps: give periods that have a smaller common multiple, or leave offsets out"
+    )]
     TooLong {
         /// The core.
         core: u32,
@@ -160,7 +162,11 @@ pub fn check(system: &System, pair: Option<&Pair>) -> Result<Verdict, AnalysisEr
 /// # Errors
 /// As [`check`].
 pub fn is_schedulable(system: &System, pair: &Pair) -> Result<bool, AnalysisError> {
-    let times: Vec<Rational> = system.tasks.iter().map(|task| task.cost.time(pair)).collect();
+    let times: Vec<Rational> = system
+        .tasks
+        .iter()
+        .map(|task| task.cost.time(pair))
+        .collect();
     if !system.jobs.is_empty() {
         return Ok(check(system, Some(pair))?.schedulable);
     }
@@ -188,7 +194,11 @@ struct Core {
 
 impl Core {
     fn of(system: &System, core: u32, pair: &Pair) -> Core {
-        let times: Vec<Rational> = system.tasks.iter().map(|task| task.cost.time(pair)).collect();
+        let times: Vec<Rational> = system
+            .tasks
+            .iter()
+            .map(|task| task.cost.time(pair))
+            .collect();
         Core::with_times(system, core, &times)
     }
 
@@ -199,8 +209,10 @@ impl Core {
             .collect();
         tasks.sort_by_key(|index| system.tasks[*index].priority);
         let has_jobs = system.jobs.iter().any(|job| job.core == core);
-        let phases =
-            has_jobs || tasks.iter().any(|index| !system.tasks[*index].offset.is_zero());
+        let phases = has_jobs
+            || tasks
+                .iter()
+                .any(|index| !system.tasks[*index].offset.is_zero());
         let item = |index: &usize| {
             let task = &system.tasks[*index];
             Item {

@@ -175,7 +175,9 @@ mod tests {
         ] {
             assert_eq!(parse(text), Ok(Rational::new(top.into(), bottom.into())));
         }
-        for text in ["", "/", "1/0", "a", "1e99", "--1", ".", "1/2/3", "inf", "NaN"] {
+        for text in [
+            "", "/", "1/0", "a", "1e99", "--1", ".", "1/2/3", "inf", "NaN",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

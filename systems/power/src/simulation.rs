@@ -127,7 +127,11 @@ pub fn simulate(jobs: &[Released], order: Order, speeds: &Speeds) -> Run {
         let Some((speed, change)) = clock.speed(&now, job) else {
             return run;
         };
-        let mut until = [arrival, change.as_ref()].into_iter().flatten().min().cloned();
+        let mut until = [arrival, change.as_ref()]
+            .into_iter()
+            .flatten()
+            .min()
+            .cloned();
         if !speed.is_zero() {
             let end = &now + &left[job] / &speed;
             if until.as_ref().is_none_or(|until| end <= *until) {
@@ -231,6 +235,9 @@ mod tests {
         let run = simulate(&jobs, Order::Deadline, &Speeds::Profile(profile.clone()));
         assert_eq!(run.finish, [Some(whole(4))]);
         let short = Speeds::Profile(profile[..1].to_vec());
-        assert_eq!(simulate(&jobs, Order::Deadline, &short).late(&jobs), Some(0));
+        assert_eq!(
+            simulate(&jobs, Order::Deadline, &short).late(&jobs),
+            Some(0)
+        );
     }
 }

@@ -252,12 +252,22 @@ impl Processor {
         }
     }
 
+    /// Whether frequencies change at no cost.
+    #[must_use]
+    pub fn switch_is_free(&self) -> bool {
+        self.switch.energy.is_zero() && self.switch.time.is_zero()
+    }
+
     /// All pairs, the slowest first; 1 stands for a list that is not there.
     #[must_use]
     pub fn pairs(&self) -> Vec<Pair> {
         let one = [Rational::one()];
         let list = |list: &'_ [Rational]| -> Vec<Rational> {
-            if list.is_empty() { one.to_vec() } else { list.to_vec() }
+            if list.is_empty() {
+                one.to_vec()
+            } else {
+                list.to_vec()
+            }
         };
         let (cpus, memories) = (list(&self.cpu), list(&self.memory));
         let pair = |cpu: &Rational, memory: &Rational| Pair {
@@ -292,6 +302,8 @@ impl System {
     pub fn cores(&self) -> Vec<u32> {
         let cores = self.tasks.iter().map(|task| task.core);
         let cores = cores.chain(self.jobs.iter().map(|job| job.core));
-        std::collections::BTreeSet::from_iter(cores).into_iter().collect()
+        std::collections::BTreeSet::from_iter(cores)
+            .into_iter()
+            .collect()
     }
 }

@@ -124,7 +124,11 @@ pub(crate) fn div_ceil<N: Whole>(top: &N, bottom: &N) -> N {
 /// Arrivals below `length` of a task of which the first is at `first`, which may be before 0.
 pub(crate) fn arrivals<N: Whole>(length: &N, first: &N, period: &N) -> N {
     let count = div_ceil(&(length.clone() - first.clone()), period);
-    if count.is_negative() { N::zero() } else { count }
+    if count.is_negative() {
+        N::zero()
+    } else {
+        count
+    }
 }
 
 /// When the last of all items in `items` may begin a busy period: for each, the arrival nearest before or behind that may
@@ -148,7 +152,9 @@ pub(crate) fn starts<N: Whole>(items: &[Item<N>], budget: &Budget) -> Result<Vec
     if known().next().is_none() {
         return Ok(vec![N::zero()]);
     }
-    let common = known().fold(BigInt::from(1), |common, item| common.lcm(&item.period.big()));
+    let common = known().fold(BigInt::from(1), |common, item| {
+        common.lcm(&item.period.big())
+    });
     let counts = known().map(|item| (&common / item.period.big()).to_u64());
     let count = counts.fold(Some(0_u64), |sum, count| sum?.checked_add(count?));
     if count.is_none_or(|count| count > budget.0) {

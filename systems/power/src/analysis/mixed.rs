@@ -67,9 +67,12 @@ pub(super) fn responses(
     let last = released.iter().map(|job| &job.release);
     let last = last.chain(core.items.iter().filter_map(|item| item.offset.as_ref()));
     let last = last.max().cloned().unwrap_or_else(Rational::zero);
-    let period = core.items.iter().fold(core.items[0].period.clone(), |common, item| {
-        common_period(&common, &item.period)
-    });
+    let period = core
+        .items
+        .iter()
+        .fold(core.items[0].period.clone(), |common, item| {
+            common_period(&common, &item.period)
+        });
     let of_tasks = released.len();
     let mut rounds = Rational::one();
     loop {
@@ -81,7 +84,9 @@ pub(super) fn responses(
             take(&run, jobs);
             for (index, owner) in owners.iter().enumerate() {
                 let job = of_tasks + index;
-                let response = run.finish[job].as_ref().map(|end| end - &released[job].release);
+                let response = run.finish[job]
+                    .as_ref()
+                    .map(|end| end - &released[job].release);
                 if response > tasks[*owner] {
                     tasks[*owner] = response;
                 }

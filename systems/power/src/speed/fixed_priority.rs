@@ -175,7 +175,9 @@ impl<'a> Search<'a> {
     }
 
     fn may_be_better(&self, groups: &Groups) -> bool {
-        self.best.as_ref().is_none_or(|best| less(groups, &best.groups))
+        self.best
+            .as_ref()
+            .is_none_or(|best| less(groups, &best.groups))
     }
 
     fn leave_open(&mut self, groups: Groups) {

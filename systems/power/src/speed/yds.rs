@@ -90,7 +90,9 @@ pub fn yds(windows: &[Window]) -> Groups {
     });
     let scaled: Vec<Scaled<BigInt>> = scaled.collect();
     let work: BigInt = scaled.iter().map(|job| &job.work).sum();
-    let end = scaled.iter().map(|job| job.deadline.magnitude().bits().max(job.release.bits()));
+    let end = scaled
+        .iter()
+        .map(|job| job.deadline.magnitude().bits().max(job.release.bits()));
     let bits = work.bits() + end.max().unwrap_or(0);
     // Products of all work and any time, and sums of two of them.
     let parted = if bits < 60 {
@@ -152,7 +154,9 @@ fn parted<N: Number>(jobs: &[Scaled<BigInt>], number: impl Fn(&BigInt) -> N) -> 
             continue;
         }
         items.sort_unstable_by(|left, right| left.release.cmp(&right.release));
-        let work = items.iter().fold(N::zero(), |sum, item| sum + item.work.clone());
+        let work = items
+            .iter()
+            .fold(N::zero(), |sum, item| sum + item.work.clone());
         let length = covered(&items);
         let intervals = above_average(&items, &work, &length);
         if intervals.is_empty() {
@@ -192,7 +196,8 @@ fn above_average<N: Number>(items: &[Item<N>], work: &N, length: &N) -> Vec<(N, 
     while at < by_deadline.len() {
         let end = &by_deadline[at].deadline;
         let so_far = |best: &[(&N, N, Option<usize>)]| {
-            best.last().map_or_else(N::zero, |(_, value, _)| value.clone())
+            best.last()
+                .map_or_else(N::zero, |(_, value, _)| value.clone())
         };
         // Intervals may begin at releases before this deadline, behind the best up to there.
         while opened < releases.len() && releases[opened] < end {

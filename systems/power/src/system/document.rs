@@ -64,7 +64,10 @@ struct ProcessorText {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "frequencies are a number, or a list of them that rises")]
+#[serde(
+    untagged,
+    expecting = "frequencies are a number, or a list of them that rises"
+)]
 enum Frequencies {
     Several(Vec<Number>),
     One(Number),
@@ -180,7 +183,10 @@ fn lines<T>(text: &str, items: &[Spanned<T>]) -> Vec<usize> {
             if start < at {
                 return line_of(text, start);
             }
-            line += bytes[at..start].iter().filter(|byte| **byte == b'\n').count();
+            line += bytes[at..start]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count();
             at = start;
             line
         })
@@ -233,7 +239,9 @@ fn task_of(task: TaskText, fixed: bool) -> Result<Task, String> {
     Ok(Task {
         core: task.core,
         priority: priority_of(&name, task.priority, fixed)?,
-        deadline: task.deadline.map_or(task.period.0.clone(), |number| number.0),
+        deadline: task
+            .deadline
+            .map_or(task.period.0.clone(), |number| number.0),
         period: task.period.0,
         offset: or_zero(task.offset),
         jitter: or_zero(task.jitter),
@@ -262,7 +270,9 @@ fn processor_of(processor: ProcessorText) -> Processor {
     };
     let power = processor.power.map_or_else(Power::default, |power| Power {
         floor: or_zero(power.floor),
-        cpu_cubed: power.cpu_cubed.map_or_else(Rational::one, |number| number.0),
+        cpu_cubed: power
+            .cpu_cubed
+            .map_or_else(Rational::one, |number| number.0),
         memory: or_zero(power.memory),
     });
     Processor {

@@ -33,8 +33,7 @@ pub(super) fn system(
         at(Place::Task(index), problem)?;
     }
     for (index, job) in system.jobs.iter().enumerate() {
-        let problem =
-            self::name(&job.name, names.insert(&job.name)).and_then(|()| self::job(job));
+        let problem = self::name(&job.name, names.insert(&job.name)).and_then(|()| self::job(job));
         at(Place::Job(index), problem)?;
     }
     Ok(())
@@ -89,7 +88,9 @@ fn frequencies(key: &str, list: &[Rational]) -> Result<(), String> {
         ));
     }
     if let Some(wrong) = list.iter().find(|frequency| !frequency.is_positive()) {
-        return Err(format!("{key} has the frequency {wrong}, and must be above 0"));
+        return Err(format!(
+            "{key} has the frequency {wrong}, and must be above 0"
+        ));
     }
     match list.windows(2).find(|two| two[0] >= two[1]) {
         Some(two) => Err(format!(
@@ -110,7 +111,9 @@ fn name(name: &str, new: bool) -> Result<(), String> {
     if new {
         Ok(())
     } else {
-        Err(format!("there are two of the name `{name}`: name each once"))
+        Err(format!(
+            "there are two of the name `{name}`: name each once"
+        ))
     }
 }
 

@@ -45,8 +45,14 @@ fn offsets_keep_tasks_apart() {
         [[task]]\nname = \"a\"\npriority = 1\nperiod = 10\ntime = 4\n\
         [[task]]\nname = \"b\"\npriority = 2\nperiod = 10\ntime = 4\noffset = 5\n";
     assert_eq!(responses(text), ["4", "4"]);
-    assert_eq!(responses(&text.replace("offset = 5", "offset = 0")), ["4", "8"]);
-    assert_eq!(responses(&text.replace("fixed-priority", "edf")), ["4", "4"]);
+    assert_eq!(
+        responses(&text.replace("offset = 5", "offset = 0")),
+        ["4", "8"]
+    );
+    assert_eq!(
+        responses(&text.replace("fixed-priority", "edf")),
+        ["4", "4"]
+    );
 }
 
 #[test]
@@ -100,7 +106,9 @@ fn jobs_once_delay_tasks_until_they_are_done() {
     assert!(verdict.schedulable);
     assert_eq!(verdict.tasks[0].response, Some(whole(4)));
     assert_eq!(verdict.jobs[0].finish, Some(whole(2)));
-    let late = text.replace("work = 2", "work = 3").replace("deadline = 2", "deadline = 3");
+    let late = text
+        .replace("work = 2", "work = 3")
+        .replace("deadline = 2", "deadline = 3");
     let verdict = check(&system(&late), None).expect("decided");
     let miss = verdict.miss().expect("a is late");
     assert_eq!((miss.name.as_str(), miss.late), ("a", Some(whole(1))));
@@ -131,7 +139,11 @@ fn by_run(system: &System, concerned: usize) -> Rational {
         while release < whole(20 + 2 * common) {
             let deadline = &release + &task.deadline;
             jobs.push(Released {
-                deadline: if index == concerned { deadline + &nothing } else { deadline },
+                deadline: if index == concerned {
+                    deadline + &nothing
+                } else {
+                    deadline
+                },
                 release: release.clone(),
                 work: task.cost.work().expect("time").clone(),
                 priority: task.priority,

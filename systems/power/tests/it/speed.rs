@@ -86,7 +86,8 @@ fn drawn(random: &mut Random, most: u64, span: u64) -> Vec<Released> {
 
 fn jobs(most: usize) -> impl Strategy<Value = Vec<Released>> {
     let one = (0..30_i64, 1..30_i64, 1..9_i64, 1..6_u64);
-    let one = one.prop_map(|(release, length, work, priority)| job(release, length, work, priority));
+    let one =
+        one.prop_map(|(release, length, work, priority)| job(release, length, work, priority));
     proptest::collection::vec(one, 1..=most)
 }
 
@@ -152,7 +153,8 @@ fn brute(jobs: &[Released]) -> Rational {
         }
         let energy = energy(jobs, &naive(&tight));
         least = Some(least.map_or(energy.clone(), |least| least.min(energy)));
-        let Some(next) = (0..jobs.len()).find(|rank| chosen[*rank] + 1 < choices[*rank].len()) else {
+        let Some(next) = (0..jobs.len()).find(|rank| chosen[*rank] + 1 < choices[*rank].len())
+        else {
             return least.expect("one choice at least");
         };
         chosen[next] += 1;
@@ -204,7 +206,10 @@ fn hold_to_brute_force(sets: u64, seed: u64) {
         assert_done(&jobs, &greedy.run);
         branched += u64::from(optimum.nodes > 2);
     }
-    assert!(branched > sets / 50, "{branched} of {sets} sets had a choice");
+    assert!(
+        branched > sets / 50,
+        "{branched} of {sets} sets had a choice"
+    );
 }
 
 #[test]
