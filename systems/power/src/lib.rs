@@ -13,6 +13,7 @@ pub mod gantt;
 pub mod levels;
 pub mod pair;
 pub mod plan;
+pub mod policies;
 pub mod rational;
 pub mod simulation;
 pub mod speed;
