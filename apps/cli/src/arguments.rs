@@ -12,6 +12,7 @@ mod mesh;
 mod mission;
 mod pages;
 mod platform;
+mod power;
 mod worst;
 
 use std::ffi::OsString;
@@ -39,6 +40,7 @@ pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };
 pub(crate) use platform::{MeshBound, MeshLoad, MeshManager, MeshSimulate, PlatformShape};
+pub(crate) use power::{Power, PowerAction, PowerCheck, PowerPlan};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};
@@ -87,6 +89,7 @@ pub(crate) enum Verb {
     Mesh(Mesh),
     Mission(Mission),
     Edge(Edge),
+    Power(Power),
     Curve(Curve),
     Reproduce(Reproduce),
     Completions(Completions),

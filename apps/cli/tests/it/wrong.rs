@@ -25,7 +25,7 @@ const MINE: [&str; 13] = [
     "minedir/units/manifest.json",
 ];
 /// Files that are nearly right.
-const OTHERS: [(&str, &str); 14] = [
+const OTHERS: [(&str, &str); 17] = [
     ("t.csv", "a,1,64\na,2,128\nf,1\na,3,256\nf,2\nf,3\n"),
     ("empty", ""),
     ("empty.toml", ""),
@@ -45,6 +45,18 @@ const OTHERS: [(&str, &str); 14] = [
     ),
     ("twice.toml", "[host]\ncores = 1\ncores = 1\nmemory = 9\n"),
     ("negative.toml", "[host]\ncores = 1\nmemory = -9\n"),
+    (
+        "power.toml",
+        "scheduler = \"edf\"\n[[job]]\nname = \"a\"\nrelease = 0\ndeadline = 2\nwork = 1\n",
+    ),
+    (
+        "power_late.toml",
+        "scheduler = \"edf\"\n[[job]]\nname = \"a\"\nrelease = 2\ndeadline = 1\nwork = 1\n",
+    ),
+    (
+        "power_unsorted.toml",
+        "scheduler = \"edf\"\n[processor]\ncpu = [2, 1]\n[[task]]\nname = \"a\"\nperiod = 2\ncpu = 1\n",
+    ),
     (
         "space.toml",
         "[general]\ncount = [1]\n[list]\nfit = [\"first\", \"best\"]\norder = [\"fifo\"]\n",

@@ -1,0 +1,28 @@
+//! `metes power`.
+
+mod check;
+mod plan;
+
+use std::path::Path;
+
+use metes_power::System;
+
+use crate::arguments::{Power, PowerAction};
+use crate::error::Failure;
+use crate::output;
+
+pub(crate) fn run(arguments: &Power, json: bool) -> Result<u8, Failure> {
+    match &arguments.action {
+        PowerAction::Check(arguments) => check::run(arguments, json),
+        PowerAction::Plan(arguments) => plan::run(arguments, json),
+    }
+}
+
+fn system(path: &Path) -> Result<System, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::io("read", path, error))?;
+    System::parse(&text).map_err(|error| about(path, error))
+}
+
+fn about(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::input(format!("{}: {error}", output::name(path)))
+}
