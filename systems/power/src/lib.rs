@@ -1,6 +1,7 @@
 //! Which pair of processor and memory frequencies serves all deadlines with the least energy, and the proof that it does.
 
 pub mod fit;
+pub mod machine;
 pub mod model;
 pub mod suspects;
 pub mod table;

@@ -1,4 +1,6 @@
 //! Tests across the crate's modules and beside other implementations.
 
+mod machine;
+mod meter;
 mod peers;
 mod planted;
