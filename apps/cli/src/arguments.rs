@@ -12,6 +12,8 @@ mod mesh;
 mod mission;
 mod pages;
 mod platform;
+mod power;
+mod power_models;
 mod worst;
 
 use std::ffi::OsString;
@@ -39,6 +41,8 @@ pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };
 pub(crate) use platform::{MeshBound, MeshLoad, MeshManager, MeshSimulate, PlatformShape};
+pub(crate) use power::{Power, PowerAction};
+pub(crate) use power_models::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};
@@ -87,6 +91,7 @@ pub(crate) enum Verb {
     Mesh(Mesh),
     Mission(Mission),
     Edge(Edge),
+    Power(Power),
     Curve(Curve),
     Reproduce(Reproduce),
     Completions(Completions),
@@ -664,6 +669,9 @@ pub(crate) struct Reproduce {
     /// Also write rows and pictures as a page that opens from disk
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,
+    /// Measurements of `dvfs`: cpu_mhz, memory_mhz, power_w, and energy_j or time_s
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) data: Option<PathBuf>,
 }
 
 /// Print what makes a shell complete verbs and options

@@ -78,6 +78,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Mesh(arguments) => verbs::mesh::run(&arguments, json),
         Verb::Mission(arguments) => verbs::mission::run(&arguments, json),
         Verb::Edge(arguments) => verbs::edge::run(&arguments, json),
+        Verb::Power(arguments) => verbs::power::run(&arguments, json),
         Verb::Curve(arguments) => verbs::curve::run(&arguments, json),
         Verb::Reproduce(arguments) => verbs::reproduce::run(&arguments, json),
         Verb::Completions(arguments) => verbs::completions::run(&arguments, json),

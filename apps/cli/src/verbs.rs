@@ -14,6 +14,8 @@ pub(crate) mod merge;
 pub(crate) mod mesh;
 pub(crate) mod mission;
 pub(crate) mod pages;
+pub(crate) mod power;
+pub(crate) mod power_models;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;

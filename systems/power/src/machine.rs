@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use domain::{Applied, Domain};
 pub use saved::{Restored, Saved};
-pub use sensors::{Meter, Reading, Sensors, joules};
+pub use sensors::{Meter, Reading, Sensors, joules_of};
 
 /// Why a machine cannot be used so.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Measurements as a table: CSV with a header that names quantities and units.
 //!
-//! `cpu_mhz`, `memory_mhz` (also `_hz`, `_khz`, `_ghz`) and some of `time_s` (`_ms`, `_us`, `_ns`), `power_w` (`_mw`),
+//! `cpu_mhz`, where it varies `memory_mhz` (also `_hz`, `_khz`, `_ghz`) and some of `time_s` (`_ms`, `_us`, `_ns`), `power_w` (`_mw`),
 //! `energy_j` (`_mj`, `_uj`), `voltage_v` (`_mv`). Of time, power and energy the third follows from two. Other columns are
 //! ignored, and named; lines that begin with `#` are comments.
 //!
@@ -52,6 +52,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// Columns that say nothing here.
     pub ignored: Vec<String>,
+    /// Whether the memory's frequency is told. If not it stands as 1 GHz, and no term of it can be fitted.
+    pub memory: bool,
 }
 
 /// Why a table is none.
@@ -152,7 +154,6 @@ impl Table {
         let (columns, ignored) = columns(&header)?;
         let [cpu, memory, time, power, energy, voltage] = columns;
         let cpu = cpu.ok_or(TableError::Lacking("processor's frequency"))?;
-        let memory = memory.ok_or(TableError::Lacking("memory's frequency"))?;
         let mut rows = Vec::new();
         for record in reader.records() {
             let record = record.map_err(wrong)?;
@@ -169,7 +170,7 @@ impl Table {
                 line,
                 point: Point {
                     cpu: must(&cpu)?,
-                    memory: must(&memory)?,
+                    memory: memory.as_ref().map_or(Ok(1.0), must)?,
                     voltage: may(&voltage)?,
                 },
                 time: may(&time)?,
@@ -180,7 +181,11 @@ impl Table {
         if rows.is_empty() {
             return Err(TableError::Empty);
         }
-        Ok(Table { rows, ignored })
+        Ok(Table {
+            rows,
+            ignored,
+            memory: memory.is_some(),
+        })
     }
 
     /// The rows in which a quantity is known, with its values.
@@ -274,14 +279,15 @@ mod tests {
         assert_eq!((row.line, row.point), (3, Point::new(0.6, 0.2)));
         assert_eq!(row.of(Quantity::Power), Some(2.5));
         assert!((row.of(Quantity::Time).expect("from two") - 3.6).abs() < 1e-12);
-        assert!(!table.has_voltages());
+        assert!(!table.has_voltages() && table.memory);
+        let alone = Table::parse("cpu_mhz,time_ms\n600,2\n").expect("a table");
+        assert!(!alone.memory);
     }
 
     #[test]
     fn what_cannot_be_is_refused_with_its_place() {
         for (text, says) in [
             ("", "no column of the processor's frequency"),
-            ("cpu_mhz,time_ms\n1,2\n", "no column of the memory's"),
             ("cpu_kg,memory_mhz\n1,2\n", "'kg' is no unit of cpu"),
             ("cpu,memory_mhz\n1,2\n", "name it cpu_mhz"),
             ("cpu_mhz,cpu_hz,memory_mhz\n1,2,3\n", "say the same"),

@@ -22,7 +22,10 @@ pub(super) fn extend(report: &mut Report, table: &Table) -> Result<(), DvfsError
         ("by the processor alone", &Term::TIME[..1]),
     ];
     for (what, terms) in lesser {
-        rows.push(squared(&format!("time {what}"), &of(table, Quantity::Time, terms)?));
+        rows.push(squared(
+            &format!("time {what}"),
+            &of(table, Quantity::Time, terms)?,
+        ));
     }
     fitted(rows, table, &power);
     energies(report, table, &time, &power);
@@ -47,7 +50,11 @@ fn of(table: &Table, quantity: Quantity, terms: &[Term]) -> Result<Fit, DvfsErro
 fn squared(what: &str, fit: &Fit) -> Figure {
     Figure::new(format!("R^2 of {what}"), "")
         .ours(fit.r_squared)
-        .note(format!("worst error {:.1} %", fit.worst_relative * 100.0))
+        .note(format!(
+            "{:.4}; worst error {:.1} %",
+            fit.r_squared.unwrap_or(f64::NAN),
+            fit.worst_relative * 100.0
+        ))
 }
 
 /// A fit's rows: how good, its parameters, what is suspect.
@@ -55,9 +62,9 @@ fn fitted(rows: &mut Vec<Figure>, table: &Table, fit: &Fit) {
     let name = fit.quantity.name();
     rows.push(squared(name, fit));
     for parameter in &fit.parameters {
-        let interval = parameter
-            .interval
-            .map_or(String::new(), |[low, high]| format!("{low:.4} to {high:.4}"));
+        let interval = parameter.interval.map_or(String::new(), |[low, high]| {
+            format!("{low:.4} to {high:.4}")
+        });
         let what = format!("{name}, {}", parameter.term.name());
         rows.push(
             Figure::new(what, parameter.unit)
@@ -106,7 +113,9 @@ fn energies(report: &mut Report, table: &Table, time: &Fit, power: &Fit) {
         rows.push(
             Figure::new("least energy by the models", "mJ")
                 .ours(energy)
-                .note(format!("at {pair}, which costs {loss:.1} % more than the least measured")),
+                .note(format!(
+                    "at {pair}, which costs {loss:.1} % more than the least measured"
+                )),
         );
     }
     let (slowest, fastest) = extremes(table);
@@ -137,13 +146,20 @@ fn energies(report: &mut Report, table: &Table, time: &Fit, power: &Fit) {
 /// How well the product of both models tells the energy.
 fn product(energies: &[(Row, f64)], predicted: &[f64]) -> Figure {
     let mean = energies.iter().map(|(_, energy)| energy).sum::<f64>() / energies.len() as f64;
-    let about: f64 = energies.iter().map(|(_, energy)| (energy - mean).powi(2)).sum();
+    let about: f64 = energies
+        .iter()
+        .map(|(_, energy)| (energy - mean).powi(2))
+        .sum();
     let both = || energies.iter().map(|(_, energy)| energy).zip(predicted);
     let squares: f64 = both().map(|(energy, ours)| (energy - ours).powi(2)).sum();
     let worst = both().map(|(energy, ours)| (ours / energy - 1.0).abs());
+    let r_squared = 1.0 - squares / about;
     Figure::new("R^2 of energy, by the product of both", "")
-        .ours(1.0 - squares / about)
-        .note(format!("worst error {:.1} %", worst.fold(0.0, f64::max) * 100.0))
+        .ours(r_squared)
+        .note(format!(
+            "{r_squared:.4}; worst error {:.1} %",
+            worst.fold(0.0, f64::max) * 100.0
+        ))
 }
 
 /// The lowest frequencies, and the highest.
@@ -173,10 +189,15 @@ fn at(table: &Table, cpu: f64, memory: f64) -> Option<&Row> {
 /// Whether a faster memory takes less power and less energy, processor frequency by processor frequency.
 fn by_memory(report: &mut Report, table: &Table) {
     let (slowest, fastest) = extremes(table);
-    let both = frequencies(table, |point| point.cpu).into_iter().filter_map(|cpu| {
-        let (slow, fast) = (at(table, cpu, slowest.memory)?, at(table, cpu, fastest.memory)?);
-        Some((cpu, slow, fast))
-    });
+    let both = frequencies(table, |point| point.cpu)
+        .into_iter()
+        .filter_map(|cpu| {
+            let (slow, fast) = (
+                at(table, cpu, slowest.memory)?,
+                at(table, cpu, fastest.memory)?,
+            );
+            Some((cpu, slow, fast))
+        });
     let both: Vec<_> = both.collect();
     let count = |of: fn(&Row) -> Option<f64>| {
         let less = both.iter().filter(|(_, slow, fast)| of(fast) < of(slow));
@@ -187,9 +208,12 @@ fn by_memory(report: &mut Report, table: &Table) {
     let mhz = |ghz: f64| ghz * 1e3;
     let memories = format!("{} -> {} MHz", mhz(slowest.memory), mhz(fastest.memory));
     report.rows.push(
-        Figure::new("processor frequencies at which a faster memory takes less power", "")
-            .ours(power as f64)
-            .note(format!("of {of}; fm = {memories}; the paper: almost all")),
+        Figure::new(
+            "processor frequencies at which a faster memory takes less power",
+            "",
+        )
+        .ours(power as f64)
+        .note(format!("of {of}; fm = {memories}; the paper: almost all")),
     );
     report.rows.push(
         Figure::new("of them, less energy", "")
@@ -230,7 +254,10 @@ fn scaling(report: &mut Report, time: &Fit) {
     else {
         return;
     };
-    let beyond = |point: Point| time.foretell(point).and_then(|foretold| foretold.extrapolated);
+    let beyond = |point: Point| {
+        time.foretell(point)
+            .and_then(|foretold| foretold.extrapolated)
+    };
     let note = beyond(full).or(beyond(half)).unwrap_or_default();
     report.rows.push(
         Figure::new("time at 700 over that at 1400 MHz", "x")

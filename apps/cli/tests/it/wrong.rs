@@ -25,7 +25,7 @@ const MINE: [&str; 13] = [
     "minedir/units/manifest.json",
 ];
 /// Files that are nearly right.
-const OTHERS: [(&str, &str); 14] = [
+const OTHERS: [(&str, &str); 17] = [
     ("t.csv", "a,1,64\na,2,128\nf,1\na,3,256\nf,2\nf,3\n"),
     ("empty", ""),
     ("empty.toml", ""),
@@ -45,6 +45,12 @@ const OTHERS: [(&str, &str); 14] = [
     ),
     ("twice.toml", "[host]\ncores = 1\ncores = 1\nmemory = 9\n"),
     ("negative.toml", "[host]\ncores = 1\nmemory = -9\n"),
+    (
+        "two.csv",
+        "cpu_mhz,memory_mhz,time_ms,power_w\n600,200,3,2\n700,200,2.9,2.1\n",
+    ),
+    ("units.csv", "cpu_kg,memory_mhz,time_ms\n600,200,3\n"),
+    ("below.csv", "cpu_mhz,memory_mhz,time_ms\n600,200,-3\n"),
     (
         "space.toml",
         "[general]\ncount = [1]\n[list]\nfit = [\"first\", \"best\"]\norder = [\"fifo\"]\n",

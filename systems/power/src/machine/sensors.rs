@@ -50,15 +50,8 @@ impl Meter {
         })
     }
 
-    /// Whether it counts, so that two readings suffice.
-    #[must_use]
-    pub fn counts(&self) -> bool {
-        self.kind != Kind::Power
-    }
-
     /// Joules between two counts; none if it fell and has no range, or counts nothing.
-    #[must_use]
-    pub fn between(&self, before: Reading, after: Reading) -> Option<f64> {
+    fn between(&self, before: Reading, after: Reading) -> Option<f64> {
         let (Reading::Energy(before), Reading::Energy(after)) = (before, after) else {
             return None;
         };
@@ -69,19 +62,40 @@ impl Meter {
         };
         Some(counted as f64 / 1e6)
     }
+
+    /// Joules since the first of some readings, by time in s: counts as they are, powers by trapezoids. None if a counter
+    /// fell that has no range.
+    #[must_use]
+    pub fn joules(&self, readings: &[(f64, Reading)]) -> Option<Vec<(f64, f64)>> {
+        let mut sum = 0.0;
+        let mut course = Vec::with_capacity(readings.len());
+        for (number, &(time, reading)) in readings.iter().enumerate() {
+            if let Some(&(from, before)) = number.checked_sub(1).map(|last| &readings[last]) {
+                sum += match (before, reading) {
+                    (Reading::Power(a), Reading::Power(b)) => {
+                        (time - from) * (a as f64 + b as f64) / 2e6
+                    }
+                    _ => self.between(before, reading)?,
+                };
+            }
+            course.push((time, sum));
+        }
+        Some(course)
+    }
 }
 
-/// Joules of powers that were read at times, by trapezoids; none of less than two.
+/// Joules of a span on a course of [`Meter::joules`], interpolated; none if the course does not cover it.
 #[must_use]
-pub fn joules(powers: &[(f64, u64)]) -> Option<f64> {
-    if powers.len() < 2 {
-        return None;
-    }
-    let steps = powers.windows(2).map(|pair| {
-        let [(from, a), (to, b)] = [pair[0], pair[1]];
-        (to - from) * (a as f64 + b as f64) / 2e6
-    });
-    Some(steps.sum())
+pub fn joules_of(course: &[(f64, f64)], from: f64, to: f64) -> Option<f64> {
+    let at = |time: f64| {
+        let after = course.partition_point(|(at, _)| *at <= time);
+        let (before, sum) = *course.get(after.checked_sub(1)?)?;
+        match course.get(after) {
+            Some(&(next, more)) => Some(sum + (more - sum) * (time - before) / (next - before)),
+            None => (time == before).then_some(sum),
+        }
+    };
+    Some(at(to)? - at(from)?)
 }
 
 pub(super) fn meters(root: &Path) -> Result<Vec<Meter>, MachineError> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use metes_power::machine::{Machine, Reading, Saved, joules};
+use metes_power::machine::{Machine, Reading, Saved, joules_of};
 
 /// A machine with two policies, a memory controller and meters. What runs is a link to the most that may, as a kernel that
 /// obeys would show it.
@@ -261,15 +261,21 @@ fn counters_wrap_once_and_powers_are_integrated() {
     )
     .expect("a file");
     let after = meter.read().expect("readable");
-    assert_eq!(meter.between(before, after), Some(0.0015));
+    let course = meter
+        .joules(&[(0.0, before), (1.0, after)])
+        .expect("a range");
+    assert_eq!(course, [(0.0, 0.0), (1.0, 0.0015)]);
+    let half = joules_of(&course, 0.25, 0.75).expect("covered");
+    assert!((half - 0.00075).abs() < 1e-15);
+    assert_eq!(joules_of(&course, 0.0, 1.0), Some(0.0015));
+    assert_eq!(joules_of(&course, 0.5, 1.5), None);
+    assert_eq!(joules_of(&course, -0.5, 0.5), None);
     let power = machine
         .meters_named(Some("ina226 power1"))
         .expect("a meter")[0];
     assert_eq!(power.read().expect("readable"), Reading::Power(2_500_000));
-    assert!(!power.counts());
-    assert_eq!(
-        joules(&[(0.0, 2_000_000), (0.5, 4_000_000), (1.0, 4_000_000)]),
-        Some(3.5)
-    );
-    assert_eq!(joules(&[(0.0, 1)]), None);
+    let powers = [(0.0, 2_000_000), (0.5, 4_000_000), (1.0, 4_000_000)];
+    let powers = powers.map(|(time, power)| (time, Reading::Power(power)));
+    let course = power.joules(&powers).expect("powers");
+    assert_eq!(course.last(), Some(&(1.0, 3.5)));
 }
