@@ -185,6 +185,9 @@ impl Machine {
     /// # Errors
     /// [`MachineError`] if no processor's frequency can be set, if a named memory is not there, or on a foreign file.
     pub fn find(root: &Path, memory: Option<&str>) -> Result<Machine, MachineError> {
+        // What is saved is restored from anywhere.
+        let whole = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let root = whole.as_path();
         let policies = root.join("devices/system/cpu/cpufreq");
         let processors = entries(&policies, "policy")
             .iter()
