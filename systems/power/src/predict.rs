@@ -51,6 +51,10 @@ pub enum Clock {
 #[derive(Deserialize)]
 struct Replay {
     price: Option<Price>,
+    #[serde(default)]
+    heap: Option<String>,
+    #[serde(default)]
+    footprint: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -90,6 +94,10 @@ pub struct Part {
 /// A task foretold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
+    /// The heap that was replayed.
+    pub heap: Option<String>,
+    /// Bytes that it took.
+    pub footprint: Option<u64>,
     /// Its time.
     pub time: Model,
     /// Millions of cycles of computing.
@@ -169,6 +177,8 @@ impl Prediction {
             driven.map(|part| part.megacycles).sum::<f64>()
         };
         Ok(Prediction {
+            heap: replay.heap,
+            footprint: replay.footprint,
             time: Model::time(computing + of(Clock::Cpu), of(Clock::Memory), 0.0),
             computing,
             access_energy: parts.iter().map(|part| part.energy).sum(),
@@ -186,11 +196,29 @@ impl Prediction {
     }
 }
 
+/// Of energies and memories those that none of the others is no worse in both and better in one, in their order. Equal ones
+/// stay together. O(n log n).
+#[must_use]
+pub fn pareto(of: &[(f64, u64)]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..of.len()).collect();
+    order.sort_by(|&a, &b| of[a].0.total_cmp(&of[b].0).then(of[a].1.cmp(&of[b].1)));
+    let mut least: Option<usize> = None;
+    order.retain(|&index| {
+        let stays = least.is_none_or(|least| of[index].1 < of[least].1 || of[index] == of[least]);
+        if stays {
+            least = Some(index);
+        }
+        stays
+    });
+    order.sort_unstable();
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const REPLAY: &str = r#"{"price": {"clock_hz": 200000000, "compute_time": 0.01, "energy": 0.1, "levels": [
+    const REPLAY: &str = r#"{"heap": "tlsf", "footprint": 4096, "price": {"clock_hz": 200000000, "compute_time": 0.01, "energy": 0.1, "levels": [
         {"name": "near", "reads": 600000, "writes": 400000, "latency_ns": 2, "leakage_mw": 1, "energy": 0.0001},
         {"name": "main", "reads": 100000, "writes": 0, "latency_ns": 50, "leakage_mw": 9, "energy": 0.0002}]}}"#;
 
@@ -207,10 +235,35 @@ mod tests {
         let foretold = Prediction::from_replay(REPLAY, &assumptions()).expect("a replay");
         // 2 M of computing; 10⁶ × 2 ns at 500 MHz are 1 M; 10⁵ × 50 ns at 400 MHz are 2 M.
         assert_eq!(foretold.time, Model::time(3.0, 2.0, 0.0));
+        assert_eq!(
+            (foretold.heap.as_deref(), foretold.footprint),
+            (Some("tlsf"), Some(4096))
+        );
         assert!((foretold.access_energy - 0.3).abs() < 1e-12);
         // 3 / 1 + 2 / 0.5 = 7 ms at 10 mW of leakage and 1 W of the core.
         let energy = foretold.energy(&Model::power(1.0, 0.0, 0.0), Point::mhz(1000.0, 500.0));
         assert!((energy.expect("no voltage") - (0.3 + 7.0 * 1.01)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_front_is_what_no_other_beats() {
+        let of = [
+            (1.0, 9),
+            (2.0, 9),
+            (2.0, 5),
+            (3.0, 5),
+            (4.0, 1),
+            (1.0, 9),
+            (0.5, 10),
+        ];
+        let naive: Vec<usize> = (0..of.len())
+            .filter(|&i| {
+                let beats = |a: (f64, u64), b: (f64, u64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
+                !of.iter().any(|other| beats(*other, of[i]))
+            })
+            .collect();
+        assert_eq!(pareto(&of), naive);
+        assert_eq!(pareto(&of), [0, 2, 4, 5, 6]);
     }
 
     #[test]

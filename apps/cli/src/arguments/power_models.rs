@@ -36,16 +36,21 @@ pub(crate) struct PowerFit {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Foretell a task's time and energy at pairs of frequencies from what a replay counted, before there is hardware
+/// Foretell a task's time and energy at pairs of frequencies from what replays counted, before there is hardware
+///
+/// Exit status 1 if no heap and pair meets the deadline.
 #[derive(Args)]
 #[command(
     after_help = "Example: metes replay run.trace.parquet --heap tlsf --levels near=64KiB,main=8MiB --json > replay.json
          metes power predict replay.json --nominal 200,100 --cpu 50,100,200 --memory 50,100"
 )]
 pub(crate) struct PowerPredict {
-    /// The answer of `metes replay TRACE --heap H --levels L --json`
-    #[arg(value_name = "REPLAY.json")]
-    pub(crate) replay: PathBuf,
+    /// Answers of `metes replay TRACE --heap H --levels L --json`; of several heaps, the Pareto set of energy and memory
+    #[arg(value_name = "REPLAY.json", required = true)]
+    pub(crate) replays: Vec<PathBuf>,
+    /// Leave out pairs at which the task takes longer, ms
+    #[arg(long, value_name = "MS")]
+    pub(crate) deadline: Option<f64>,
     /// The pair in MHz at which the levels' latencies hold
     #[arg(long, value_name = "CPU,MEMORY")]
     pub(crate) nominal: String,
@@ -64,10 +69,10 @@ pub(crate) struct PowerPredict {
     /// What the core draws: floor in W, W a GHz^3, W a GHz of the memory
     #[arg(long, value_name = "FLOOR,CUBED,MEMORY", default_value = "0,0,0")]
     pub(crate) power: String,
-    /// Measurements of the same task: the error of what is foretold
+    /// Measurements of the same task: the error of what is foretold of the first replay
     #[arg(long, value_name = "DATA.csv")]
     pub(crate) against: Option<PathBuf>,
-    /// Also write the models as a system file for `metes power plan`
+    /// Also write the models of the first replay as a system file for `metes power plan`
     #[arg(short, long, value_name = "SYSTEM.toml")]
     pub(crate) output: Option<PathBuf>,
 }

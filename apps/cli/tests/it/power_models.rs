@@ -397,4 +397,38 @@ fn a_replay_foretells_and_is_held_against_measurements() {
     assert_eq!(answer["pairs"][2]["time"], 0.007);
     // 5 ms foretold of 10 measured.
     assert_eq!(answer["error"]["worst_time"], 0.5);
+    // A heap of less memory that takes more: at the pair of least energy both are on the Pareto set.
+    let more = place.read("replay.json").replace(
+        "{\"price\"",
+        "{\"heap\": \"tlsf\", \"footprint\": 9, \"price\"",
+    );
+    place.write("more.json", &more);
+    let less = more
+        .replace("\"tlsf\"", "\"buddy\"")
+        .replace(": 9,", ": 8,")
+        .replace("600000", "900000");
+    place.write("less.json", &less);
+    let both = [
+        "power",
+        "predict",
+        "more.json",
+        "less.json",
+        "--nominal",
+        "500,400",
+        "--cpu",
+        "500,1000",
+        "--memory",
+        "500",
+    ];
+    let (status, answer) = place.json(&[&both[..], &["--power", "1,0,0"]].concat());
+    assert_eq!(status, 0);
+    let front = answer["pairs"].as_array().expect("pairs").iter();
+    let front: Vec<_> = front.filter(|at| at["pareto"] == true).collect();
+    assert_eq!(front.len(), 2, "{answer}");
+    assert!(front.iter().all(|at| at["cpu_mhz"] == 1000.0));
+    let (status, answer) = place.json(&[&both[..], &["--deadline", "1"]].concat());
+    assert_eq!(
+        (status, answer["pairs"].as_array().map(Vec::len)),
+        (1, Some(0))
+    );
 }

@@ -2,22 +2,27 @@
 
 use anstyle::Style;
 use metes_power::model::{Model, Point, Quantity};
-use metes_power::predict::{Assumptions, Prediction};
+use metes_power::predict::{Assumptions, Prediction, pareto};
+use metes_quantity::bytes;
 use serde::Serialize;
 
 use super::{about, khz, numbers, pair, read, table};
 use crate::arguments::PowerPredict;
-use crate::error::Failure;
+use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{self, GOOD, Table};
 use crate::own::Form;
 
-/// A pair with time in s and energy in J.
+/// A heap at a pair, with time in s and energy in J.
 #[derive(Serialize)]
 struct At {
+    heap: Option<String>,
+    footprint: Option<u64>,
     cpu_mhz: f64,
     memory_mhz: f64,
     time: f64,
     energy: f64,
+    /// Whether no other takes less of energy or memory and no more of the other.
+    pareto: bool,
 }
 
 /// How far measurements are from what is foretold.
@@ -32,8 +37,7 @@ struct Error {
 
 #[derive(Serialize)]
 struct Answer {
-    #[serde(flatten)]
-    prediction: Prediction,
+    predictions: Vec<Prediction>,
     pairs: Vec<At>,
     least: Option<usize>,
     error: Option<Error>,
@@ -47,14 +51,16 @@ pub(crate) fn run(arguments: &PowerPredict, json: bool) -> Result<u8, Failure> {
     let nominal = pair(&arguments.nominal)?;
     let parameters = numbers(&arguments.power, "power", 3..=3)?;
     let power = Model::power(parameters[0], parameters[1], parameters[2]);
-    let document = read(&arguments.replay)?;
     let assumed = Assumptions {
         cycles: arguments.cycles,
         nominal,
         memory: arguments.memory_levels.clone(),
     };
-    let prediction = Prediction::from_replay(&document, &assumed)
-        .map_err(|error| about(&arguments.replay, error))?;
+    let predictions = arguments.replays.iter().map(|path| {
+        Prediction::from_replay(&read(path)?, &assumed).map_err(|error| about(path, error))
+    });
+    let predictions = predictions.collect::<Result<Vec<_>, _>>()?;
+    let prediction = &predictions[0];
     let mut points = Vec::new();
     for cpu in &arguments.cpu {
         for memory in &arguments.memory {
@@ -63,19 +69,30 @@ pub(crate) fn run(arguments: &PowerPredict, json: bool) -> Result<u8, Failure> {
             points.push(Point::mhz(cpu as f64 / 1e3, memory as f64 / 1e3));
         }
     }
-    let pairs: Vec<At> = points
-        .iter()
-        .filter_map(|point| {
+    let mut pairs: Vec<At> = Vec::new();
+    for prediction in &predictions {
+        let met = |time: f64| arguments.deadline.is_none_or(|most| time <= most);
+        pairs.extend(points.iter().filter_map(|point| {
+            let time = prediction.time.at(*point).filter(|time| met(*time))?;
             Some(At {
+                heap: prediction.heap.clone(),
+                footprint: prediction.footprint,
                 cpu_mhz: point.cpu * 1e3,
                 memory_mhz: point.memory * 1e3,
-                time: prediction.time.at(*point)? / 1e3,
+                time: time / 1e3,
                 energy: prediction.energy(&power, *point)? / 1e3,
+                pareto: false,
             })
-        })
-        .collect();
+        }));
+    }
+    let both = pairs
+        .iter()
+        .map(|at| (at.energy, at.footprint.unwrap_or(0)));
+    for index in pareto(&both.collect::<Vec<_>>()) {
+        pairs[index].pareto = true;
+    }
     let error = match &arguments.against {
-        Some(path) => Some(beside(&prediction, &power, &table(path)?)),
+        Some(path) => Some(beside(prediction, &power, &table(path)?)),
         None => None,
     };
     if let Some(path) = &arguments.output {
@@ -84,8 +101,8 @@ pub(crate) fn run(arguments: &PowerPredict, json: bool) -> Result<u8, Failure> {
     }
     let least = (0..pairs.len()).min_by(|&a, &b| pairs[a].energy.total_cmp(&pairs[b].energy));
     let answer = Answer {
-        assumptions: assumptions(&prediction, arguments),
-        prediction,
+        assumptions: assumptions(prediction, arguments),
+        predictions,
         pairs,
         least,
         error,
@@ -94,7 +111,11 @@ pub(crate) fn run(arguments: &PowerPredict, json: bool) -> Result<u8, Failure> {
         true => output::json(&answer)?,
         false => output::text(&text(&answer))?,
     }
-    Ok(0)
+    Ok(if answer.pairs.is_empty() {
+        DOES_NOT_HOLD
+    } else {
+        0
+    })
 }
 
 fn beside(prediction: &Prediction, power: &Model, data: &metes_power::table::Table) -> Error {
@@ -140,26 +161,41 @@ fn assumptions(prediction: &Prediction, arguments: &PowerPredict) -> Vec<String>
 }
 
 fn text(answer: &Answer) -> String {
-    let mut table = Table::new(&["cpu MHz", "memory MHz", "ms", "mJ", ""]);
+    let mut table = Table::new(&["heap", "memory", "cpu MHz", "memory MHz", "ms", "mJ", ""]);
     for (number, at) in answer.pairs.iter().enumerate() {
         let least = answer.least == Some(number);
         let style = if least { GOOD } else { Style::new() };
+        let remark = match (least, at.pareto) {
+            (true, _) => "least energy",
+            (false, true) => "on the Pareto set",
+            (false, false) => "",
+        };
         table.row(
             style,
             vec![
+                at.heap.clone().unwrap_or_default(),
+                at.footprint.map_or("-".to_owned(), bytes),
                 format!("{}", at.cpu_mhz),
                 format!("{}", at.memory_mhz),
                 format!("{:.4}", at.time * 1e3),
                 format!("{:.4}", at.energy * 1e3),
-                if least { "least energy" } else { "" }.to_owned(),
+                remark.to_owned(),
             ],
         );
     }
-    let [cpu, memory] = [0, 1].map(|index| answer.prediction.time.terms[index].1);
-    let mut text = format!(
-        "time = {cpu:.4} Mcycles / fp + {memory:.4} Mcycles / fm; accesses take {:.4} mJ\n\n{table}\n",
-        answer.prediction.access_energy
-    );
+    let mut text = String::new();
+    for prediction in &answer.predictions {
+        let [cpu, memory] = [0, 1].map(|index| prediction.time.terms[index].1);
+        let heap = prediction.heap.as_deref().unwrap_or("replay");
+        text += &format!(
+            "{heap}: time = {cpu:.4} Mcycles / fp + {memory:.4} Mcycles / fm; accesses take {:.4} mJ\n",
+            prediction.access_energy
+        );
+    }
+    text += &format!("\n{table}\n");
+    if answer.pairs.is_empty() {
+        text += "no heap and pair meets the deadline\n";
+    }
     if let Some(error) = &answer.error {
         let share = |value: Option<f64>| {
             value.map_or("-".to_owned(), |value| format!("{:.1} %", value * 100.0))
