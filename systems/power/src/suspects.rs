@@ -62,8 +62,11 @@ impl std::fmt::Display for Reason {
 const CHANCE: f64 = 0.05;
 /// The same for far from most: the scale of half of the points is itself rough.
 const CHANCE_OF_MOST: f64 = 0.001;
-/// Subsets that the search of least trimmed squares begins with.
+/// Subsets that the search of least trimmed squares begins with: if a third of the points is bad, some of them has only good
+/// ones all but surely. Of large tables fewer, so that all take about as long.
 const BEGINNINGS: usize = 200;
+/// Points of all beginnings together.
+const WORK: usize = 2_000_000;
 
 /// Suspects among the points of a fit, by line.
 #[must_use]
@@ -183,14 +186,18 @@ fn far_from_most(quantity: Quantity, terms: &[Term], data: &[(Row, f64)]) -> Vec
     };
     let nearest = |errors: &[f64]| {
         let mut order: Vec<usize> = (0..points).collect();
-        order.sort_by(|&a, &b| errors[a].total_cmp(&errors[b]).then(a.cmp(&b)));
+        if half < points {
+            order.select_nth_unstable_by(half, |&a, &b| {
+                errors[a].total_cmp(&errors[b]).then(a.cmp(&b))
+            });
+        }
         order.truncate(half);
         order
     };
     let squares = |errors: &[f64], of: &[usize]| of.iter().map(|&i| errors[i].powi(2)).sum::<f64>();
     let mut random = Random::new(1);
     let mut best: Option<(f64, Vec<f64>)> = None;
-    for _ in 0..BEGINNINGS {
+    for _ in 0..(WORK / points).clamp(10, BEGINNINGS) {
         let mut chosen: Vec<usize> = (0..points).collect();
         random.shuffle(&mut chosen);
         chosen.truncate(parameters);

@@ -1,5 +1,6 @@
 //! Tests across the crate's modules and beside other implementations.
 
+mod foreign;
 mod machine;
 mod meter;
 mod peers;

@@ -92,7 +92,7 @@ fn intervals_cover_as_often_as_they_say() {
 #[test]
 fn good_points_are_seldom_suspected() {
     let (mut by_fit, mut by_most) = (0, 0);
-    for seed in 0..200 {
+    for seed in 0..100 {
         let mut data = measured(&time(), 0.0, 0);
         let mut random = Random::nth(seed);
         for (_, value) in &mut data {
@@ -107,8 +107,8 @@ fn good_points_are_seldom_suspected() {
         by_fit += usize::from(has(Reason::FarFromFit));
         by_most += usize::from(has(Reason::FarFromMost));
     }
-    // One in twenty each: ten with a deviation of three.
-    assert!(by_fit <= 20 && by_most <= 20, "{by_fit}, {by_most} of 200");
+    // One in twenty by the fit: five with a deviation of two; fewer by what most say.
+    assert!(by_fit <= 12 && by_most <= 12, "{by_fit}, {by_most} of 100");
 }
 
 #[test]
