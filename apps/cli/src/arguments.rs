@@ -41,7 +41,7 @@ pub(crate) use pages::{
     Pages, PagesAction, PagesBench, PagesCompare, PagesOperations, PagesReplay,
 };
 pub(crate) use platform::{MeshBound, MeshLoad, MeshManager, MeshSimulate, PlatformShape};
-pub(crate) use power::{Power, PowerAction};
+pub(crate) use power::{Power, PowerAction, PowerCheck, PowerPlan};
 pub(crate) use power_models::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
 pub(crate) use worst::{Target, Worst};
 

@@ -1,7 +1,10 @@
-//! Tests across the crate's modules and beside other implementations.
+//! Frequencies and speeds: exact analysis against naive runs, plans against brute force, by examples; models beside other
+//! implementations and planted faults; machines as trees of files.
 
+mod analysis;
 mod foreign;
 mod machine;
 mod meter;
 mod peers;
 mod planted;
+mod speed;
