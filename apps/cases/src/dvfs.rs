@@ -10,6 +10,8 @@
 mod measured;
 
 use metes_lab::{Figure, Report};
+use metes_power::System;
+use metes_power::plan::{Effort, Plan, plan};
 use metes_power::table::Table;
 use num_rational::Rational64;
 
@@ -83,21 +85,38 @@ fn rounds_to(ours: f64, published: f64, digit: f64) -> bool {
     (ours - published).abs() <= digit / 2.0 + 1e-9
 }
 
+/// The optimal schedule of speeds under fixed priorities of the paper's jobs, exact.
+fn schedule() -> Option<Plan> {
+    let mut system = String::from("scheduler = \"fixed-priority\"\n");
+    for (index, work) in TIMES.iter().enumerate() {
+        let number = index + 1;
+        system += &format!(
+            "[[job]]\nname = \"{number}\"\npriority = {number}\nrelease = 0\ndeadline = \"{PERIOD}/100\"\nwork = \"{work}/100\"\n"
+        );
+    }
+    plan(&System::parse(&system).ok()?, Effort::default()).ok()
+}
+
 fn paper() -> Report {
     let demand: i64 = TIMES.iter().sum();
     let speed = Rational64::new(demand, PERIOD);
     let frequency = speed * HIGHEST;
     let decimal = |of: Rational64| *of.numer() as f64 / *of.denom() as f64;
+    let schedule = schedule();
+    let intervals = schedule.as_ref().map(|plan| {
+        let stretches = plan.speeds.chunk_by(|a, b| a.speed == b.speed);
+        stretches.count() as f64
+    });
     let mut contradicted = Vec::new();
     let mut rows = vec![
         Figure::new("speed of the interval", "")
             .paper(0.5)
             .ours(decimal(speed))
             .note(format!("(1.60 + 1.61 + 1.72) / 9.86 = {speed}, exact")),
-        Figure::new("intervals of the schedule", "")
+        Figure::new("intervals of the optimal schedule", "")
             .paper(1.0)
-            .ours(1.0)
-            .note("all jobs are released together and due together"),
+            .ours(intervals)
+            .note("found by `metes power plan`; all jobs are released together and due together"),
         Figure::new("frequency of the processor", "MHz")
             .paper(700.0)
             .ours(decimal(frequency)),
@@ -107,6 +126,13 @@ fn paper() -> Report {
             ))
             .note("none: a memory at less than 500 MHz, a switch or an interrupt misses it, if times scale as assumed"),
     ];
+    let half = |plan: &Plan| {
+        let mut speeds = plan.speeds.iter();
+        plan.optimal && speeds.all(|planned| planned.speed.to_string() == speed.to_string())
+    };
+    if !schedule.as_ref().is_some_and(half) || intervals != Some(1.0) {
+        contradicted.push("one interval of one speed".to_owned());
+    }
     if speed != Rational64::new(1, 2) || frequency != Rational64::from_integer(700) {
         contradicted.push("half of the speed, 700 MHz".to_owned());
     }
