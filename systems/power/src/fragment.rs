@@ -103,7 +103,10 @@ mod tests {
         );
         assert_eq!(read["processor"]["power"]["memory"].as_str(), Some("0"));
         assert!(text.contains("memory was fitted as"));
-        let text = text.replace("priority = 1\n", "priority = 1\nperiod = 10\ndeadline = 10\n");
+        let text = text.replace(
+            "priority = 1\n",
+            "priority = 1\nperiod = 10\ndeadline = 10\n",
+        );
         let system = crate::System::parse(&text).expect("a system with period and deadline");
         let plan = crate::plan::plan(&system, crate::plan::Effort::default());
         assert!(plan.is_ok(), "{plan:?}");

@@ -111,21 +111,35 @@ fn chance(value: f64, freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(1.0, |t| 2.0 * t.cdf(-value.abs().min(1e100)))
 }
 
-/// Points whose digits stand at another pair, each with the first that has them. Few digits repeat by chance: a value is
-/// compared only if it has six or more that vary.
+/// Points one of whose values stands, digit for digit, at another pair: both, as nothing tells which was measured. Few digits
+/// repeat by chance, so six or more must.
 fn copied(data: &[(Row, f64)]) -> Vec<(usize, Reason)> {
-    let mut order: Vec<usize> = (0..data.len()).collect();
-    order.sort_by(|&a, &b| data[a].1.total_cmp(&data[b].1).then(a.cmp(&b)));
-    let mut found = Vec::new();
-    for equal in order.chunk_by(|&a, &b| data[a].1 == data[b].1) {
-        let first = equal[0];
-        for &index in &equal[1..] {
-            if data[index].0.point != data[first].0.point && digits(data[index].1) >= 6 {
-                let of = data[first].0.line;
-                found.push((index, Reason::Copied { of }));
+    let columns: [fn(&(Row, f64)) -> Option<f64>; 4] = [
+        |(_, value)| Some(*value),
+        |(row, _)| row.time,
+        |(row, _)| row.power,
+        |(row, _)| row.energy,
+    ];
+    let mut found: Vec<(usize, Reason)> = Vec::new();
+    for column in columns {
+        let mut order: Vec<(f64, usize)> = (0..data.len())
+            .filter_map(|index| Some((column(&data[index])?, index)))
+            .filter(|(value, _)| digits(*value) >= 6)
+            .collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for equal in order.chunk_by(|a, b| a.0 == b.0) {
+            for &(_, index) in equal {
+                let own = data[index].0.point;
+                let other = equal.iter().find(|(_, other)| data[*other].0.point != own);
+                if let Some(&(_, other)) = other {
+                    let of = data[other].0.line;
+                    found.push((index, Reason::Copied { of }));
+                }
             }
         }
     }
+    found.sort_by_key(|(index, _)| *index);
+    found.dedup();
     found
 }
 

@@ -160,6 +160,19 @@ fn copied_digits_are_named() {
         .find(|suspect| suspect.line == 34)
         .expect("a copy");
     assert!(bad.reasons.contains(&Reason::Copied { of: 2 }));
+    // Of energies too, from which the fitted times follow.
+    let mut data = measured(&time(), 0.01, 3);
+    data[5].0.energy = Some(9.117_633_793);
+    data[20].0.energy = data[5].0.energy;
+    let named = suspects(&fitted(&data), &data);
+    for (line, of) in [(7, 22), (22, 7)] {
+        let bad = named.iter().find(|suspect| suspect.line == line);
+        assert!(
+            bad.expect("a copy")
+                .reasons
+                .contains(&Reason::Copied { of })
+        );
+    }
 }
 
 #[test]
