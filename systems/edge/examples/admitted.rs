@@ -40,6 +40,8 @@ struct Second {
     missed: Vec<String>,
     /// Milliseconds that the machine below took, of all processors.
     stolen: u64,
+    /// Of each worker: page faults, those of them that read from a disk, and microseconds that it was ready and did not run.
+    workers: Vec<[u64; 3]>,
 }
 
 #[derive(Default)]
@@ -68,7 +70,11 @@ fn main() {
     for worker in host.told().workers {
         println!("core {}: {}", worker.core, worker.class);
     }
-    println!("{:?}", host.told().overheads);
+    println!(
+        "{:?}, memory locked: {}",
+        host.told().overheads,
+        host.told().memory_locked
+    );
     for (name, core, period, budget, rounds) in FUNCTIONS {
         let wasm = wat::parse_str(WASM.replace("ROUNDS", &rounds.to_string())).expect("ours");
         let manifest = format!(
@@ -99,7 +105,7 @@ fn main() {
             again(&host, name, begin, &log, &ended);
         }
     }
-    let mut stolen = steal();
+    let (mut stolen, mut before) = (steal(), workers());
     while begin.elapsed() < Duration::from_secs(seconds) {
         let second = begin.elapsed().as_secs();
         thread::sleep(
@@ -108,9 +114,15 @@ fn main() {
             ))),
         );
         let now = steal();
+        let looked = workers();
+        let since = looked.iter().zip(&before);
+        let since = since
+            .map(|(now, before)| [0, 1, 2].map(|at| now[at] - before[at]))
+            .collect();
         let mut log = log.lock().expect("nobody panics with it");
-        log.seconds.entry(second).or_default().stolen = now - stolen;
-        stolen = now;
+        let entry = log.seconds.entry(second).or_default();
+        (entry.stolen, entry.workers) = (now - stolen, since);
+        (stolen, before) = (now, looked);
     }
     ended.store(true, Ordering::Relaxed);
     thread::sleep(Duration::from_millis(200));
@@ -151,8 +163,8 @@ fn tell(host: &Host, log: &Log) {
     for (number, second) in &log.seconds {
         for missed in &second.missed {
             println!(
-                "second {number}, {} ms stolen in it: {missed}",
-                second.stolen
+                "second {number}, {} ms stolen in it, workers (faults, from disk, us ready and held up) {:?}: {missed}",
+                second.stolen, second.workers
             );
         }
     }
@@ -195,6 +207,31 @@ fn again(
         again(&host, name, begin, &log, &ended);
     };
     host.invoke(name, Vec::new(), reply).expect("it is there");
+}
+
+/// What the kernel knows of each worker: page faults, those that read from a disk, microseconds of readiness without running.
+fn workers() -> Vec<[u64; 3]> {
+    let tasks = std::fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut workers: Vec<(String, [u64; 3])> = tasks
+        .filter_map(|task| {
+            let read = |name: &str| std::fs::read_to_string(task.path().join(name)).ok();
+            let name = read("comm")?.trim().to_owned();
+            if !name.starts_with("edge-") || name.starts_with("edge-reply") {
+                return None;
+            }
+            let stat = read("stat")?;
+            // Behind the name, which is in brackets: state is the first.
+            let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+            let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+            let held: u64 = read("schedstat")?.split_whitespace().nth(1)?.parse().ok()?;
+            Some((name, [number(7)?, number(9)?, held / 1000]))
+        })
+        .collect();
+    workers.sort();
+    workers.into_iter().map(|(_, counts)| counts).collect()
 }
 
 /// Milliseconds that the machine below has taken, as the kernel knows it.

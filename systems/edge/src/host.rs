@@ -8,7 +8,7 @@ mod placement;
 mod told;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use crate::outcome::{BudgetClock, Outcome, Tier};
 use crate::overheads::{self, Overheads};
 use crate::overrun::Alarm;
 use crate::seat::Live;
-use crate::slots::Place;
+use crate::slots::{Place, lock_all};
 use crate::station::{Command, Job, Response, Start, Station};
 use crate::statistics::Statistics;
 use crate::worker::Worker;
@@ -88,6 +88,8 @@ struct Inner {
     engine: Engine,
     options: HostOptions,
     overheads: Overheads,
+    /// Whether all memory of the process was locked when the last function was deployed.
+    locked: AtomicBool,
     functions: RwLock<BTreeMap<String, Arc<Deployed>>>,
     /// Held while the set of functions is changed, compilers included; nobody who answers requests takes it.
     changing: Mutex<()>,
@@ -256,11 +258,13 @@ impl Host {
             Some(overheads) => overheads,
             None => measured(&engine, &stations)?,
         };
+        let locked = options.engine.lock && lock_all();
         Ok(Host(Arc::new(Inner {
             stations,
             engine,
             options,
             overheads,
+            locked: AtomicBool::new(locked),
             functions: RwLock::default(),
             changing: Mutex::new(()),
             certificate: Mutex::new(None),
@@ -294,6 +298,9 @@ impl Host {
         let overhead = overheads::of_function(worker.set_back_ns(&module));
         let seat = worker.unseat(&module).ok_or(HostError::Ending)?;
         let admitted = self.admit(&manifest, module.memory(), overhead)?;
+        // Its code and its instance are new.
+        let locked = self.0.options.engine.lock && lock_all();
+        self.0.locked.store(locked, Ordering::Relaxed);
         let core = admitted.core_of(&manifest.name).unwrap_or(0);
         let station = &self.0.stations[core as usize];
         let later = module.inner().limits.tiers == Tiers::Both && seat.tier == Tier::Baseline;
@@ -536,6 +543,7 @@ impl Host {
             overruns_real_time: self.0.engine.watch_real_time(),
             compiler_reserved: self.0.engine.compiler_reserved(),
             overheads: self.0.overheads,
+            memory_locked: self.0.locked.load(Ordering::Relaxed),
             memory_taken: slots.taken(),
             memory_total: slots.total(),
             certificate: lock(&self.0.certificate).clone(),

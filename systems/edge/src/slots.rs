@@ -265,6 +265,13 @@ impl Drop for Cut {
     }
 }
 
+/// Keeps all that the process has mapped by now in memory: code, heaps and stacks too. What is evicted is read again by whoever
+/// needs it next, behind all that others read and write. Whether that was permitted.
+pub(crate) fn lock_all() -> bool {
+    // SAFETY: a flag; nothing is written.
+    unsafe { libc::mlockall(libc::MCL_CURRENT) == 0 }
+}
+
 /// Asks for as much locked memory as the system lets this process have.
 fn raise_lock_limit() {
     let all = libc::rlimit {

@@ -42,7 +42,7 @@ pub const ROLES: [(&str, &str, &[&str]); 9] = [
     ),
     (
         "systems",
-        "systems that run on what the others prove: functions at the edge",
+        "systems that run on what the others prove: functions at the edge, frequencies under deadlines",
         &["core", "memory", "sim", "tools"],
     ),
     (

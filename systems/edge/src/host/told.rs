@@ -53,6 +53,8 @@ pub struct HostTold<'a> {
     pub compiler_reserved: bool,
     /// What the host takes of every core, as admitted.
     pub overheads: Overheads,
+    /// Whether all memory of the process is locked, code and stacks included.
+    pub memory_locked: bool,
     /// Bytes of slots that are taken.
     pub memory_taken: u64,
     /// Bytes of all slots.
