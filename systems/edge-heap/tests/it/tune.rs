@@ -146,7 +146,7 @@ fn an_allocator_behind_rust_alone_is_replaced() {
     let wasm = rust("own.rs", &[]);
     let directory = tempfile::tempdir().expect("a directory");
     let tuned = tuned(&tuning(&wasm, &["own"], 8), directory.path());
-    assert_eq!(tuned.recorded.before.stdout, b"1333 4943\n");
+    assert_eq!(tuned.recorded.before.stdout, b"1333 4963\n");
 }
 
 #[test]
