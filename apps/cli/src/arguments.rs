@@ -106,8 +106,13 @@ pub(crate) enum Verb {
 /// stdout and stderr, and without randomised addresses; a run that differs from the recorded one is recorded and
 /// run again, to tell what differs. With --json the program's output goes to
 /// stderr. Exit status 1 if what was measured is not what was predicted.
+///
+/// A WebAssembly module (wasm32-wasip1) is tuned likewise: it is rewritten so that it tells of its requests, heaps are
+/// replayed with words of 32 bits, and the chosen one takes the place of the module's own allocator, in DIR/tuned.wasm.
 #[derive(Args)]
-#[command(after_help = "Example: metes tune --budget 10 -o out -- sqlite3 :memory: 'select 1'")]
+#[command(after_help = "Examples:
+  metes tune --budget 10 -o out -- sqlite3 :memory: 'select 1'
+  metes tune --budget 10 -o out -- module.wasm ARGUMENT")]
 pub(crate) struct Tune {
     /// Seconds of exploration: all replays; recording, building and running the
     /// program take their own time

@@ -5,15 +5,18 @@
 //!
 //! Invariant: whatever the module passes, the answer is a number of WASI or a trap, never a panic.
 
-use metes_random::Random;
-use wasmtime::{Caller, Config, Engine, Error, Extern, Linker, Module, Store, Trap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// The module that all imports of WASI name.
-const WASI: &str = "wasi_snapshot_preview1";
-const SUCCESS: i32 = 0;
-const BADF: i32 = 8;
-const FAULT: i32 = 21;
-const SPIPE: i32 = 70;
+use metes_random::Random;
+use wasmtime::{Config, Engine, Error, Linker, Module, Store, Trap, UpdateDeadline};
+
+use crate::report::{OF_HEAP, TOLD};
+use crate::wasi;
+
+/// A request as a module told it: number, place, size, alignment, result; as [`splice`](crate::splice) says it.
+pub type Told = [u32; TOLD];
 
 /// How a module was run.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +25,8 @@ pub struct Input {
     pub arguments: Vec<String>,
     /// What it reads.
     pub stdin: Vec<u8>,
+    /// Ends the run when set.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 /// What a run gave.
@@ -33,6 +38,10 @@ pub struct Ran {
     pub stdout: Vec<u8>,
     /// What it complained of.
     pub stderr: Vec<u8>,
+    /// Its requests, where it tells of them.
+    pub told: Vec<Told>,
+    /// Of a heap that was spliced in, if it tells: where its pool begins, bytes taken, most bytes live.
+    pub heap: Option<[u32; 3]>,
     /// Pages of its memory at the end.
     pub pages: u64,
     /// Pages from the start.
@@ -53,35 +62,84 @@ pub enum RunError {
     )]
     Refused(String),
     /// It trapped.
-    #[error("the module trapped: {trap}; its last words:\n{words}")]
+    #[error("the module trapped: {trap}{}", last(.words))]
     Trapped {
         /// How.
         trap: String,
         /// The end of what it wrote to stderr.
         words: String,
     },
+    /// It was asked to end.
+    #[error("the run of the module was ended before the module was")]
+    Stopped,
 }
 
-struct State {
-    input: Input,
-    read: usize,
-    ran: Ran,
-    clock: u64,
-    random: Random,
-}
-
-#[derive(Debug)]
-struct Exit;
-
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the program has ended itself")
+/// The end of what a module wrote, as an error says it.
+fn last(words: &str) -> String {
+    match words.trim_end() {
+        "" => String::new(),
+        words => format!("; its last words:\n{words}"),
     }
 }
 
-impl std::error::Error for Exit {}
+/// How often a run looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
 
-fn refused(error: impl std::fmt::Display) -> RunError {
+/// Passed through a trap when a run is to end.
+#[derive(Debug)]
+struct Stopped;
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the run was ended")
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// Makes an engine look up from time to time until dropped.
+struct Ticks {
+    over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Ticks {
+    fn begin(engine: &Engine) -> Ticks {
+        let over = Arc::new(AtomicBool::new(false));
+        let (engine, ended) = (engine.clone(), Arc::clone(&over));
+        let thread = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::park_timeout(LOOK);
+                engine.increment_epoch();
+            }
+        });
+        Ticks {
+            over,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Ticks {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It does nothing that could panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+pub(crate) struct State {
+    pub(crate) input: Input,
+    pub(crate) read: usize,
+    pub(crate) ran: Ran,
+    pub(crate) clock: u64,
+    pub(crate) random: Random,
+}
+
+pub(crate) fn refused(error: impl std::fmt::Display) -> RunError {
     RunError::Refused(format!("{error:#}"))
 }
 
@@ -92,10 +150,11 @@ fn refused(error: impl std::fmt::Display) -> RunError {
 pub fn run(wasm: &[u8], input: &Input) -> Result<Ran, RunError> {
     let mut config = Config::new();
     config.consume_fuel(true);
+    config.epoch_interruption(input.stop.is_some());
     let engine = Engine::new(&config).map_err(refused)?;
     let module = Module::new(&engine, wasm).map_err(refused)?;
     let mut linker = Linker::new(&engine);
-    offer(&mut linker).map_err(refused)?;
+    wasi::offer(&mut linker).map_err(refused)?;
     let state = State {
         input: input.clone(),
         read: 0,
@@ -105,7 +164,15 @@ pub fn run(wasm: &[u8], input: &Input) -> Result<Ran, RunError> {
     };
     let mut store = Store::new(&engine, state);
     store.set_fuel(ENOUGH).map_err(refused)?;
-    deny(&mut linker, &module)?;
+    let _ticks = input.stop.clone().map(|stop| {
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(move |_| match stop.load(Ordering::Relaxed) {
+            true => Err(Error::from(Stopped)),
+            false => Ok(UpdateDeadline::Continue(1)),
+        });
+        Ticks::begin(&engine)
+    });
+    wasi::deny(&mut linker, &module)?;
     let instance = linker.instantiate(&mut store, &module).map_err(refused)?;
     let memory = instance.get_memory(&mut store, "memory");
     let memory = memory.ok_or_else(|| refused("it exports no `memory`"))?;
@@ -114,8 +181,11 @@ pub fn run(wasm: &[u8], input: &Input) -> Result<Ran, RunError> {
         .get_typed_func::<(), ()>(&mut store, "_start")
         .map_err(refused)?;
     if let Err(error) = start.call(&mut store, ())
-        && !error.is::<Exit>()
+        && !error.is::<wasi::Exit>()
     {
+        if error.is::<Stopped>() {
+            return Err(RunError::Stopped);
+        }
         let stderr = &store.data().ran.stderr;
         let words = String::from_utf8_lossy(&stderr[stderr.len().saturating_sub(400)..]);
         let trap = match error.downcast_ref::<Trap>() {
@@ -128,238 +198,15 @@ pub fn run(wasm: &[u8], input: &Input) -> Result<Ran, RunError> {
         });
     }
     store.data_mut().ran.operators = ENOUGH - store.get_fuel().map_err(refused)?;
+    let mut heap = [0; OF_HEAP.len()];
+    let mut all = true;
+    for (value, name) in heap.iter_mut().zip(OF_HEAP) {
+        match instance.get_typed_func::<(), u32>(&mut store, name) {
+            Ok(function) => *value = function.call(&mut store, ()).map_err(refused)?,
+            Err(_) => all = false,
+        }
+    }
+    store.data_mut().ran.heap = all.then_some(heap);
     store.data_mut().ran.pages = memory.size(&store);
     Ok(store.into_data().ran)
-}
-
-/// Whatever else of WASI a module imports it is told not to have.
-fn deny(linker: &mut Linker<State>, module: &Module) -> Result<(), RunError> {
-    /// `ENOTCAPABLE` of WASI.
-    const NOT_CAPABLE: i32 = 76;
-    let offered = [
-        "fd_write",
-        "fd_read",
-        "fd_close",
-        "fd_seek",
-        "fd_prestat_get",
-        "fd_fdstat_get",
-        "environ_sizes_get",
-        "environ_get",
-        "args_sizes_get",
-        "args_get",
-        "clock_time_get",
-        "random_get",
-        "sched_yield",
-        "proc_exit",
-    ];
-    for import in module.imports() {
-        let (from, name) = (import.module(), import.name());
-        if from == WASI && offered.contains(&name) {
-            continue;
-        }
-        let function = import.ty().func().cloned();
-        let function = function.filter(|ty| from == WASI && ty.results().all(|ty| ty.is_i32()));
-        let Some(ty) = function else {
-            return Err(refused(format!(
-                "it imports `{name}` of `{from}`, which is not of WASI preview 1"
-            )));
-        };
-        linker
-            .func_new(WASI, name, ty, |_, _, results| {
-                results.fill(wasmtime::Val::I32(NOT_CAPABLE));
-                Ok(())
-            })
-            .map_err(refused)?;
-    }
-    Ok(())
-}
-
-/// The memory of the module that calls, and the state.
-fn parts<'c>(caller: &'c mut Caller<'_, State>) -> Option<(&'c mut [u8], &'c mut State)> {
-    let Some(Extern::Memory(memory)) = caller.get_export("memory") else {
-        return None;
-    };
-    Some(memory.data_and_store_mut(caller))
-}
-
-fn part(memory: &mut [u8], at: u32, length: u32) -> Option<&mut [u8]> {
-    let at = at as usize;
-    memory.get_mut(at..at.checked_add(length as usize)?)
-}
-
-fn word(memory: &mut [u8], at: u32) -> Option<u32> {
-    Some(u32::from_le_bytes(part(memory, at, 4)?.try_into().ok()?))
-}
-
-fn set(memory: &mut [u8], at: u32, bytes: &[u8]) -> Option<()> {
-    part(memory, at, bytes.len() as u32)?.copy_from_slice(bytes);
-    Some(())
-}
-
-/// Runs `body` on memory and state; what lies outside the memory is a fault.
-fn answer(
-    mut caller: Caller<'_, State>,
-    body: impl FnOnce(&mut [u8], &mut State) -> Option<i32>,
-) -> i32 {
-    match parts(&mut caller) {
-        Some((memory, state)) => body(memory, state).unwrap_or(FAULT),
-        None => FAULT,
-    }
-}
-
-fn offer(linker: &mut Linker<State>) -> Result<(), Error> {
-    linker.func_wrap(
-        WASI,
-        "fd_write",
-        |caller: Caller<'_, State>, fd: u32, parts: u32, count: u32, done: u32| {
-            answer(caller, |memory, state| {
-                write(memory, state, [fd, parts, count, done])
-            })
-        },
-    )?;
-    linker.func_wrap(
-        WASI,
-        "fd_read",
-        |caller: Caller<'_, State>, fd: u32, parts: u32, count: u32, done: u32| {
-            answer(caller, |memory, state| {
-                read(memory, state, [fd, parts, count, done])
-            })
-        },
-    )?;
-    linker.func_wrap(
-        WASI,
-        "fd_close",
-        |fd: u32| if fd < 3 { SUCCESS } else { BADF },
-    )?;
-    linker.func_wrap(
-        WASI,
-        "fd_seek",
-        |fd: u32, _: i64, _: u32, _: u32| if fd < 3 { SPIPE } else { BADF },
-    )?;
-    linker.func_wrap(WASI, "fd_prestat_get", |_: u32, _: u32| BADF)?;
-    linker.func_wrap(
-        WASI,
-        "fd_fdstat_get",
-        |caller: Caller<'_, State>, fd: u32, at: u32| {
-            answer(caller, |memory, _| {
-                if fd > 2 {
-                    return Some(BADF);
-                }
-                // Of an unknown kind, with the right to read or to write.
-                let mut status = [0; 24];
-                status[8] = if fd == 0 { 1 << 1 } else { 1 << 6 };
-                set(memory, at, &status).map(|()| SUCCESS)
-            })
-        },
-    )?;
-    linker.func_wrap(
-        WASI,
-        "environ_sizes_get",
-        |caller: Caller<'_, State>, count: u32, bytes: u32| {
-            answer(caller, |memory, _| {
-                set(memory, count, &[0; 4])?;
-                set(memory, bytes, &[0; 4]).map(|()| SUCCESS)
-            })
-        },
-    )?;
-    linker.func_wrap(WASI, "environ_get", |_: u32, _: u32| SUCCESS)?;
-    linker.func_wrap(
-        WASI,
-        "args_sizes_get",
-        |caller: Caller<'_, State>, count: u32, bytes: u32| {
-            answer(caller, |memory, state| {
-                let arguments = &state.input.arguments;
-                let all: usize = arguments.iter().map(|argument| argument.len() + 1).sum();
-                set(memory, count, &(arguments.len() as u32).to_le_bytes())?;
-                set(memory, bytes, &(all as u32).to_le_bytes()).map(|()| SUCCESS)
-            })
-        },
-    )?;
-    linker.func_wrap(
-        WASI,
-        "args_get",
-        |caller: Caller<'_, State>, table: u32, bytes: u32| {
-            answer(caller, |memory, state| {
-                let mut at = bytes;
-                for (number, argument) in state.input.arguments.iter().enumerate() {
-                    set(
-                        memory,
-                        table.checked_add(number as u32 * 4)?,
-                        &at.to_le_bytes(),
-                    )?;
-                    set(memory, at, argument.as_bytes())?;
-                    at = at.checked_add(argument.len() as u32)?;
-                    set(memory, at, &[0])?;
-                    at = at.checked_add(1)?;
-                }
-                Some(SUCCESS)
-            })
-        },
-    )?;
-    linker.func_wrap(
-        WASI,
-        "clock_time_get",
-        |caller: Caller<'_, State>, _: u32, _: u64, at: u32| {
-            answer(caller, |memory, state| {
-                state.clock += 1_000_000;
-                set(memory, at, &state.clock.to_le_bytes()).map(|()| SUCCESS)
-            })
-        },
-    )?;
-    linker.func_wrap(
-        WASI,
-        "random_get",
-        |caller: Caller<'_, State>, at: u32, length: u32| {
-            answer(caller, |memory, state| {
-                for byte in part(memory, at, length)? {
-                    *byte = state.random.next() as u8;
-                }
-                Some(SUCCESS)
-            })
-        },
-    )?;
-    linker.func_wrap(WASI, "sched_yield", || SUCCESS)?;
-    linker.func_wrap(
-        WASI,
-        "proc_exit",
-        |mut caller: Caller<'_, State>, status: i32| -> Result<(), Error> {
-            caller.data_mut().ran.status = status;
-            Err(Error::from(Exit))
-        },
-    )?;
-    Ok(())
-}
-
-fn write(memory: &mut [u8], state: &mut State, [fd, parts, count, done]: [u32; 4]) -> Option<i32> {
-    let mut written = 0u32;
-    for number in 0..count {
-        let at = parts.checked_add(number.checked_mul(8)?)?;
-        let (start, length) = (word(memory, at)?, word(memory, at.checked_add(4)?)?);
-        let bytes = part(memory, start, length)?;
-        match fd {
-            1 => state.ran.stdout.extend_from_slice(bytes),
-            2 => state.ran.stderr.extend_from_slice(bytes),
-            _ => return Some(BADF),
-        }
-        written = written.checked_add(length)?;
-    }
-    set(memory, done, &written.to_le_bytes()).map(|()| SUCCESS)
-}
-
-fn read(memory: &mut [u8], state: &mut State, [fd, parts, count, done]: [u32; 4]) -> Option<i32> {
-    if fd != 0 {
-        return Some(BADF);
-    }
-    let mut got = 0u32;
-    for number in 0..count {
-        let at = parts.checked_add(number.checked_mul(8)?)?;
-        let (start, length) = (word(memory, at)?, word(memory, at.checked_add(4)?)?);
-        let bytes = part(memory, start, length)?;
-        let rest = &state.input.stdin[state.read..];
-        let count = rest.len().min(bytes.len());
-        bytes[..count].copy_from_slice(&rest[..count]);
-        state.read += count;
-        got += count as u32;
-    }
-    set(memory, done, &got.to_le_bytes()).map(|()| SUCCESS)
 }

@@ -121,6 +121,12 @@ typedef struct {
 #endif
 } heap_source_t;
 
+/* How a pool asks its source. heap_config.h may name a function instead, for targets on which a call through a
+ * pointer needs a table; then `grow` is not used. */
+#ifndef HEAP_GROW
+#define HEAP_GROW(source, pool, bytes) (source)->grow((source)->context, (pool), (bytes))
+#endif
+
 /* The state of the heap. Private: use the functions below. */
 struct heap_block;
 struct heap_region;

@@ -17,9 +17,16 @@
 
 #define WORD sizeof(size_t)
 #define BITS ((unsigned)(sizeof(size_t) * 8U))
+/* Block sizes are multiples of this, and so are the places of payloads: two words, unless the target's strictest
+ * alignment needs more. */
+#ifdef HEAP_GRANULE
+#define GRANULE HEAP_GRANULE
+#else
 #define GRANULE (2U * WORD)
+#endif
+/* The smallest block: two links and a footer beside its header, and a granule of payload. */
+#define MINIMUM (2U * GRANULE)
 #define HEADER WORD
-#define MINIMUM (4U * WORD)
 #define PROLOGUE (2U * WORD)
 #define HEAD (2U * WORD)
 #define SENTINEL WORD
@@ -46,6 +53,7 @@ STATIC_ASSERT(sizeof(uint8_t) == 1, bytes_are_octets);
 STATIC_ASSERT(sizeof(size_t) == 8 || sizeof(size_t) == 4, words_of_64_or_32_bits);
 STATIC_ASSERT(sizeof(void *) == sizeof(size_t), a_pointer_is_a_word);
 STATIC_ASSERT(FLAGS < GRANULE, flags_fit_below_the_granule);
+STATIC_ASSERT(GRANULE % (2U * WORD) == 0U, a_granule_is_of_pairs_of_words);
 STATIC_ASSERT(MINIMUM >= 4U * WORD, header_two_links_and_footer_fit);
 STATIC_ASSERT(SLACK_ELSEWHERE >= WORD, a_slack_kept_elsewhere_has_a_word);
 

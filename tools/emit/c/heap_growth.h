@@ -44,7 +44,7 @@ static bool pool_ask(heap_pool_t *pool, size_t asked, const heap_source_t *sourc
         return true;
     }
     if (asked > pool->span || pool->footprint > pool->span - asked
-        || !source->grow(source->context, HEAP_POOL, asked)) {
+        || !HEAP_GROW(source, HEAP_POOL, asked)) {
         return false;
     }
     pool->footprint += asked;

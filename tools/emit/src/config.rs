@@ -11,8 +11,8 @@ use metes_heap::objects::GRANULE;
 use metes_heap::store::Geometry;
 use metes_heap::{Description, Levels, Links, Slabs, mapped};
 
-use super::Options;
 use super::model::{dedicated_blocks, pool_summary, summary};
+use super::{Options, WASI_GRANULE, WasiPool};
 
 /// The text of `heap_config.h`.
 pub(super) fn heap_config(description: &Description, options: &Options) -> String {
@@ -20,12 +20,15 @@ pub(super) fn heap_config(description: &Description, options: &Options) -> Strin
     text.whole(description, options);
     text.uses(description);
     for (number, pool) in description.general.iter().enumerate() {
-        text.pool(description, number, &pool);
+        text.pool(description, options, number, &pool);
     }
     if !description.slabs().is_empty() {
         text.objects(description, options);
     }
-    text.mapped(options.mapped);
+    match options.wasi {
+        Some(pool) => text.wasi(pool),
+        None => text.mapped(options.mapped),
+    }
     text.0 + "\n#endif\n"
 }
 
@@ -59,9 +62,10 @@ pub(super) fn library(description: &Description, options: &Options) -> Vec<Libra
         "heap_index_lea.h" if kinds.lea;
         "heap_dedicated.h" if !description.dedicated.is_empty();
         "heap_objects.h" if !description.slabs().is_empty();
-        "preload.c" if true;
-        "preload_mapped.h" if options.mapped.is_some();
-        "CMakeLists.txt" if true;
+        "preload.c" if options.wasi.is_none();
+        "preload_mapped.h" if options.wasi.is_none() && options.mapped.is_some();
+        "CMakeLists.txt" if options.wasi.is_none();
+        "wasi.c" if options.wasi.is_some();
     };
     let needed = files.into_iter().filter(|(needed, _)| *needed);
     needed.map(|(_, file)| file).collect()
@@ -200,7 +204,13 @@ impl Header {
     }
 
     /// The general pool of a number.
-    fn pool(&mut self, description: &Description, number: usize, pool: &General) {
+    fn pool(
+        &mut self,
+        description: &Description,
+        options: &Options,
+        number: usize,
+        pool: &General,
+    ) {
         self.section(&format!("General pool {number}: {}", pool_summary(pool)));
         let mut define = |name: &str, value: &dyn std::fmt::Display| {
             self.define(&format!("HEAP_POOL{number}_{name}"), value);
@@ -263,7 +273,7 @@ impl Header {
             return self.define(&format!("HEAP_POOL{number}_DEDICATED"), "0U");
         }
         let wide = dedicated_blocks(description, pool, Geometry::tagged(8));
-        let narrow = dedicated_blocks(description, pool, Geometry::tagged(4));
+        let narrow = dedicated_blocks(description, pool, options.narrow());
         if wide == narrow {
             return self.dedicated(number, &wide);
         }
@@ -346,6 +356,22 @@ impl Header {
             let pools: Vec<String> = slabs.sizes().enumerate().map(pool).collect();
             self.define("HEAP_OBJECT_SIZES(DO)", pools.join(" "));
         }
+    }
+
+    /// What wasi.c compiles, and how the library takes memory from it.
+    fn wasi(&mut self, pool: WasiPool) {
+        self.section(
+            "In a WebAssembly module: where blocks begin, as max_align_t of that target needs; bytes of the\n \
+             * pool, bytes that its index is laid out for; who gives memory (in wasi.c)",
+        );
+        self.define("HEAP_GRANULE", format_args!("((size_t){WASI_GRANULE})"));
+        self.define("HEAP_WASI_POOL", format_args!("((size_t){}U)", pool.bytes));
+        self.define("HEAP_WASI_SPAN", format_args!("((size_t){}U)", pool.span));
+        self.define(
+            "HEAP_GROW(source, pool, bytes)",
+            "((void)(source), wasi_grow(bytes))",
+        );
+        self.0 += "bool wasi_grow(size_t bytes);\n";
     }
 
     /// The rule of mapped blocks.

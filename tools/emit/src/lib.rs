@@ -38,7 +38,21 @@ pub struct Options {
     /// Allocators that are emitted to be called, in C and Rust, have their memory from their
     /// caller and map nothing.
     pub mapped: Option<usize>,
+    /// For a WebAssembly module: then the C replaces malloc there, in place of the library for hosts.
+    pub wasi: Option<WasiPool>,
 }
+
+/// The memory that an emitted heap has inside a WebAssembly module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WasiPool {
+    /// Bytes of the pool.
+    pub bytes: usize,
+    /// Bytes that the index is laid out for: no block is larger.
+    pub span: usize,
+}
+
+/// What blocks of C begin at multiples of on wasm32, as `max_align_t` of that target needs.
+const WASI_GRANULE: usize = 16;
 
 impl Options {
     /// The sizes of records in words of so many bytes.
@@ -46,6 +60,19 @@ impl Options {
         match self.hardened {
             true => Geometry::hardened(word),
             false => Geometry::tagged(word),
+        }
+    }
+
+    /// The sizes of records of the emitted C on 32 bits.
+    fn narrow(&self) -> Geometry {
+        let narrow = Geometry::tagged(4);
+        match self.wasi {
+            Some(_) => Geometry {
+                granule: WASI_GRANULE,
+                minimum: 2 * WASI_GRANULE,
+                ..narrow
+            },
+            None => narrow,
         }
     }
 }
@@ -58,6 +85,7 @@ impl Default for Options {
             increment: 4096,
             hardened: false,
             mapped: None,
+            wasi: None,
         }
     }
 }
@@ -94,7 +122,7 @@ const TEMPLATES: [(&str, &str); 3] = [
 ];
 
 /// The heap as source code: `c/heap.h`, `c/heap.c` and its parts, `c/heap_config.h`,
-/// `c/preload.c`, a crate in `rust/` with the crate `metes-heap` in it, `heap.toml` and `README.md`. No C where the heap is hardened.
+/// `c/preload.c` (for a WebAssembly module `c/wasi.c`), a crate in `rust/` with the crate `metes-heap` in it, `heap.toml` and `README.md`. No C where the heap is hardened.
 ///
 /// # Errors
 /// [`EmitError::Invalid`] when the description is not a heap.

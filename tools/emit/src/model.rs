@@ -62,6 +62,7 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         increment => options.increment,
         hardened => options.hardened,
         mapped => options.mapped.map(|from| context! { from => from }),
+        wasi => options.wasi.map(|pool| context! { bytes => pool.bytes, span => pool.span }),
         kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }

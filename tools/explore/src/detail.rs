@@ -4,8 +4,8 @@
 //! Invariant: the parts add up. The accesses of all pools and causes are those
 //! of [`Replay`](crate::Replay), and a pool's shares make up its footprint.
 
+use metes_heap::Slabs;
 use metes_heap::description::{Description, GENERAL, LEVELS};
-use metes_heap::{Geometry, Slabs};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Events, Operation};
@@ -14,6 +14,7 @@ use crate::mappings::Mappings;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
 use crate::pools::Pools;
 use crate::run::{Held, Totals, step};
+use crate::target::Target;
 
 /// Number of the object pools among the parts; before it stand the general pools.
 pub(crate) const SLABS: usize = GENERAL;
@@ -135,6 +136,7 @@ pub(crate) fn inspect<P: Pools>(
     events: &Events,
     pools: &mut P,
     mapped: Option<usize>,
+    target: Target,
     detail: &mut Detail,
 ) {
     let mut mappings = Mappings::new(mapped);
@@ -151,7 +153,7 @@ pub(crate) fn inspect<P: Pools>(
         0 => (offset >> POOL_SHIFT) as usize,
         _ => general,
     };
-    let header = Geometry::tagged(8).header as u64;
+    let header = target.geometry().header as u64;
     let mut now = vec![Now::default(); detail.parts.len()];
     for (part, state) in now.iter_mut().enumerate().take(count) {
         // Asking for the control structures is counted as well: it comes first.

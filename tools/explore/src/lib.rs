@@ -38,6 +38,7 @@ mod search;
 mod simulate;
 pub mod small_heaps;
 mod space;
+mod target;
 mod windows;
 mod workers;
 
@@ -73,3 +74,4 @@ pub use space::{
     Axis, AxisError, AxisValue, AxisValues, PAPER, PROTOTYPE, Parameters, Space, SpaceDescription,
     SpaceError,
 };
+pub use target::Target;

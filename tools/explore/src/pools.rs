@@ -10,6 +10,7 @@
 use crate::detail::SLABS;
 use crate::hierarchy::Counts;
 use crate::placement::{POOL_SHIFT, SLAB_BIT};
+use crate::target::Target;
 use metes_config::{Config, Pages};
 use metes_heap::description::{Description, GENERAL, LEVELS};
 use metes_heap::index::Index;
@@ -81,6 +82,9 @@ pub struct Arena {
     /// which decides and counts the same whatever it is.
     #[serde(skip)]
     pub pages: Option<Pages>,
+    /// What machine that is.
+    #[serde(skip_serializing_if = "Target::is_host")]
+    pub target: Target,
 }
 
 impl Arena {
@@ -93,6 +97,7 @@ impl Arena {
         levels: [None; LEVELS],
         mapped: None,
         pages: None,
+        target: Target::Host,
     };
 
     /// From what size on blocks are mapped, if they are: memory that is fixed or limited has none
@@ -265,7 +270,7 @@ impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
         description: &Description,
     ) -> Option<Self> {
         let at = RecordsAt::of(records);
-        let mut heap = Heap::new(index, store(records));
+        let mut heap = Heap::new(index, store(records, arena.target));
         let mut levels = Levels::of(description, arena.levels);
         open(&mut heap, arena, 0, &mut levels).then_some(Single {
             heap,
@@ -280,9 +285,8 @@ impl<'a, I: Index<Counting<'a>>> Single<'a, I> {
 }
 
 /// The store over an array of records.
-pub(crate) fn store(records: &mut [Record]) -> Counting<'_> {
-    let geometry = metes_heap::Geometry::tagged(8);
-    Counted::new(Ledger::new(records, ByHandle, geometry))
+pub(crate) fn store(records: &mut [Record], target: Target) -> Counting<'_> {
+    Counted::new(Ledger::new(records, ByHandle, target.geometry()))
 }
 
 impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {

@@ -8,25 +8,35 @@ use metes_trace::Profile;
 
 use crate::outcome::Outcome;
 use crate::report::DemandFigures;
+use crate::target::Target;
 
 /// The bound of a heap with so many bytes of control structures, for every program
 /// that keeps to the peak of live bytes and the sizes in a profile. `None` where the
 /// demand contradicts what the heap takes. O(size classes squared).
-pub fn proven(description: &Description, control: u64, profile: &Profile) -> Option<Bound> {
+pub fn proven(
+    description: &Description,
+    control: u64,
+    profile: &Profile,
+    target: Target,
+) -> Option<Bound> {
     let demand = DemandFigures::of(profile).demand();
     let geometry = bounds::Geometry {
         control,
-        ..bounds::Geometry::TAGGED_64
+        ..target.bounds()
     };
     bounds::described(description, &geometry, &demand).ok()
 }
 
 /// How many of some heaps have a finite bound on their memory.
-pub fn bounded<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>, profile: &Profile) -> usize {
+pub fn bounded<'o>(
+    outcomes: impl IntoIterator<Item = &'o Outcome>,
+    profile: &Profile,
+    target: Target,
+) -> usize {
     // The control structures add to a bound, and never make it finite or not.
-    let control = bounds::Geometry::TAGGED_64.control;
+    let control = target.bounds().control;
     let finite = |outcome: &&Outcome| {
-        let bound = proven(&outcome.description, control, profile);
+        let bound = proven(&outcome.description, control, profile, target);
         bound.is_some_and(|bound| bound.heap_bytes.is_some())
     };
     outcomes.into_iter().filter(finite).count()

@@ -18,8 +18,7 @@ use metes_heap::index::classes::{ChosenClasses, SizeClasses};
 use metes_heap::index::list::ChosenList;
 use metes_heap::index::{Index, Limits};
 use metes_heap::{
-    Buddy, Composite, Dedicated, Description, FixedSizes, Geometry, Kingsley, Lea, ObjectPools,
-    Record, Slabs,
+    Buddy, Composite, Dedicated, Description, FixedSizes, Kingsley, Lea, ObjectPools, Record, Slabs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +31,7 @@ use crate::pools::{Arena, Counting, Many, Pools, RecordsAt, Single, store};
 use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
 use crate::run::{self, Totals};
 use crate::simulate::{Driven, Simulated};
+use crate::target::Target;
 
 /// Records that list heads and pseudo-blocks may take in one pool.
 const HEADS: usize = 1152;
@@ -242,7 +242,7 @@ impl Replayer {
         });
         let Totals { events: count, .. } = measured.totals;
         let totals = measured.totals;
-        let header = Geometry::tagged(8).header as u64;
+        let header = options.arena.target.geometry().header as u64;
         let mapped = options.arena.mapped();
         let all_in_general = description.slabs().is_empty() && mapped.is_none();
         let (in_general, of_mapped) = if all_in_general || !measured.complete {
@@ -417,6 +417,7 @@ struct Ready<'e, P> {
     events: &'e Events,
     cost: &'e CostModel,
     mapped: Option<usize>,
+    target: Target,
     pools: P,
 }
 
@@ -435,7 +436,13 @@ impl<P: Pools> Run for Ready<'_, P> {
     }
 
     fn inspect(&mut self, detail: &mut Detail) {
-        detail::inspect(self.events, &mut self.pools, self.mapped, detail);
+        detail::inspect(
+            self.events,
+            &mut self.pools,
+            self.mapped,
+            self.target,
+            detail,
+        );
     }
 
     fn drive(&mut self, drive: &mut dyn FnMut(&mut dyn Simulated)) {
@@ -516,7 +523,8 @@ impl Setup<'_, '_> {
             return self.one(index, description, go);
         }
         let pools = description.dedicated.iter();
-        let dedicated = Dedicated::describe::<Counting<'_>>(pools, Geometry::tagged(8), index);
+        let geometry = self.options.arena.target.geometry();
+        let dedicated = Dedicated::describe::<Counting<'_>>(pools, geometry, index);
         self.one(dedicated, description, go)
     }
 
@@ -554,10 +562,11 @@ impl Setup<'_, '_> {
         }
         let mut parts = self.records.chunks_mut(length.max(1));
         let objects = ObjectPools::new(&description.slabs(), self.slabs, self.slack);
+        let target = self.options.arena.target;
         let composite = Composite::describe_with(
             description,
             index,
-            |_| store(parts.next().unwrap_or_default()),
+            |_| store(parts.next().unwrap_or_default(), target),
             objects,
         );
         match Many::new(composite, at, self.options.arena, description) {
@@ -573,6 +582,7 @@ fn finish<P: Pools>(events: &Events, options: &Options, pools: P, go: &mut Go<'_
         events,
         cost: &options.cost,
         mapped: options.arena.mapped(),
+        target: options.arena.target,
         pools,
     };
     let (totals, complete) = go(&mut ready);

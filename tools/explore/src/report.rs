@@ -19,6 +19,7 @@ use crate::pareto;
 use crate::proven::{bounded, proven};
 use crate::replay::Options;
 use crate::search::{Budget, Exploration, Sampled, Unfinished};
+use crate::target::Target;
 
 /// Most points of a curve in the page.
 const POINTS: usize = 2000;
@@ -282,7 +283,11 @@ impl Document {
             },
             profile: ProfileFigures::of(profile),
             heaps: material.heaps(),
-            configurations: Configurations::of(material.exploration, profile),
+            configurations: Configurations::of(
+                material.exploration,
+                profile,
+                material.options.arena.target,
+            ),
             chosen: material.chosen(),
             curves: material.curves(),
             assumptions: material.assumptions(),
@@ -367,7 +372,7 @@ impl ProfileFigures {
 }
 
 impl Configurations {
-    fn of(exploration: &Exploration, profile: &Profile) -> Self {
+    fn of(exploration: &Exploration, profile: &Profile, target: Target) -> Self {
         let able: Vec<&Outcome> = exploration
             .outcomes
             .iter()
@@ -390,7 +395,7 @@ impl Configurations {
             space: exploration.space,
             seconds: exploration.seconds,
             pareto: front,
-            bounded: bounded(&exploration.pareto, profile) as u64,
+            bounded: bounded(&exploration.pareto, profile, target) as u64,
             sampled: exploration.sampled,
             unfinished: exploration.unfinished.clone(),
         }
@@ -445,7 +450,12 @@ impl Material<'_> {
     /// What is proven for the demand that the trace makes.
     fn bounds(&self, heap: &Compared) -> Option<BoundFigures> {
         let control = heap.replay.control_bytes;
-        let bound = proven(&heap.description, control, self.profile)?;
+        let bound = proven(
+            &heap.description,
+            control,
+            self.profile,
+            self.options.arena.target,
+        )?;
         Some(BoundFigures {
             time: TimeFigures {
                 allocate: bound.time.allocate.to_string(),
@@ -545,7 +555,7 @@ impl Material<'_> {
         list.push(format!(
             "{} of {front} unbeaten heaps have a finite proven bound on their memory; of the others \
              none is known.",
-            bounded(&self.exploration.pareto, self.profile),
+            bounded(&self.exploration.pareto, self.profile, arena.target),
         ));
         if arena
             .mapped()

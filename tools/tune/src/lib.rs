@@ -24,7 +24,9 @@ mod tuning;
 pub use accesses::{Accessed, Checked as CheckedAccesses, WithAccesses, record_accesses};
 pub use capture::{Exchanged, Input, Pass, Stream, Written, capture, stdout_to_stderr};
 pub use check::{Checked, Difference};
-pub use emitted::{Emission, LIBRARY, build, emit, names, need_addresses, need_compiler, write};
+pub use emitted::{
+    Emission, LIBRARY, build, emit, emit_for_wasi, names, need_addresses, need_compiler, write,
+};
 pub use error::{Error, FileError};
 pub use launch::{ManagedPages, Report, Scratch, SteadyLayout, launch};
 pub use per_thread::PerThread;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use metes_config::Pages;
 use metes_explore::engine::{self, Evaluator, Folder, ObjectiveSet, Origin, Source};
 use metes_explore::{
-    Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Space, SystemClock,
-    Timer, compare, explore, write_front,
+    Arena, Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Space,
+    SystemClock, Timer, compare, explore, write_front,
 };
 use metes_heap::Description;
 
@@ -25,6 +25,8 @@ pub struct Request {
     pub seconds: f64,
     /// After so many configurations beside the named heaps, each replayed whole.
     pub configurations: Option<u64>,
+    /// What memory the heaps have, but for the two that follow.
+    pub arena: Arena,
     /// Blocks of so many bytes and more are mapped in all heaps.
     pub mapped: Option<usize>,
     /// When pages of freed mapped blocks go back: written down with each heap.
@@ -94,6 +96,7 @@ pub fn search(
         ..Budget::default()
     };
     let mut options = Options::default();
+    options.arena = request.arena;
     options.arena.mapped = request.mapped;
     options.arena.pages = request.pages;
     let clock = SystemClock::start();

@@ -11,7 +11,8 @@ use metes_config::{Config, Pages};
 use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{Document, PlacementFigures, Usage};
 use metes_explore::{
-    Choice, Events, Exploration, Observer, Options, Outcome, Preference, Replay, Replayer, choose,
+    Arena, Choice, Events, Exploration, Observer, Options, Outcome, Preference, Replay, Replayer,
+    choose,
 };
 use metes_trace::record::Ending;
 use metes_trace::{RecordOptions, Trace, record, write_parquet};
@@ -233,6 +234,7 @@ impl Tuning<'_> {
         let request = Request {
             seconds: self.seconds,
             configurations: None,
+            arena: Arena::HOST,
             mapped: self.mapped,
             pages: self.pages,
             fresh: false,

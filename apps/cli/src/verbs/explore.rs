@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use metes_explore::Exploration;
 use metes_explore::engine::{EXPLORATION, Folder, RESULTS};
+use metes_explore::{Arena, Exploration};
 use metes_tune::{Content, Request, search, write_report};
 use serde_json::json;
 
@@ -70,6 +70,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let request = Request {
         seconds,
         configurations,
+        arena: Arena::HOST,
         mapped: arguments.mapped.unwrap_or_default().0,
         pages: None,
         fresh: arguments.fresh,

@@ -3,6 +3,7 @@
 //! Invariant: an earlier result stays whole until the new one is; the recording of a tuning that was
 //! cut short is kept.
 
+mod module;
 pub(super) mod summary;
 
 use std::path::PathBuf;
@@ -29,6 +30,9 @@ const CUT_SHORT: &str = "interrupted.trace.parquet";
 pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     // What cannot be run leaves no trace of the attempt.
     let name = arguments.command.first().ok_or(RecordError::NoCommand)?;
+    if module::is_module(name) {
+        return module::run(arguments, json);
+    }
     find_program(name)?.check_preload()?;
     if arguments.pages.is_some() && arguments.mapped.0.is_none() {
         return Err(Failure::input(

@@ -17,6 +17,7 @@ mod leon3;
 mod mapped;
 mod mesh;
 mod mission;
+mod module;
 mod pages;
 mod platform;
 mod power_models;

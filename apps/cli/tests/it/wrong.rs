@@ -71,9 +71,29 @@ const OTHERS: [(&str, &str); 17] = [
     ),
 ];
 
+/// WebAssembly that is no module, has nothing, has no allocator, or traps.
+const MODULES: [(&str, &[u8]); 4] = [
+    ("cut.wasm", b"\0asm\x01\0\0\0\x01\x7f"),
+    ("nothing.wasm", b"\0asm\x01\0\0\0"),
+    ("memory.wasm", b"\0asm\x01\0\0\0\x05\x03\x01\0\x01"),
+    // malloc(i32) -> i32, free(i32) and _start: each is `unreachable`.
+    (
+        "traps.wasm",
+        b"\0asm\x01\0\0\0\x01\x0d\x03\x60\x01\x7f\x01\x7f\x60\x01\x7f\0\x60\0\0\x03\x04\x03\0\x01\x02\
+          \x05\x03\x01\0\x01\x07\x23\x04\x06malloc\0\0\x04free\0\x01\x06_start\0\x02\x06memory\x02\0\
+          \x0a\x0d\x03\x03\0\0\x0b\x03\0\0\x0b\x03\0\0\x0b",
+    ),
+];
+
 fn prepared() -> Place {
     let place = Place::new();
-    for directory in ["dir", "minedir/c", "minedir/rust/src", "minedir/units"] {
+    for directory in [
+        "dir",
+        "dir.wasm",
+        "minedir/c",
+        "minedir/rust/src",
+        "minedir/units",
+    ] {
         fs::create_dir_all(place.path(directory)).expect("a directory of the test");
     }
     for name in MINE {
@@ -81,6 +101,9 @@ fn prepared() -> Place {
     }
     for (name, text) in OTHERS {
         place.write(name, text);
+    }
+    for (name, bytes) in MODULES {
+        fs::write(place.path(name), bytes).expect("a file of the test");
     }
     std::os::unix::fs::symlink("loop", place.path("loop")).expect("a link of the test");
     let imported = place.metes(&["trace", "import", "t.csv", "-o", "t.parquet"]);

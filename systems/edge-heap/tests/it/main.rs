@@ -5,3 +5,4 @@
 mod limits;
 mod programs;
 mod support;
+mod tune;

@@ -13,6 +13,7 @@ fn input(arguments: &[&str]) -> Input {
             .map(|&argument| argument.to_owned())
             .collect(),
         stdin,
+        stop: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::decisions::drawn;
 use crate::sample;
-use crate::support::{STRICT, emitted, emitted_mapped, run_tool, succeed};
+use crate::support::{STRICT, emitted, emitted_for_wasi, emitted_mapped, run_tool, succeed};
 
 fn compile(compiler: &str, directory: &Path, flags: &[&str]) {
     succeed(
@@ -98,6 +98,28 @@ fn no_compiler_warns_of_mapped_blocks() {
                     .arg(directory.path().join("preload.o"))
                     .arg(directory.path().join("c/preload.c")),
             );
+        }
+    }
+}
+
+/// In place of the library for hosts there is malloc of WebAssembly, as part of a program and as a module of its own.
+#[test]
+fn no_compiler_warns_of_webassembly() {
+    for (_, description) in sample::some(&["tlsf", "buddy"]) {
+        let directory = emitted_for_wasi(&description);
+        assert!(!directory.path().join("c/preload.c").exists());
+        for joined in [&[][..], &["-DWASI_JOINED", "-mbulk-memory"]] {
+            for source in ["wasi.c", "heap.c"] {
+                succeed(
+                    Command::new("clang-14")
+                        .args(["--target=wasm32", "-ffreestanding"])
+                        .args(STRICT)
+                        .args(joined)
+                        .args(["-O2", "-c", "-o"])
+                        .arg(directory.path().join("object.o"))
+                        .arg(directory.path().join("c").join(source)),
+                );
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use metes_emit::{self as emit, Options};
+use metes_emit::{self as emit, Options, WasiPool};
 use metes_explore::{Arena, EventsBuilder, Replay, Replayer};
 use metes_heap::description::Description;
 use tempfile::TempDir;
@@ -48,6 +48,19 @@ pub(crate) fn emitted_in(place: Placed<'_>) -> TempDir {
 pub(crate) fn emitted_mapped(description: &Description, threshold: usize) -> TempDir {
     let options = Options {
         mapped: Some(threshold),
+        ..Options::default()
+    };
+    emit_in(description, &options, tempfile::tempdir().unwrap())
+}
+
+/// The emission of a heap for a WebAssembly module.
+pub(crate) fn emitted_for_wasi(description: &Description) -> TempDir {
+    let options = Options {
+        increment: 1024,
+        wasi: Some(WasiPool {
+            bytes: 1 << 20,
+            span: 1 << 24,
+        }),
         ..Options::default()
     };
     emit_in(description, &options, tempfile::tempdir().unwrap())

@@ -35,6 +35,7 @@ use crate::catalogue::catalogue;
 use crate::events::Events;
 use crate::fixed_sizes::fitted_sizes;
 use crate::pools::Arena;
+use crate::target::Target;
 use grid::Grid;
 use sizes::Sizes;
 use structure::Plan;
@@ -72,7 +73,7 @@ impl Space {
         text: &str,
         name: &str,
     ) -> Result<Self, SpaceError> {
-        let sizes = Sizes::of(events);
+        let sizes = Sizes::of(events, Target::Host);
         let plan = Plan::new(description, &sizes);
         let source = Source { name, text };
         let baselines = baselines(description, &plan, &source)?;

@@ -12,8 +12,8 @@ use metes_heap::objects::{GRANULE, LARGEST, SLOTS};
 use metes_heap::{Geometry, Limits};
 
 use crate::events::{Events, Operation};
+use crate::target::Target;
 
-const GEOMETRY: Geometry = Geometry::tagged(8);
 /// How many dedicated or object pools are tried.
 pub(super) const COUNTS: [usize; 9] = [0, 1, 2, 3, 4, 6, 8, 12, 16];
 
@@ -42,10 +42,12 @@ pub(super) struct Sizes {
     /// Size and allocations, most often first.
     pub(super) by_count: Vec<(usize, u64)>,
     pub(super) total: u64,
+    /// Of the blocks that requests need.
+    geometry: Geometry,
 }
 
 impl Sizes {
-    pub(super) fn of(events: &Events) -> Self {
+    pub(super) fn of(events: &Events, target: Target) -> Self {
         let mut counts: HashMap<usize, u64> = HashMap::new();
         for event in events.as_slice() {
             if event.operation() != Operation::Free {
@@ -55,7 +57,11 @@ impl Sizes {
         let total = counts.values().sum();
         let mut by_count: Vec<_> = counts.into_iter().collect();
         by_count.sort_unstable_by_key(|&(size, count)| (std::cmp::Reverse(count), size));
-        Sizes { by_count, total }
+        Sizes {
+            by_count,
+            total,
+            geometry: target.geometry(),
+        }
     }
 
     /// Sizes of slots for the requests that object pools can serve, and how many
@@ -143,7 +149,7 @@ impl Sizes {
             if blocks.len() == count {
                 break;
             }
-            let Some(block) = GEOMETRY.block_for(size) else {
+            let Some(block) = self.geometry.block_for(size) else {
                 continue;
             };
             if size > largest && !blocks.contains(&block) {
@@ -151,7 +157,7 @@ impl Sizes {
             }
         }
         let sizes = blocks.into_iter();
-        sizes.map(|block| block - GEOMETRY.header).collect()
+        sizes.map(|block| block - self.geometry.header).collect()
     }
 
     /// Dedicated pools for the [`frequent`](Self::frequent) sizes.
@@ -194,7 +200,7 @@ impl Sizes {
                 seen += count;
                 seen * 100 >= self.total * share
             });
-            at.and_then(|&(size, _)| GEOMETRY.block_for(size))
+            at.and_then(|&(size, _)| self.geometry.block_for(size))
         };
         let mut blocks: Vec<usize> = [50, 75, 95].into_iter().filter_map(quartile).collect();
         blocks.dedup();
@@ -207,7 +213,7 @@ impl Sizes {
             blocks
                 .iter()
                 .copied()
-                .filter(|&block| block > GEOMETRY.minimum),
+                .filter(|&block| block > self.geometry.minimum),
         );
         let mut limits = Vec::new();
         for &coalesce_up_to in &merges {

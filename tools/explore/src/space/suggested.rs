@@ -89,7 +89,7 @@ pub(super) struct Suggested {
 impl Suggested {
     /// Those that the sizes in a trace suggest, beside heaps to compare with. O(events).
     pub(super) fn of(events: &Events, arena: &Arena, named: &[Description]) -> Self {
-        let sizes = Sizes::of(events);
+        let sizes = Sizes::of(events, arena.target);
         let limits = sizes.limits();
         let kinds = kinds(&limits);
         let numbers = kinds.iter().copied().zip(0..).collect();

@@ -8,7 +8,7 @@ use std::path::Path;
 use metes_explore::report::{BoundFigures, Document};
 use metes_explore::{Events, Exploration, Outcome};
 use metes_trace::record::Ending;
-use metes_tune::{Checked, Chosen, Recorded, Tuned};
+use metes_tune::{Checked, Recorded, Tuned};
 
 use crate::error::signal_name;
 use crate::output::{BOLD, DIM, GOOD, POOR, Table};
@@ -58,7 +58,7 @@ pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
     }
     text += &bounds(document);
     text += "\n";
-    text += &comparison(found, chosen, events.peak_live()).to_string();
+    text += &comparison(found, &chosen.outcome, events.peak_live()).to_string();
     text += &format!(
         "{DIM}cycles are modelled: the mean with copying; the maximum of one operation without what \
          it copies or the system maps, and what the largest copy adds{DIM:#}\n\n"
@@ -120,7 +120,7 @@ pub(crate) fn explored(found: &Exploration) -> String {
 }
 
 /// What is proven of the chosen heap, and how many others have a bound.
-fn bounds(document: &Document) -> String {
+pub(super) fn bounds(document: &Document) -> String {
     let chosen = document.heaps.iter().find(|heap| heap.chosen);
     let bounds = chosen.and_then(|heap| heap.bounds.as_ref());
     let time = match bounds {
@@ -150,7 +150,7 @@ fn bounds(document: &Document) -> String {
 }
 
 /// The chosen heap beside the named ones, by rising footprint.
-fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
+pub(super) fn comparison(found: &Exploration, chosen: &Outcome, peak_live: u64) -> Table {
     let mut table = Table::new(&[
         "heap",
         "footprint",
@@ -160,7 +160,7 @@ fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
         "maximum",
         "copying",
     ]);
-    let own = chosen.outcome.footprint;
+    let own = chosen.footprint;
     let mut row = |style, name: String, outcome: &Outcome, change: String| {
         table.row(
             style,
@@ -175,7 +175,7 @@ fn comparison(found: &Exploration, chosen: &Chosen, peak_live: u64) -> Table {
             ],
         );
     };
-    row(GOOD, "chosen".to_owned(), &chosen.outcome, String::new());
+    row(GOOD, "chosen".to_owned(), chosen, String::new());
     let mut named: Vec<&Outcome> = found.named.iter().filter(|heap| heap.failed == 0).collect();
     named.sort_by_key(|heap| (heap.footprint, heap.cycles));
     for heap in named {
