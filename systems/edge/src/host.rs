@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::limits::{Options, Tiers};
 use crate::manifest::Manifest;
 use crate::module::Module;
-use crate::outcome::{Outcome, Tier};
+use crate::outcome::{BudgetClock, Outcome, Tier};
 use crate::overheads::{self, Overheads};
 use crate::overrun::Alarm;
 use crate::seat::Live;
@@ -59,7 +59,7 @@ impl Default for HostOptions {
 }
 
 /// How often overruns are looked for, unless the engine's options say.
-const LOOK: Duration = Duration::from_micros(100);
+const LOOK: Duration = Duration::from_micros(250);
 /// How long the thread that looks is waited for to have measured itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -173,7 +173,6 @@ fn measure(
     let time = Duration::from_nanos(manifest.budget);
     let mut longest = None;
     let mut late = true;
-    // A thread of the ordinary class may be held up, which is not the function's fault.
     for _ in 0..10 {
         let invocation = worker.invoke(module, &[], &mut output, time);
         if !matches!(invocation.outcome, Outcome::Overrun { .. }) {
@@ -288,6 +287,8 @@ impl Host {
         let module = self.0.engine.compile(wasm, &manifest.limits())?;
         // Made ready and measured here, so that the worker is kept from nothing.
         let mut worker = Worker::new(&self.0.engine);
+        // Others may hold this thread up, which is not the function's fault.
+        worker.set_clock(BudgetClock::Processor);
         worker.prepare(&module)?;
         let measured = measure(&mut worker, &manifest, &module)?;
         let overhead = overheads::of_function(worker.set_back_ns(&module));

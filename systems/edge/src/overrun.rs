@@ -62,12 +62,14 @@ struct Shared {
     real_time: AtomicBool,
     /// Whether `pause` was given.
     fixed: bool,
-    /// What a look took of the processor, the longest of means of [`LOOKS`].
+    /// What a look takes of the processor: the median of [`MEANS`] means of [`LOOKS`]; 0 before that is known.
     cost: AtomicU64,
 }
 
-/// Looks between two readings of the thread's own time.
-const LOOKS: u32 = 32;
+/// Looks between two readings of the thread's own time, which cost a system call.
+const LOOKS: u32 = 16;
+/// Means of so many looks before their median is believed.
+const MEANS: usize = 9;
 
 impl Watch {
     /// Starts the thread, at a real-time priority where it may have one; `ring` moves all epochs.
@@ -162,13 +164,17 @@ impl Drop for Watch {
 impl Shared {
     fn watch(&self, ring: impl Fn()) {
         let (mut looks, mut before) = (0, clock::processor());
+        let mut means = Vec::with_capacity(MEANS);
         while !self.ended.load(Ordering::SeqCst) {
             looks += 1;
-            if looks == LOOKS {
+            if looks == LOOKS && means.len() < MEANS {
                 let used = clock::processor();
-                let mean = (used - before) / u64::from(LOOKS);
-                self.cost.fetch_max(mean.max(1), Ordering::Relaxed);
+                means.push((used - before) / u64::from(LOOKS));
                 (looks, before) = (0, used);
+                if means.len() == MEANS {
+                    means.sort_unstable();
+                    self.cost.store(means[MEANS / 2].max(1), Ordering::Relaxed);
+                }
             }
             let now = clock::now();
             let look = now.saturating_add(self.pause.load(Ordering::Relaxed));

@@ -268,11 +268,12 @@ fn finish(done: Done, asked: &Asked) {
     match done {
         Done::Job(deployed, input, response, reply) => {
             drop(input);
-            deployed.ended(&response);
+            // Before it counts as ended: who removes the function waits for that.
             if let Some((live, tier)) = deployed.other_code(&response) {
                 let module = deployed.module.clone();
                 asked.command(Command::TakeOver(module, Box::new(live), tier));
             }
+            deployed.ended(&response);
             drop(deployed);
             reply(response);
         }

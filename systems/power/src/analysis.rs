@@ -10,7 +10,7 @@ mod mixed;
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
 
-use crate::rational::{Rational, grain};
+use crate::rational::{Rational, common_period, grain};
 use crate::system::{Pair, Scheduler, System, Task};
 use item::{Budget, Item, Stop, Whole};
 
@@ -248,6 +248,9 @@ impl Core {
         grain: &BigInt,
     ) -> Result<Vec<Option<Rational>>, Stop> {
         let items = self.scaled::<N>(grain)?;
+        let repeats = self.repeats::<N>(grain)?;
+        // Of the levels of priorities, only the whole can have no time to spare.
+        let of_level = |index: usize| repeats.as_ref().filter(|_| index + 1 == items.len());
         let mut budget = Budget(STEPS);
         let mut utilisation = Rational::zero();
         let mut ends = Vec::new();
@@ -263,9 +266,11 @@ impl Core {
             }
             let end = match scheduler {
                 Scheduler::FixedPriority => {
-                    fixed_priority::response(&items[..=index], false, &mut budget)?
+                    fixed_priority::response(&items[..=index], false, of_level(index), &mut budget)?
                 }
-                Scheduler::Edf => edf::response(&items, index, false, &mut budget)?,
+                Scheduler::Edf => {
+                    edf::response(&items, index, false, repeats.as_ref(), &mut budget)?
+                }
             };
             ends.push(Some(Rational::new(end.big(), grain.clone())));
         }
@@ -286,23 +291,48 @@ impl Core {
 
     fn fits_in<N: Whole>(&self, scheduler: Scheduler, grain: &BigInt) -> Result<bool, Stop> {
         let items = self.scaled::<N>(grain)?;
+        let repeats = self.repeats::<N>(grain)?;
+        // Of the levels of priorities, only the whole can have no time to spare.
+        let of_level = |index: usize| repeats.as_ref().filter(|_| index + 1 == items.len());
         let mut budget = Budget(STEPS);
         let phases = items.iter().any(|item| item.offset.is_some());
         if scheduler == Scheduler::Edf && !phases {
-            return edf::demand_fits(&items, &mut budget);
+            return edf::demand_fits(&items, repeats.as_ref(), &mut budget);
         }
         for index in 0..items.len() {
             let end = match scheduler {
                 Scheduler::FixedPriority => {
-                    fixed_priority::response(&items[..=index], true, &mut budget)?
+                    fixed_priority::response(&items[..=index], true, of_level(index), &mut budget)?
                 }
-                Scheduler::Edf => edf::response(&items, index, true, &mut budget)?,
+                Scheduler::Edf => {
+                    edf::response(&items, index, true, repeats.as_ref(), &mut budget)?
+                }
             };
             if end > items[index].deadline {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Where a core has no time to spare, a busy period may have no end; behind the greatest of all numbers and a common
+    /// period all repeats itself.
+    fn repeats<N: Whole>(&self, grain: &BigInt) -> Result<Option<N>, Stop> {
+        let idles = self
+            .items
+            .iter()
+            .all(|item| item.jitter.is_zero() && item.blocking.is_zero());
+        if idles || self.utilisation != Rational::one() {
+            return Ok(None);
+        }
+        let periods = self.items.iter().map(|item| item.period.clone());
+        let common = periods.reduce(|left, right| common_period(&left, &right));
+        let values = self.items.iter().flat_map(Item::values);
+        let sum = values.fold(common.unwrap_or_else(Rational::zero), |sum, value| {
+            sum + value
+        });
+        let sum = N::small(&crate::rational::in_grains(&sum, grain));
+        sum.map(Some).ok_or(Stop::Wide)
     }
 
     fn scaled<N: Whole>(&self, grain: &BigInt) -> Result<Vec<Item<N>>, Stop> {

@@ -191,6 +191,9 @@ fn run_phases(
     tasks: &[&Task],
     once: Vec<(String, Released)>,
 ) -> Result<(), Flaw> {
+    if utilisation(pair, tasks.iter()) > Rational::one() {
+        return Err(Flaw::Late(tasks[0].name.clone()));
+    }
     let hyperperiod = common(tasks);
     let firsts = tasks.iter().map(|task| task.offset.clone());
     let firsts = firsts.chain(once.iter().map(|(_, job)| job.deadline.clone()));
@@ -223,6 +226,9 @@ fn run_worst(pair: &Pair, tasks: &[&Task], own: &Task) -> Result<(), Flaw> {
     if utilisation(pair, more_urgent.iter()) > Rational::one() {
         return Err(Flaw::Late(own.name.clone()));
     }
+    let repeats = tasks.iter().fold(common(&more_urgent), |sum, task| {
+        sum + &task.period + &task.deadline + &task.jitter + &task.blocking
+    });
     let mut end = own.period.clone();
     loop {
         let mut jobs: Vec<Released> = Vec::new();
@@ -261,7 +267,7 @@ fn run_worst(pair: &Pair, tasks: &[&Task], own: &Task) -> Result<(), Flaw> {
             }
             busy = segment.to.clone();
         }
-        if busy <= end || jobs.len() >= MOST {
+        if busy <= end || end > repeats || jobs.len() >= MOST {
             return Ok(());
         }
         end = &end + &end;

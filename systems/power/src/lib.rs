@@ -21,6 +21,7 @@ pub mod machine;
 pub mod model;
 pub mod pair;
 pub mod plan;
+pub mod policies;
 pub mod predict;
 pub mod rational;
 pub mod simulation;

@@ -97,7 +97,7 @@ fn what_is_measured_is_told() {
         "{told:?}"
     );
     assert!(told.overheads.look_ns > 0, "{told:?}");
-    assert_eq!(told.overheads.look_period_ns, 100_000);
+    assert_eq!(told.overheads.look_period_ns, 250_000);
     let told = host
         .deploy(&manifest("a", ""), &counter())
         .expect("it fits");
@@ -134,10 +134,10 @@ fn a_function_that_may_hold_its_worker_has_a_core_to_itself() {
 #[test]
 fn a_budget_shorter_than_two_looks_is_refused() {
     let host = Host::start(options(1)).expect("a host");
-    let manifest = manifest("a", "").replace("2 ms", "199 us");
+    let manifest = manifest("a", "").replace("2 ms", "499 us");
     match host.deploy(&manifest, &counter()) {
         Err(HostError::ShortBudget { budget, least }) => {
-            assert_eq!((budget, least), (199_000, 200_000));
+            assert_eq!((budget, least), (499_000, 500_000));
         }
         other => panic!("it was to be refused: {other:?}"),
     }

@@ -5,18 +5,20 @@
 
 use super::item::{Budget, Item, Stop, Whole, arrivals, firsts, starts};
 
-/// The longest response of item `index`. With `bounded`, one above its deadline ends it.
+/// The longest response of item `index`. With `bounded`, one above its deadline ends it. What arrives in a busy period behind
+/// `repeats` responds as what arrived before.
 pub(crate) fn response<N: Whole>(
     items: &[Item<N>],
     index: usize,
     bounded: bool,
+    repeats: Option<&N>,
     budget: &mut Budget,
 ) -> Result<N, Stop> {
     let own = &items[index];
     let mut longest = own.time.clone();
     for start in starts(items, budget)? {
         let mut firsts = firsts(items, &start);
-        let busy = busy_period(items, &firsts, budget)?;
+        let busy = busy_period(items, &firsts, repeats, budget)?;
         for arrival in candidates(items, index, &firsts, &busy, budget)? {
             if own.offset.is_none() {
                 // As many of its own before it as can be ready no earlier than the start.
@@ -127,8 +129,13 @@ fn blocking<N: Whole>(items: &[Item<N>], firsts: &[N], due: &N) -> N {
     concerned.max().unwrap_or_else(N::zero)
 }
 
-/// How long the core is busy from a start on.
-fn busy_period<N: Whole>(items: &[Item<N>], firsts: &[N], budget: &mut Budget) -> Result<N, Stop> {
+/// How long the core is busy from a start on; no longer than until all repeats itself.
+fn busy_period<N: Whole>(
+    items: &[Item<N>],
+    firsts: &[N],
+    repeats: Option<&N>,
+    budget: &mut Budget,
+) -> Result<N, Stop> {
     let blocking = items.iter().map(|item| item.blocking.clone()).max();
     let blocking = blocking.unwrap_or_else(N::zero);
     let mut length = N::one();
@@ -141,6 +148,9 @@ fn busy_period<N: Whole>(items: &[Item<N>], firsts: &[N], budget: &mut Budget) -
         if longer <= length {
             return Ok(longer);
         }
+        if let Some(repeats) = repeats.filter(|repeats| longer > **repeats) {
+            return Ok(repeats.clone());
+        }
         too_wide(&longer)?;
         length = longer;
     }
@@ -148,9 +158,13 @@ fn busy_period<N: Whole>(items: &[Item<N>], firsts: &[N], budget: &mut Budget) -
 
 /// Whether no window demands more than its length: quick processor-demand analysis. Phases must be unknown, and the sum of
 /// utilisations not above 1.
-pub(crate) fn demand_fits<N: Whole>(items: &[Item<N>], budget: &mut Budget) -> Result<bool, Stop> {
+pub(crate) fn demand_fits<N: Whole>(
+    items: &[Item<N>],
+    repeats: Option<&N>,
+    budget: &mut Budget,
+) -> Result<bool, Stop> {
     let firsts = firsts(items, &N::zero());
-    let end = busy_period(items, &firsts, budget)?;
+    let end = busy_period(items, &firsts, repeats, budget)?;
     // Deadlines up to the end of the busy period: behind it there is an instant without work.
     let mut end = end + N::one();
     while let Some(time) = last_due(items, &firsts, &end) {

@@ -10,10 +10,12 @@
 
 use super::item::{Budget, Item, Stop, Whole, arrivals, firsts, starts};
 
-/// The longest response of the last of `items`, the most urgent first. With `bounded`, one above its deadline ends it.
+/// The longest response of the last of `items`, the most urgent first. With `bounded`, one above its deadline ends it. What
+/// arrives in a busy period behind `repeats` responds as what arrived before.
 pub(crate) fn response<N: Whole>(
     items: &[Item<N>],
     bounded: bool,
+    repeats: Option<&N>,
     budget: &mut Budget,
 ) -> Result<N, Stop> {
     let (own, above) = items.split_last().ok_or(Stop::Long)?;
@@ -35,7 +37,7 @@ pub(crate) fn response<N: Whole>(
                 return Ok(longest);
             }
             arrival = arrival + own.period.clone();
-            if end <= arrival {
+            if end <= arrival || repeats.is_some_and(|repeats| arrival > *repeats) {
                 break;
             }
         }

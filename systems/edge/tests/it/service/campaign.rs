@@ -142,7 +142,7 @@ fn deploy(client: &Client, name: &str, fault: &str) {
     let wasm = wat::parse_str(text).expect("a guest of ours");
     let (period, budget) = match name {
         "spin" => ("100 ms", "2 ms"),
-        _ => ("3 ms", "200 us"),
+        _ => ("5 ms", "500 us"),
     };
     let manifest = format!(
         "name = \"{name}\"\nmodule = \"m.wasm\"\nperiod = \"{period}\"\ndeadline = \"10 s\"\nbudget = \"{budget}\"\n"
