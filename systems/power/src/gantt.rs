@@ -171,9 +171,9 @@ pub fn svg(planned: &[Planned], processor: &Processor) -> String {
     );
     for (row, name) in drawing.rows.iter().enumerate() {
         let below = (row + 1) as f64 * ROW;
-        let _ = write!(
+        let _ = writeln!(
             svg,
-            "<text x=\"4\" y=\"{}\">{}</text><line x1=\"{LEFT}\" x2=\"{}\" y1=\"{below}\" y2=\"{below}\" stroke=\"#ccc\"/>\n",
+            "<text x=\"4\" y=\"{}\">{}</text><line x1=\"{LEFT}\" x2=\"{}\" y1=\"{below}\" y2=\"{below}\" stroke=\"#ccc\"/>",
             below - 6.0,
             escaped(name),
             LEFT + WIDTH
@@ -202,10 +202,10 @@ pub fn svg(planned: &[Planned], processor: &Processor) -> String {
         let below = (*row + 1) as f64 * ROW;
         let (left, wide) = (x(*from), (to - from) * scale);
         let high = power(&planned.speed) / most * POWER;
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "<rect x=\"{left:.3}\" y=\"{:.3}\" width=\"{wide:.3}\" height=\"{tall:.3}\" fill=\"#4477aa\"><title>{} {} to {} at {}</title></rect>\
-             <rect x=\"{left:.3}\" y=\"{:.3}\" width=\"{wide:.3}\" height=\"{high:.3}\" fill=\"#cc6677\" fill-opacity=\"0.7\"/>\n",
+             <rect x=\"{left:.3}\" y=\"{:.3}\" width=\"{wide:.3}\" height=\"{high:.3}\" fill=\"#cc6677\" fill-opacity=\"0.7\"/>",
             below - tall,
             escaped(&planned.job),
             planned.from,
