@@ -8,6 +8,7 @@
 //! - [`easyport`] and [`vtc`] are the experiments on them;
 //! - [`admission`] draws sets of functions, and holds their admission against a simulation;
 //! - [`against_tlsf`] counts TLSF's and compact-fit's instructions on recorded programs;
+//! - [`dvfs`] recomputes a paper on processor and memory frequencies, and holds it against measurements of the user's;
 //! - [`concurrent`] measures compact-fit under threads, by κ, ι, locks and sharing;
 //! - [`mesh`] runs kernels and storms on a many-core platform under several managers;
 //! - [`partition`] explores compact-fit's size classes on recorded programs;
@@ -22,6 +23,7 @@
 pub mod admission;
 pub mod against_tlsf;
 pub mod concurrent;
+pub mod dvfs;
 pub mod easyport;
 pub mod mesh;
 pub mod packets;

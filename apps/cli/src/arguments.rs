@@ -13,6 +13,7 @@ mod mission;
 mod pages;
 mod platform;
 mod power;
+mod power_models;
 mod worst;
 
 use std::ffi::OsString;
@@ -41,6 +42,7 @@ pub(crate) use pages::{
 };
 pub(crate) use platform::{MeshBound, MeshLoad, MeshManager, MeshSimulate, PlatformShape};
 pub(crate) use power::{Power, PowerAction, PowerCheck, PowerPlan};
+pub(crate) use power_models::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};
@@ -667,6 +669,9 @@ pub(crate) struct Reproduce {
     /// Also write rows and pictures as a page that opens from disk
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,
+    /// Measurements of `dvfs`: cpu_mhz, memory_mhz, power_w, and energy_j or time_s
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) data: Option<PathBuf>,
 }
 
 /// Print what makes a shell complete verbs and options

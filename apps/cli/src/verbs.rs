@@ -15,6 +15,7 @@ pub(crate) mod mesh;
 pub(crate) mod mission;
 pub(crate) mod pages;
 pub(crate) mod power;
+pub(crate) mod power_models;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod replay;

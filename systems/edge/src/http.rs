@@ -61,7 +61,9 @@ impl From<HostError> for Failed {
             HostError::Exists(_) => (StatusCode::CONFLICT, "exists"),
             HostError::Unknown(_) => (StatusCode::NOT_FOUND, "unknown"),
             HostError::NotAdmitted(_) => (StatusCode::CONFLICT, "not-admitted"),
-            HostError::Budget { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "budget"),
+            HostError::Budget { .. } | HostError::ShortBudget { .. } => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "budget")
+            }
             HostError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too-large"),
             HostError::TooMany { .. } => (StatusCode::TOO_MANY_REQUESTS, "too-many"),
             HostError::Engine(_) | HostError::Worker { .. } => {

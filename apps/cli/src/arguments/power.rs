@@ -4,11 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
+
 /// Frequencies of processor and memory under deadlines: exact analysis, and the plan of least energy
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes power check system.toml
-  metes power plan system.toml --gantt plan.svg")]
+  metes power plan system.toml --gantt plan.svg
+  metes power fit measured.csv
+  metes power measure -o measured.csv -- ./task")]
 pub(crate) struct Power {
     #[command(subcommand)]
     pub(crate) action: PowerAction,
@@ -18,6 +22,10 @@ pub(crate) struct Power {
 pub(crate) enum PowerAction {
     Check(PowerCheck),
     Plan(PowerPlan),
+    Fit(PowerFit),
+    Predict(PowerPredict),
+    Measure(PowerMeasure),
+    Apply(PowerApply),
 }
 
 /// Whether tasks and jobs meet their deadlines at a pair of frequencies, and the longest response of each

@@ -10,11 +10,16 @@ use metes_power::System;
 use crate::arguments::{Power, PowerAction};
 use crate::error::Failure;
 use crate::output;
+use crate::verbs::power_models as models;
 
 pub(crate) fn run(arguments: &Power, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         PowerAction::Check(arguments) => check::run(arguments, json),
         PowerAction::Plan(arguments) => plan::run(arguments, json),
+        PowerAction::Fit(arguments) => models::fit::run(arguments, json),
+        PowerAction::Predict(arguments) => models::predict::run(arguments, json),
+        PowerAction::Measure(arguments) => models::measure::run(arguments, json),
+        PowerAction::Apply(arguments) => models::apply::run(arguments, json),
     }
 }
 

@@ -9,7 +9,7 @@ mod tlsf;
 
 use std::path::Path;
 
-use metes_cases::{admission, concurrent, easyport, mesh, paging, predicted, reorder, vtc};
+use metes_cases::{admission, concurrent, dvfs, easyport, mesh, paging, predicted, reorder, vtc};
 use metes_explore::small_heaps::{self, Effort, Row};
 use metes_lab::{About, Figure, figure};
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use crate::output::{self, BOLD, GOOD, POOR, Table};
 use crate::own::Form;
 use crate::progress;
 use crate::quantity::grouped;
+use crate::verbs::power_models;
 
 /// An experiment that there is.
 struct Experiment {
@@ -47,7 +48,11 @@ const MESH: Option<&str> = Some(
 const EDGE: Option<&str> =
     Some("A comparison of WebAssembly runtimes and containers for real-time functions at the edge");
 
-const EXPERIMENTS: [Experiment; 25] = [
+const FREQUENCIES: Option<&str> = Some(
+    "Variable CPU and memory frequencies under real-time constraints: measurements on a Raspberry Pi 3B+ with TACLeBench",
+);
+
+const EXPERIMENTS: [Experiment; 26] = [
     Experiment {
         name: "small-heaps",
         about: "exact worst cases of placement policies on small heaps, beside literature and bounds",
@@ -169,6 +174,11 @@ const EXPERIMENTS: [Experiment; 25] = [
         paper: None,
     },
     Experiment {
+        name: "dvfs",
+        about: "frequencies of processor and memory: a paper's numbers, and its conclusions beside measurements (--data)",
+        paper: FREQUENCIES,
+    },
+    Experiment {
         name: "hypervolume",
         about: "random, local search and NSGA-II on 32 400 heaps (102 400 points): evaluations to 99 % of the hypervolume",
         paper: None,
@@ -181,7 +191,13 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
         full,
         quick,
         output,
+        data,
     } = arguments;
+    if data.is_some() && name.as_deref() != Some("dvfs") {
+        return Err(Failure::input(
+            "--data is for dvfs, which holds a paper against your measurements: leave it out",
+        ));
+    }
     let show = Show {
         json,
         page: output.as_deref(),
@@ -262,6 +278,10 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<u8, Failure> {
                 false => admission::Effort::Whole,
             };
             show.study(|tell| Ok(admission::acceptance(effort, tell)))
+        }
+        Some("dvfs") => {
+            let table = data.as_deref().map(power_models::table).transpose()?;
+            show.study(|_| dvfs::reproduce(table.as_ref()).map_err(fail))
         }
         Some("hypervolume") => hypervolume::run(*quick, json),
         Some(name) => Err(unknown(name)),

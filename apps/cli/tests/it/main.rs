@@ -19,6 +19,7 @@ mod mesh;
 mod mission;
 mod pages;
 mod platform;
+mod power_models;
 mod signals;
 mod support;
 mod tune;

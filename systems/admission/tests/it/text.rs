@@ -15,7 +15,8 @@ fn all_that_may_be_declared_is_read() {
     let text = format!(
         "{HOST}overheads = {{ release = 1, scrub = 2, blocking = 3 }}\n\
          compile_server = {{ budget = 10, period = 100, memory = 7, core = 1 }}\n\
-         {FUNCTION}core = 1\nburst = 2\ncriticality = \"low\"\n\
+         interference = [{{ budget = 1, period = 50 }}]\n\
+         {FUNCTION}overhead = 4\ncore = 1\nburst = 2\ncriticality = \"low\"\n\
          network = {{ bytes = 100, latency = 5, rate = 50 }}\n"
     );
     let set = Set::parse(&text).expect("it is whole");
@@ -24,7 +25,9 @@ fn all_that_may_be_declared_is_read() {
         set.host.compile_server.map(|server| server.core),
         Some(Some(1))
     );
+    assert_eq!(set.host.interference[0].period, 50);
     let function = &set.functions[0];
+    assert_eq!(function.overhead, 4);
     assert_eq!((function.core, function.burst), (Some(1), 2));
     assert_eq!(function.criticality, Criticality::Low);
     assert_eq!(function.network.map(|network| network.rate), Some(50));
@@ -37,6 +40,7 @@ fn a_set_with_a_byte_changed_is_read_or_refused() {
     let seeds = [
         format!("{HOST}{FUNCTION}core = 1\nburst = 2\n"),
         format!("{HOST}scheduling = \"non-preemptive\"\n{FUNCTION}"),
+        format!("{HOST}interference = [{{ budget = 1, period = 10 }}]\n{FUNCTION}overhead = 1\n"),
         format!(
             "{HOST}compile_server = {{ budget = 10, period = 100 }}\n{FUNCTION}budget_high = 9\n"
         ),
@@ -74,6 +78,12 @@ fn an_error_names_its_line_and_a_remedy() {
         ("cores = 2", "cores = 0", 1, "from 1 to 1024"),
         ("cores = 2", "cores = 2\nspeed = 3", 3, "unknown field"),
         ("name = \"a\"", "name = \"\"", 4, "give 1 to 128"),
+        (
+            "cores = 2",
+            "cores = 2\ninterference = [{ budget = 0, period = 9 }]",
+            1,
+            "must be 1 or more",
+        ),
         (
             "budget = 3",
             "budget = 3\nbudget_high = 2",

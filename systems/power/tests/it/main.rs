@@ -1,6 +1,12 @@
-//! Frequencies and speeds: exact analysis against naive runs, plans against brute force, by examples.
+//! Frequencies and speeds: exact analysis against naive runs, plans against brute force, by examples; models beside other
+//! implementations and planted faults; machines as trees of files.
 
 mod analysis;
 mod plans;
+mod foreign;
+mod machine;
+mod meter;
+mod peers;
+mod planted;
 mod speed;
 mod text;
