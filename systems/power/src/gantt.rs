@@ -163,17 +163,17 @@ pub fn svg(planned: &[Planned], processor: &Processor) -> String {
     let height = rows + POWER + 60.0;
     let scale = WIDTH / (drawing.to - drawing.from);
     let x = |time: f64| LEFT + (time - drawing.from) * scale;
-    let _ = write!(
+    let _ = writeln!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>",
         LEFT + WIDTH + 20.0
     );
     for (row, name) in drawing.rows.iter().enumerate() {
         let below = (row + 1) as f64 * ROW;
-        let _ = write!(
+        let _ = writeln!(
             svg,
-            "<text x=\"4\" y=\"{}\">{}</text><line x1=\"{LEFT}\" x2=\"{}\" y1=\"{below}\" y2=\"{below}\" stroke=\"#ccc\"/>\n",
+            "<text x=\"4\" y=\"{}\">{}</text><line x1=\"{LEFT}\" x2=\"{}\" y1=\"{below}\" y2=\"{below}\" stroke=\"#ccc\"/>",
             below - 6.0,
             escaped(name),
             LEFT + WIDTH
@@ -202,10 +202,10 @@ pub fn svg(planned: &[Planned], processor: &Processor) -> String {
         let below = (*row + 1) as f64 * ROW;
         let (left, wide) = (x(*from), (to - from) * scale);
         let high = power(&planned.speed) / most * POWER;
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "<rect x=\"{left:.3}\" y=\"{:.3}\" width=\"{wide:.3}\" height=\"{tall:.3}\" fill=\"#4477aa\"><title>{} {} to {} at {}</title></rect>\
-             <rect x=\"{left:.3}\" y=\"{:.3}\" width=\"{wide:.3}\" height=\"{high:.3}\" fill=\"#cc6677\" fill-opacity=\"0.7\"/>\n",
+             <rect x=\"{left:.3}\" y=\"{:.3}\" width=\"{wide:.3}\" height=\"{high:.3}\" fill=\"#cc6677\" fill-opacity=\"0.7\"/>",
             below - tall,
             escaped(&planned.job),
             planned.from,
@@ -215,11 +215,11 @@ pub fn svg(planned: &[Planned], processor: &Processor) -> String {
         );
     }
     let floor = nearly(&processor.power.floor) / most * POWER;
-    let _ = write!(
+    let _ = writeln!(
         svg,
         "<line x1=\"{LEFT}\" x2=\"{0}\" y1=\"{1:.3}\" y2=\"{1:.3}\" stroke=\"#882255\" stroke-dasharray=\"4\"/>\
          <text x=\"4\" y=\"{ground}\">power, floor dashed</text>\
-         <text x=\"{LEFT}\" y=\"{2}\">{3}</text><text x=\"{0}\" y=\"{2}\" text-anchor=\"end\">{4}</text>\n</svg>\n",
+         <text x=\"{LEFT}\" y=\"{2}\">{3}</text><text x=\"{0}\" y=\"{2}\" text-anchor=\"end\">{4}</text>\n</svg>",
         LEFT + WIDTH,
         ground - floor,
         ground + 20.0,

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(racing, [level(0, 0), level(2, 4), level(3, 7)]);
         // Where idling is as dear as running slowly, one crawls.
         let crawling = hull(&levels, &whole(3));
-        assert_eq!(crawling[1], level(2, 4));
+        assert_eq!(crawling[1], level(1, 3));
         assert_eq!(hull(&[level(1, 1), level(2, 8)], &whole(0)).len(), 3);
     }
 

@@ -11,7 +11,7 @@ use crate::pair::{Candidate, candidates, cheapest, hyperperiod, per_task};
 use crate::rational::{Rational, nearly};
 use crate::simulation::{Order, Released, Run, Speeds, simulate};
 use crate::speed::{energy_of, fixed_priority, run_by_deadline, windows, yds};
-use crate::system::{Pair, Scheduler, System};
+use crate::system::{Cost, Pair, Scheduler, System};
 
 /// Most jobs of a schedule by priorities.
 pub const MOST_BY_PRIORITY: usize = 5_000;
@@ -139,6 +139,12 @@ fn each_its_pair(system: &System, effort: Effort) -> Result<Plan, PlanError> {
     };
     match per_task(system, effort.nodes)? {
         Some(found) => {
+            // What is chosen, as times that no frequency changes.
+            let mut chosen = system.clone();
+            for (task, pair) in chosen.tasks.iter_mut().zip(&found.pairs) {
+                task.cost = Cost::Time(task.cost.time(pair));
+            }
+            check_pair(&chosen, &system.processor.fastest())?;
             plan.feasible = true;
             plan.optimal = found.optimal;
             plan.energy_nearly = nearly(&found.energy);

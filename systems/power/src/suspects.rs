@@ -114,16 +114,12 @@ fn chance(value: f64, freedom: usize) -> f64 {
 /// Points one of whose values stands, digit for digit, at another pair: both, as nothing tells which was measured. Few digits
 /// repeat by chance, so six or more must.
 fn copied(data: &[(Row, f64)]) -> Vec<(usize, Reason)> {
-    let columns: [fn(&(Row, f64)) -> Option<f64>; 4] = [
-        |(_, value)| Some(*value),
-        |(row, _)| row.time,
-        |(row, _)| row.power,
-        |(row, _)| row.energy,
-    ];
     let mut found: Vec<(usize, Reason)> = Vec::new();
-    for column in columns {
+    for column in 0..4 {
+        let of =
+            |(row, value): &(Row, f64)| [Some(*value), row.time, row.power, row.energy][column];
         let mut order: Vec<(f64, usize)> = (0..data.len())
-            .filter_map(|index| Some((column(&data[index])?, index)))
+            .filter_map(|index| Some((of(&data[index])?, index)))
             .filter(|(value, _)| digits(*value) >= 6)
             .collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

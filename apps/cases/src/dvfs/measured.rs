@@ -226,7 +226,7 @@ fn by_memory(report: &mut Report, table: &Table) {
              of {of} processor frequencies; what a faster memory saves is time, and so energy, at {energy} of {of}"
         ));
     }
-    for (cpu, slow, fast) in both.iter().filter(|(cpu, ..)| *cpu == 0.7) {
+    for (cpu, slow, fast) in both.iter().filter(|(cpu, ..)| (cpu - 0.7).abs() < 1e-9) {
         let change = |of: fn(&Row) -> Option<f64>| Some((of(fast)? / of(slow)? - 1.0) * 100.0);
         let power = change(|row| row.of(Quantity::Power));
         let energy = change(Row::energy);

@@ -155,8 +155,8 @@ pub(crate) fn starts<N: Whole>(items: &[Item<N>], budget: &Budget) -> Result<Vec
     let common = known().fold(BigInt::from(1), |common, item| {
         common.lcm(&item.period.big())
     });
-    let counts = known().map(|item| (&common / item.period.big()).to_u64());
-    let count = counts.fold(Some(0_u64), |sum, count| sum?.checked_add(count?));
+    let mut counts = known().map(|item| (&common / item.period.big()).to_u64());
+    let count = counts.try_fold(0_u64, |sum, count| sum.checked_add(count?));
     if count.is_none_or(|count| count > budget.0) {
         return Err(Stop::Long);
     }

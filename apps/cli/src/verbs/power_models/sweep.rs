@@ -75,8 +75,10 @@ impl Sweep<'_> {
         let _ = std::fs::remove_file(self.markers);
         let throttled = self.machine.sensors.throttled();
         let stop = AtomicBool::new(false);
+        // Before the program begins and after it ends, so that the readings reach over it.
+        let first = reading(&self.meters).map_err(fail)?;
         let (from, ended, to, readings) = std::thread::scope(|scope| {
-            let sampler = scope.spawn(|| sample(&self.meters, &stop));
+            let sampler = scope.spawn(|| sample(&self.meters, &stop, first));
             let from = now();
             let ended = run_command(program(self.command, Some(self.markers)));
             let to = now();
@@ -140,14 +142,23 @@ impl Sweep<'_> {
     }
 }
 
+/// What all meters say, and when.
+fn reading(meters: &[&Meter]) -> Result<(f64, Vec<Reading>), MachineError> {
+    let all = meters.iter().map(|meter| meter.read());
+    let all = all.collect::<Result<Vec<_>, _>>()?;
+    Ok((now(), all))
+}
+
 /// Reads meters until told to stop, and once more.
-fn sample(meters: &[&Meter], stop: &AtomicBool) -> Result<Vec<(f64, Vec<Reading>)>, MachineError> {
-    let mut readings = Vec::new();
+fn sample(
+    meters: &[&Meter],
+    stop: &AtomicBool,
+    first: (f64, Vec<Reading>),
+) -> Result<Vec<(f64, Vec<Reading>)>, MachineError> {
+    let mut readings = vec![first];
     loop {
         let last = stop.load(Ordering::Relaxed);
-        let all = meters.iter().map(|meter| meter.read());
-        let all = all.collect::<Result<Vec<_>, _>>()?;
-        readings.push((now(), all));
+        readings.push(reading(meters)?);
         if last || meters.is_empty() {
             return Ok(readings);
         }
