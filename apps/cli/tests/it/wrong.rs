@@ -25,7 +25,7 @@ const MINE: [&str; 13] = [
     "minedir/units/manifest.json",
 ];
 /// Files that are nearly right.
-const OTHERS: [(&str, &str); 17] = [
+const OTHERS: [(&str, &str); 20] = [
     ("t.csv", "a,1,64\na,2,128\nf,1\na,3,256\nf,2\nf,3\n"),
     ("empty", ""),
     ("empty.toml", ""),
@@ -46,7 +46,6 @@ const OTHERS: [(&str, &str); 17] = [
     ("twice.toml", "[host]\ncores = 1\ncores = 1\nmemory = 9\n"),
     ("negative.toml", "[host]\ncores = 1\nmemory = -9\n"),
     (
-<<<<<<< HEAD
         "power.toml",
         "scheduler = \"edf\"\n[[job]]\nname = \"a\"\nrelease = 0\ndeadline = 2\nwork = 1\n",
     ),
@@ -58,13 +57,12 @@ const OTHERS: [(&str, &str); 17] = [
         "power_unsorted.toml",
         "scheduler = \"edf\"\n[processor]\ncpu = [2, 1]\n[[task]]\nname = \"a\"\nperiod = 2\ncpu = 1\n",
     ),
-=======
+    (
         "two.csv",
         "cpu_mhz,memory_mhz,time_ms,power_w\n600,200,3,2\n700,200,2.9,2.1\n",
     ),
     ("units.csv", "cpu_kg,memory_mhz,time_ms\n600,200,3\n"),
     ("below.csv", "cpu_mhz,memory_mhz,time_ms\n600,200,-3\n"),
->>>>>>> power-models
     (
         "space.toml",
         "[general]\ncount = [1]\n[list]\nfit = [\"first\", \"best\"]\norder = [\"fifo\"]\n",
