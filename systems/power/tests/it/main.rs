@@ -2,11 +2,11 @@
 //! implementations and planted faults; machines as trees of files.
 
 mod analysis;
-mod plans;
 mod foreign;
 mod machine;
 mod meter;
 mod peers;
+mod plans;
 mod planted;
 mod speed;
 mod text;
