@@ -39,6 +39,8 @@ pub struct HostOptions {
     pub overheads: metes_admission::Overheads,
     /// Most requests of one function that wait.
     pub waiting: usize,
+    /// Most functions at once.
+    pub functions: usize,
 }
 
 impl Default for HostOptions {
@@ -49,6 +51,7 @@ impl Default for HostOptions {
             priority: None,
             overheads: metes_admission::Overheads::default(),
             waiting: 64,
+            functions: 64,
         }
     }
 }
@@ -151,6 +154,11 @@ impl Host {
         let _changing = lock(&self.0.changing);
         if self.find(&manifest.name).is_ok() {
             return Err(HostError::Exists(manifest.name));
+        }
+        let limit = self.0.options.functions;
+        let functions = self.0.functions.read();
+        if functions.unwrap_or_else(PoisonError::into_inner).len() >= limit {
+            return Err(HostError::Full { limit });
         }
         let module = self.0.engine.compile(wasm, &manifest.limits())?;
         let measured = self.measure(&manifest, &module)?;

@@ -6,6 +6,7 @@ mod artefacts;
 mod cost;
 mod deploy;
 mod guests;
+mod http;
 mod isolation;
 mod overrun;
 mod properties;
