@@ -16,7 +16,7 @@ use metes_admission::{Certificate, Decision, Scheduling, Server, Set, admit};
 use crate::clock;
 use crate::engine::Engine;
 use crate::limits::Options;
-use crate::manifest::Manifest;
+use crate::manifest::{Hosted as _, Manifest};
 use crate::module::Module;
 use crate::outcome::Outcome;
 use crate::station::{Command, Job, Response, Station};

@@ -11,6 +11,7 @@ use crate::clock;
 use crate::engine::Engine;
 use crate::error::DeployError;
 use crate::host::Deployed;
+use crate::manifest::Hosted as _;
 use crate::module::Module;
 use crate::outcome::Invocation;
 use crate::queue::{Next, Queue};
