@@ -226,7 +226,8 @@ impl Seat {
                 }
             }
             Reset::Instantiate => {
-                self.live = Live::new(&self.module, self.tier, self.slot.as_ref(), alarm)?;
+                let next = Live::new(&self.module, self.tier, self.slot.as_ref(), alarm)?;
+                self.go_on(next);
                 self.initialise_again()?;
             }
         }
@@ -242,8 +243,14 @@ impl Seat {
             *initial = *old;
         }
         next.set(&values)?;
-        self.live = next;
+        self.go_on(next);
         self.tier = tier;
         Ok(())
+    }
+
+    /// Goes on with another instance; what the last invocation wrote to stderr is still to be read.
+    fn go_on(&mut self, next: Live) {
+        let before = std::mem::replace(&mut self.live, next);
+        self.live.store.data_mut().errors = before.store.into_data().errors;
     }
 }
