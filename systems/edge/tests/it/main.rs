@@ -5,6 +5,7 @@
 mod artefacts;
 mod cost;
 mod deploy;
+mod functions;
 mod guests;
 mod http;
 mod isolation;
