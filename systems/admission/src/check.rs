@@ -208,7 +208,7 @@ fn jobs<'a>(
     functions: &HashMap<&str, &'a Function>,
 ) -> Result<Vec<Job<'a>>, Flaw> {
     let overheads = &set.host.overheads;
-    let extra = u128::from(overheads.release) + u128::from(overheads.scrub);
+    let of_all = u128::from(overheads.release) + u128::from(overheads.scrub);
     let mut jobs = Vec::new();
     for name in &core.functions {
         let function = functions.get(name.as_str()).copied();
@@ -217,6 +217,7 @@ fn jobs<'a>(
         let delay = network_delay(function).ok_or_else(late)?;
         let deadline = function.deadline.checked_sub(delay);
         let most = function.budget_high.unwrap_or(function.budget);
+        let extra = of_all + u128::from(function.overhead);
         jobs.push(Job {
             name: Some(&function.name),
             period: function.period.into(),
@@ -226,6 +227,7 @@ fn jobs<'a>(
             at_once: function.burst.into(),
             early: delay.into(),
             low: function.criticality == Criticality::Low,
+            above: false,
         });
     }
     if let Some(server) = set.host.compile_server.filter(|_| core.compile_server) {
@@ -238,8 +240,21 @@ fn jobs<'a>(
             at_once: 1,
             early: 0,
             low: true,
+            above: false,
         });
     }
+    // Each may come at the end of one period and at the beginning of the next.
+    jobs.extend(set.host.interference.iter().map(|interference| Job {
+        name: None,
+        period: interference.period.into(),
+        deadline: 0,
+        usual: interference.budget.into(),
+        most: interference.budget.into(),
+        at_once: 2,
+        early: 0,
+        low: true,
+        above: true,
+    }));
     Ok(jobs)
 }
 

@@ -9,7 +9,7 @@ use crate::partition::{Partition, given, partition};
 use crate::refusal::{Reason, Refusal};
 use crate::remedy;
 use crate::set::Set;
-use crate::task::{Task, tasks};
+use crate::task::{Task, above, tasks};
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +59,14 @@ fn decide_in(set: &Set, effort: Effort) -> Result<(Placed, Vec<Fit>), Reason> {
         delay: late.delay,
     })?;
     let blocking = Blocking::of(&set.host);
+    let above = above(set);
     let placed = given(&tasks, set.host.cores);
-    let placed = collected(&tasks, &placed);
+    let placed = collected(&tasks, &placed, &above);
     let fits = fit_all(&placed, blocking, effort)?;
     if tasks.iter().all(|task| task.core.is_some()) {
         return Ok((placed, fits));
     }
-    let cores = match partition(&tasks, set.host.cores, blocking, effort) {
+    let cores = match partition(&tasks, set.host.cores, &above, blocking, effort) {
         Partition::Found(cores) => cores,
         Partition::None => return Err(Reason::NoPartition { whole: true }),
         Partition::NotFound => return Err(Reason::NoPartition { whole: false }),
@@ -74,13 +75,16 @@ fn decide_in(set: &Set, effort: Effort) -> Result<(Placed, Vec<Fit>), Reason> {
     for (index, core) in cores.into_iter().enumerate() {
         placed[core as usize].push(index);
     }
-    let placed = collected(&tasks, &placed);
+    let placed = collected(&tasks, &placed, &above);
     let fits = fit_all(&placed, blocking, effort)?;
     Ok((placed, fits))
 }
 
-fn collected(tasks: &[Task], placed: &[Vec<usize>]) -> Placed {
-    let on = |core: &Vec<usize>| core.iter().map(|index| tasks[*index].clone()).collect();
+fn collected(tasks: &[Task], placed: &[Vec<usize>], above: &[Task]) -> Placed {
+    let on = |core: &Vec<usize>| {
+        let members = core.iter().map(|index| &tasks[*index]);
+        members.chain(above).cloned().collect()
+    };
     placed.iter().map(on).collect()
 }
 

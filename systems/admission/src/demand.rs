@@ -65,7 +65,7 @@ impl Blocking {
         if !self.whole {
             return vec![(0, section)];
         }
-        let mut by_deadline: Vec<&Task> = tasks.iter().collect();
+        let mut by_deadline: Vec<&Task> = tasks.iter().filter(|task| !task.above).collect();
         by_deadline.sort_by_key(|task| std::cmp::Reverse(task.deadline));
         let (mut ranges, mut longest) = (Vec::new(), 0);
         for task in by_deadline {
@@ -77,7 +77,8 @@ impl Blocking {
 
     /// The most that may block any window.
     pub(crate) fn most(self, tasks: &[Task]) -> u128 {
-        let longest = tasks.iter().map(|task| task.budget - 1).max();
+        let below = tasks.iter().filter(|task| !task.above);
+        let longest = below.map(|task| task.budget - 1).max();
         let longest = longest.filter(|_| self.whole).unwrap_or(0);
         u128::from(self.section) + longest
     }

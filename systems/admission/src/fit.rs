@@ -156,7 +156,9 @@ pub(crate) fn certified(core: u32, tasks: &[Task], fit: &Fit) -> Core {
     Core {
         core,
         functions: names(&|_| true),
-        compile_server: tasks.iter().any(|task| task.function.is_none()),
+        compile_server: tasks
+            .iter()
+            .any(|task| task.function.is_none() && !task.above),
         utilisation: fit.used.fraction(),
         utilisation_millionths: fit.used.millionths(),
         horizon: fit.horizon,

@@ -33,6 +33,6 @@ pub use check::Flaw;
 pub use decision::{Decision, admit};
 pub use refusal::{Change, Reason, Refusal};
 pub use set::{
-    Criticality, Function, Host, MOST_CHARACTERS, MOST_CORES, MOST_FUNCTIONS, Network, Overheads,
-    Scheduling, Server, Set, SetError,
+    Criticality, Function, Host, Interference, MOST_CHARACTERS, MOST_CORES, MOST_FUNCTIONS,
+    Network, Overheads, Scheduling, Server, Set, SetError,
 };

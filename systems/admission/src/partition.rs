@@ -29,13 +29,14 @@ pub(crate) enum Partition {
 pub(crate) fn partition(
     tasks: &[Task],
     cores: u32,
+    above: &[Task],
     blocking: Blocking,
     effort: Effort,
 ) -> Partition {
     let free: Vec<usize> = (0..tasks.len())
         .filter(|index| tasks[*index].core.is_none())
         .collect();
-    let mut search = Search::new(tasks, cores, blocking, effort);
+    let mut search = Search::new(tasks, cores, above, blocking, effort);
     for key in [share, density, urgency] {
         let mut order = free.clone();
         order.sort_by_key(|index| std::cmp::Reverse(key(&tasks[*index])));
@@ -76,6 +77,8 @@ enum Choice {
 
 struct Search<'a> {
     tasks: &'a [Task],
+    /// What is on every core.
+    above: &'a [Task],
     blocking: Blocking,
     effort: Effort,
     /// What is on each core.
@@ -86,7 +89,13 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(tasks: &'a [Task], cores: u32, blocking: Blocking, effort: Effort) -> Self {
+    fn new(
+        tasks: &'a [Task],
+        cores: u32,
+        above: &'a [Task],
+        blocking: Blocking,
+        effort: Effort,
+    ) -> Self {
         let effort = Effort {
             steps: effort.steps.min(STEPS),
             ..effort
@@ -94,6 +103,7 @@ impl<'a> Search<'a> {
         Search {
             effort,
             tasks,
+            above,
             blocking,
             placed: given(tasks, cores),
             tests: 0,
@@ -108,7 +118,8 @@ impl<'a> Search<'a> {
         }
         self.tests += 1;
         let members = self.placed[core].iter().chain([&index]);
-        let members: Vec<Task> = members.map(|index| self.tasks[*index].clone()).collect();
+        let members = members.map(|index| &self.tasks[*index]).chain(self.above);
+        let members: Vec<Task> = members.cloned().collect();
         match fit(&members, self.blocking, self.effort) {
             Ok(_) => true,
             Err(NoFit::Undecided) => {

@@ -55,6 +55,9 @@ pub struct Host {
     /// The reserve in which modules are compiled; none unless declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compile_server: Option<Server>,
+    /// What preempts functions on every core.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<Interference>,
 }
 
 /// How a core is scheduled, always the earliest deadline first.
@@ -95,6 +98,17 @@ pub struct Server {
     /// Its core, else one is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
+}
+
+/// What preempts functions again and again, on whatever core: each is charged with all of it, at any time. So does a thread of
+/// a higher class that is not bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interference {
+    /// Time in each period.
+    pub budget: u64,
+    /// The period.
+    pub period: u64,
 }
 
 /// What a host may take from a function that it needs elsewhere.
@@ -149,6 +163,13 @@ pub struct Function {
     /// Most time of one invocation when `budget` was not enough; of high criticality alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_high: Option<u64>,
+    /// The host's own time for each invocation of it beyond what all have: added to its budgets.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub overhead: u64,
+}
+
+fn is_zero(time: &u64) -> bool {
+    *time == 0
 }
 
 fn one() -> u64 {
@@ -176,6 +197,7 @@ impl Function {
             network: None,
             criticality: Criticality::default(),
             budget_high: None,
+            overhead: 0,
         }
     }
 
@@ -199,6 +221,7 @@ impl Host {
             scheduling: Scheduling::default(),
             overheads: Overheads::default(),
             compile_server: None,
+            interference: Vec::new(),
         }
     }
 }

@@ -8,11 +8,13 @@
 //! the function's own figures.
 
 use crate::network;
-use crate::set::{Criticality, Function, Overheads, Set};
+use crate::set::{Criticality, Function, Interference, Overheads, Set};
 
 /// The name under which the compile server is placed; no function has it in brackets by chance, as names are compared
 /// with their kind.
 pub(crate) const COMPILE_SERVER: &str = "[compile server]";
+/// As above, of what preempts functions.
+pub(crate) const INTERFERENCE: &str = "[interference]";
 
 /// What is placed on a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub(crate) struct Task {
     pub(crate) jitter: u64,
     /// Whether it may be suspended for others.
     pub(crate) low: bool,
+    /// Whether it preempts all others, and has no deadline that is looked at.
+    pub(crate) above: bool,
 }
 
 /// A function whose requests the network cannot bring in time.
@@ -64,8 +68,28 @@ pub(crate) fn tasks(set: &Set) -> Result<Vec<Task>, TooLate> {
         burst: 1,
         jitter: 0,
         low: true,
+        above: false,
     }));
     Ok(tasks)
+}
+
+/// What every core has above its tasks. A reservation serves at the end of one period and at the beginning of the next: of any
+/// window it takes no more than a task does that is released twice at once and due at once.
+pub(crate) fn above(set: &Set) -> Vec<Task> {
+    let task = |interference: &Interference| Task {
+        name: INTERFERENCE.to_owned(),
+        function: None,
+        core: None,
+        period: interference.period,
+        deadline: 0,
+        budget: interference.budget.into(),
+        budget_high: interference.budget.into(),
+        burst: 2,
+        jitter: 0,
+        low: true,
+        above: true,
+    };
+    set.host.interference.iter().map(task).collect()
 }
 
 fn task(index: usize, function: &Function, overheads: &Overheads) -> Result<Task, TooLate> {
@@ -80,7 +104,8 @@ fn task(index: usize, function: &Function, overheads: &Overheads) -> Result<Task
     let delay = delay.ok_or_else(|| late.clone())?;
     let deadline = function.deadline.checked_sub(delay);
     let deadline = deadline.filter(|deadline| *deadline > 0).ok_or(late)?;
-    let extra = u128::from(overheads.release) + u128::from(overheads.scrub);
+    let extra =
+        u128::from(overheads.release) + u128::from(overheads.scrub) + u128::from(function.overhead);
     let high = function.budget_high.unwrap_or(function.budget);
     Ok(Task {
         name: function.name.clone(),
@@ -93,6 +118,7 @@ fn task(index: usize, function: &Function, overheads: &Overheads) -> Result<Task
         burst: function.burst,
         jitter: delay,
         low: function.criticality == Criticality::Low,
+        above: false,
     })
 }
 
@@ -116,8 +142,11 @@ impl Task {
         releases.saturating_mul(self.budget)
     }
 
-    /// The last time below `end` at which its demand rises; none if it does not before.
+    /// The last time below `end` at which one of its deadlines is; none if there is none before.
     pub(crate) fn last_rise(&self, end: u128) -> Option<u128> {
+        if self.above {
+            return None;
+        }
         let deadline = u128::from(self.deadline);
         let before = end.checked_sub(1)?.checked_sub(deadline)?;
         let period = u128::from(self.period);

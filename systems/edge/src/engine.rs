@@ -252,6 +252,10 @@ impl Engine {
     }
 }
 
+/// How often overruns may be looked for.
+const LOOKS: std::ops::RangeInclusive<std::time::Duration> =
+    std::time::Duration::from_micros(25)..=std::time::Duration::from_millis(10);
+
 fn check(options: &Options) -> Result<(), EngineError> {
     let wrong = |option, value: String, remedy| {
         Err(EngineError::Option {
@@ -279,6 +283,11 @@ fn check(options: &Options) -> Result<(), EngineError> {
             options.stack_bytes.to_string(),
             "give 16 KiB to 1 MiB",
         );
+    }
+    if let Some(look) = options.look
+        && !LOOKS.contains(&look)
+    {
+        return wrong("look", format!("{look:?}"), "give 25 us to 10 ms");
     }
     if let Some(server) = options.compile_server
         && (server.budget.is_zero() || server.budget > server.period)

@@ -4,22 +4,27 @@
 //! that were there before stay.
 
 mod error;
+mod placement;
 mod told;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use metes_admission::{Certificate, Decision, Scheduling, Server, Set, admit};
+use metes_admission::{Certificate, Decision, Scheduling, Set, admit};
 
 use crate::clock;
 use crate::engine::Engine;
-use crate::limits::Options;
+use crate::limits::{Options, Tiers};
 use crate::manifest::{Hosted as _, Manifest};
 use crate::module::Module;
-use crate::outcome::Outcome;
-use crate::station::{Command, Job, Response, Station};
+use crate::outcome::{Outcome, Tier};
+use crate::overheads::{self, Overheads};
+use crate::overrun::Alarm;
+use crate::seat::Live;
+use crate::slots::Place;
+use crate::station::{Command, Job, Response, Start, Station};
 use crate::statistics::Statistics;
 use crate::worker::Worker;
 
@@ -35,8 +40,8 @@ pub struct HostOptions {
     pub engine: Options,
     /// The real-time priority of workers; none leaves them in the ordinary class.
     pub priority: Option<i32>,
-    /// What the host is taken to need itself, in nanoseconds.
-    pub overheads: metes_admission::Overheads,
+    /// What the host is taken to need itself; none has it measured at the start.
+    pub overheads: Option<Overheads>,
     /// Most requests of one function that wait.
     pub waiting: usize,
     /// Most functions at once.
@@ -49,12 +54,17 @@ impl Default for HostOptions {
             cores: 1,
             engine: Options::default(),
             priority: None,
-            overheads: metes_admission::Overheads::default(),
+            overheads: None,
             waiting: 64,
             functions: 64,
         }
     }
 }
+
+/// How often overruns are looked for, unless the engine's options say.
+const LOOK: Duration = Duration::from_micros(100);
+/// How long the thread that looks is waited for to have measured itself.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A function that is deployed.
 pub(crate) struct Deployed {
@@ -62,6 +72,10 @@ pub(crate) struct Deployed {
     pub(crate) module: Module,
     core: u32,
     measured: Option<u64>,
+    /// What the host takes for each invocation beyond what it takes for all.
+    overhead: u64,
+    /// Where code that becomes ready goes on, and the alarm of who runs it; none where there is none to come.
+    hand_over: Mutex<Option<(Place, Arc<Alarm>)>>,
     waiting: AtomicUsize,
     /// When the next request may be released.
     next: Mutex<u64>,
@@ -76,6 +90,7 @@ struct Inner {
     stations: Vec<Station>,
     engine: Engine,
     options: HostOptions,
+    overheads: Overheads,
     functions: RwLock<BTreeMap<String, Arc<Deployed>>>,
     /// Held while the set of functions is changed, compilers included; nobody who answers requests takes it.
     changing: Mutex<()>,
@@ -84,9 +99,40 @@ struct Inner {
 }
 
 impl Deployed {
-    /// Memory for a response.
-    pub(crate) fn buffer(&self) -> Vec<u8> {
-        Vec::with_capacity(self.module.limits().output)
+    fn new(manifest: Manifest, module: Module, core: u32) -> Deployed {
+        Deployed {
+            core,
+            measured: None,
+            overhead: 0,
+            hand_over: Mutex::new(None),
+            module,
+            waiting: AtomicUsize::new(0),
+            next: Mutex::new(0),
+            statistics: Mutex::new(Statistics::new()),
+            manifest,
+        }
+    }
+
+    /// Memory for a response and for what goes to stderr, touched, so that the worker's first write finds it there.
+    pub(crate) fn buffers(&self) -> (Vec<u8>, Vec<u8>) {
+        let touched = |bytes: usize| {
+            let mut buffer = vec![1; bytes];
+            buffer.clear();
+            buffer
+        };
+        let limits = self.module.limits();
+        (touched(limits.output), touched(limits.errors))
+    }
+
+    /// An instance of optimised code, if it has become ready since the function answered by the other; once.
+    pub(crate) fn other_code(&self, response: &Response) -> Option<(Live, Tier)> {
+        if response.invocation.tier != Tier::Baseline || !self.module.has(Tier::Optimised) {
+            return None;
+        }
+        let (place, alarm) = lock(&self.hand_over).take()?;
+        // The old instance goes on where a new one cannot be made.
+        let live = Live::over(&self.module, Tier::Optimised, place, &alarm).ok()?;
+        Some((live, Tier::Optimised))
     }
 
     /// Counts an invocation that has ended.
@@ -107,6 +153,7 @@ impl Deployed {
             memory: self.module.memory(),
             tier: self.module.best().name().to_owned(),
             measured_ns: self.measured,
+            overhead_ns: self.overhead,
             notes: self.module.notes().to_vec(),
             counts: statistics.counts(),
             time_ns: statistics.time(),
@@ -114,6 +161,71 @@ impl Deployed {
             waiting: self.waiting.load(Ordering::Relaxed),
         }
     }
+}
+
+/// The longest that an empty request took of ten, on this thread; none is made of a function that keeps its state.
+fn measure(
+    worker: &mut Worker,
+    manifest: &Manifest,
+    module: &Module,
+) -> Result<Option<u64>, HostError> {
+    if manifest.kept {
+        return Ok(None);
+    }
+    let mut output = Vec::with_capacity(module.limits().output);
+    let time = Duration::from_nanos(manifest.budget);
+    let mut longest = None;
+    let mut late = true;
+    // A thread of the ordinary class may be held up, which is not the function's fault.
+    for _ in 0..10 {
+        let invocation = worker.invoke(module, &[], &mut output, time);
+        if !matches!(invocation.outcome, Outcome::Overrun { .. }) {
+            late = false;
+            longest = longest.max(Some(invocation.time_ns));
+        }
+    }
+    match late {
+        true => Err(HostError::Budget {
+            budget: manifest.budget,
+        }),
+        false => Ok(longest),
+    }
+}
+
+/// A function that does nothing: `(module (func (export "_start")))`.
+fn nothing(engine: &Engine) -> Result<Arc<Deployed>, HostError> {
+    const WASM: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x0a\x01\x06_start\0\0\x0a\x04\x01\x02\0\x0b";
+    let manifest =
+        "name = 'nothing'\nmodule = '-'\nperiod = '1 s'\ndeadline = '1 s'\nbudget = '1 s'\n";
+    let manifest = Manifest::parse(manifest)?;
+    let module = engine.compile(WASM, &manifest.limits())?;
+    Ok(Arc::new(Deployed::new(manifest, module, 0)))
+}
+
+/// What the workers and the thread that looks for overruns have measured of themselves.
+fn measured(engine: &Engine, stations: &[Station]) -> Result<Overheads, HostError> {
+    let dispatch = stations.iter().map(|station| station.dispatch_ns).max();
+    let options = engine.options();
+    let look = options.look.unwrap_or(LOOK);
+    let apart = !options.housekeeping.is_empty()
+        && stations.iter().all(|station| {
+            let processor = station.obtained.processor;
+            processor.is_some_and(|processor| !options.housekeeping.contains(&processor))
+        });
+    let end = Instant::now() + PATIENCE;
+    let cost = loop {
+        match engine.watch().cost() {
+            Some(cost) => break cost,
+            None if Instant::now() > end => return Err(HostError::Ending),
+            None => std::thread::sleep(look),
+        }
+    };
+    Ok(Overheads::measured(
+        dispatch.unwrap_or(0),
+        cost,
+        clock::nanoseconds(look),
+        apart,
+    ))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -126,19 +238,33 @@ impl Host {
     /// # Errors
     /// Options that make no sense, or threads that are not to be had.
     pub fn start(options: HostOptions) -> Result<Host, HostError> {
+        let mut options = options;
+        options.engine.look.get_or_insert(LOOK);
         let engine = Engine::new(options.engine.clone())?;
+        let nothing = nothing(&engine)?;
         let mut stations = Vec::new();
         for core in 0..options.cores {
-            let station = Station::start(core, &engine, options.priority);
+            let start = Start {
+                core,
+                priority: options.priority,
+                seats: options.engine.slots,
+                waiting: options.waiting * options.engine.slots,
+            };
+            let station = Station::start(start, &engine, &nothing);
             stations.push(station.map_err(|error| HostError::Worker {
                 core,
                 cause: error.to_string(),
             })?);
         }
+        let overheads = match options.overheads {
+            Some(overheads) => overheads,
+            None => measured(&engine, &stations)?,
+        };
         Ok(Host(Arc::new(Inner {
             stations,
             engine,
             options,
+            overheads,
             functions: RwLock::default(),
             changing: Mutex::new(()),
             certificate: Mutex::new(None),
@@ -160,25 +286,39 @@ impl Host {
         if functions.unwrap_or_else(PoisonError::into_inner).len() >= limit {
             return Err(HostError::Full { limit });
         }
+        let least = self.least_budget();
+        if manifest.budget < least {
+            return Err(HostError::ShortBudget {
+                budget: manifest.budget,
+                least,
+            });
+        }
         let module = self.0.engine.compile(wasm, &manifest.limits())?;
-        let measured = self.measure(&manifest, &module)?;
-        let admitted = self.admit(&manifest, module.memory())?;
+        // Made ready and measured here, so that the worker is kept from nothing.
+        let mut worker = Worker::new(&self.0.engine);
+        worker.prepare(&module)?;
+        let measured = measure(&mut worker, &manifest, &module)?;
+        let overhead = overheads::of_function(worker.set_back_ns(&module));
+        let seat = worker.unseat(&module).ok_or(HostError::Ending)?;
+        let admitted = self.admit(&manifest, module.memory(), overhead)?;
         let core = admitted.core_of(&manifest.name).unwrap_or(0);
-        let (send, receive) = std::sync::mpsc::channel();
         let station = &self.0.stations[core as usize];
-        let prepared = Box::new(move |prepared| drop(send.send(prepared)));
+        let later = module.inner().limits.tiers == Tiers::Both && seat.tier == Tier::Baseline;
+        let hand_over = later.then(|| (seat.place(), station.alarm()));
+        let (send, receive) = std::sync::mpsc::channel();
+        // Whoever waits is there.
+        let installed = Box::new(move || {
+            let _ = send.send(());
+        });
         station
             .queue
-            .command(Command::Prepare(module.clone(), prepared));
-        receive.recv().map_err(|_| HostError::Ending)??;
+            .command(Command::Install(Box::new(seat), installed));
+        receive.recv().map_err(|_| HostError::Ending)?;
         let deployed = Arc::new(Deployed {
-            core,
             measured,
-            module,
-            waiting: AtomicUsize::new(0),
-            next: Mutex::new(0),
-            statistics: Mutex::new(Statistics::new()),
-            manifest,
+            overhead,
+            hand_over: Mutex::new(hand_over),
+            ..Deployed::new(manifest, module, core)
         });
         let told = deployed.told();
         let mut functions = self
@@ -191,35 +331,19 @@ impl Host {
         Ok(told)
     }
 
-    /// The longest that an empty request took of ten, on this thread; none is made of a function that keeps its state.
-    fn measure(&self, manifest: &Manifest, module: &Module) -> Result<Option<u64>, HostError> {
-        if manifest.kept {
-            return Ok(None);
-        }
-        let mut worker = Worker::new(&self.0.engine);
-        let mut output = Vec::with_capacity(module.limits().output);
-        worker.prepare(module)?;
-        let time = Duration::from_nanos(manifest.budget);
-        let mut longest = None;
-        let mut late = true;
-        // A thread of the ordinary class may be held up, which is not the function's fault.
-        for _ in 0..10 {
-            let invocation = worker.invoke(module, &[], &mut output, time);
-            if !matches!(invocation.outcome, Outcome::Overrun { .. }) {
-                late = false;
-                longest = longest.max(Some(invocation.time_ns));
-            }
-        }
-        match late {
-            true => Err(HostError::Budget {
-                budget: manifest.budget,
-            }),
-            false => Ok(longest),
-        }
+    /// The shortest budget whose end is looked for in time.
+    fn least_budget(&self) -> u64 {
+        let look = self.0.options.engine.look;
+        2 * look.map_or(0, clock::nanoseconds)
     }
 
     /// Admits the functions that are there, where they are, and one more.
-    fn admit(&self, manifest: &Manifest, memory: u64) -> Result<Certificate, HostError> {
+    fn admit(
+        &self,
+        manifest: &Manifest,
+        memory: u64,
+        overhead: u64,
+    ) -> Result<Certificate, HostError> {
         let functions = self
             .0
             .functions
@@ -227,29 +351,45 @@ impl Host {
             .unwrap_or_else(PoisonError::into_inner);
         let there = functions.values().map(|deployed| {
             let function = deployed.manifest.function(deployed.module.memory());
-            function.on(deployed.core)
+            metes_admission::Function {
+                overhead: deployed.overhead,
+                ..function.on(deployed.core)
+            }
         });
         let options = &self.0.options;
+        let overheads = &self.0.overheads;
         let mut host = metes_admission::Host::new(options.cores, self.memory());
         host.scheduling = Scheduling::NonPreemptive;
-        host.overheads = options.overheads;
-        host.compile_server = options.engine.compile_server.map(|server| Server {
-            budget: clock::nanoseconds(server.budget),
-            period: clock::nanoseconds(server.period),
-            memory: 0,
-            core: None,
-        });
-        let set = Set {
-            functions: there.chain([manifest.function(memory)]).collect(),
+        host.overheads.release = overheads.release_ns;
+        host.overheads.blocking = overheads.blocking_ns;
+        host.interference = overheads.interference(options.engine.compile_server);
+        let function = metes_admission::Function {
+            overhead,
+            ..manifest.function(memory)
+        };
+        let mut set = Set {
+            functions: there.chain([function]).collect(),
             host,
         };
-        match admit(&set) {
-            Decision::Admitted(certificate) => match certificate.check(&set) {
-                Ok(()) => Ok(certificate),
-                Err(flaw) => Err(HostError::NotAdmitted(flaw.to_string())),
-            },
-            Decision::Refused(refusal) => Err(HostError::NotAdmitted(refusal.to_string())),
+        let mut refused = HostError::NotAdmitted(placement::NO_CORE.to_owned());
+        for core in placement::cores(manifest, options.cores, functions.values())? {
+            if let Some(function) = set.functions.last_mut() {
+                function.core = core;
+            }
+            match admit(&set) {
+                Decision::Admitted(certificate) => {
+                    let checked = certificate.check(&set);
+                    return match checked {
+                        Ok(()) => Ok(certificate),
+                        Err(flaw) => Err(HostError::NotAdmitted(flaw.to_string())),
+                    };
+                }
+                Decision::Refused(refusal) => {
+                    refused = HostError::NotAdmitted(refusal.to_string());
+                }
+            }
         }
+        Err(refused)
     }
 
     /// Bytes for functions: all slots but the one in which functions are measured.
@@ -292,16 +432,16 @@ impl Host {
             std::thread::sleep(Duration::from_millis(1));
         }
         let (send, receive) = std::sync::mpsc::channel();
-        let removed = Box::new(move || {
-            // Whoever waits is there.
-            let _ = send.send(());
-        });
+        // Whoever waits is there.
+        let removed = Box::new(move |seat| drop(send.send(seat)));
         station
             .queue
             .command(Command::Remove(deployed.module.clone(), removed));
+        let seat = receive.recv().map_err(|_| HostError::Ending)?;
+        drop(seat);
         // What is left fits, as it did with one more; its certificate is that of the larger set.
         *lock(&self.0.certificate) = None;
-        receive.recv().map_err(|_| HostError::Ending)
+        Ok(())
     }
 
     /// Largest request of a function in bytes.
@@ -348,6 +488,7 @@ impl Host {
                 period: manifest.period,
             });
         }
+        let (output, errors) = deployed.buffers();
         let release = {
             let mut next = lock(&deployed.next);
             let release = clock::now().max(*next);
@@ -358,6 +499,8 @@ impl Host {
         let core = deployed.core as usize;
         let job = Job {
             input,
+            output,
+            errors,
             release,
             deadline,
             reply: Box::new(reply),
@@ -399,6 +542,7 @@ impl Host {
                 .collect(),
             overruns_real_time: self.0.engine.watch_real_time(),
             compiler_reserved: self.0.engine.compiler_reserved(),
+            overheads: self.0.overheads,
             memory_taken: slots.taken(),
             memory_total: slots.total(),
             certificate: lock(&self.0.certificate).clone(),

@@ -27,6 +27,8 @@ pub struct Options {
     pub compile_server: Option<CompileServer>,
     /// The real-time priority of the thread that ends overruns; none leaves it in the ordinary class.
     pub deadline_priority: Option<i32>,
+    /// How often the thread that ends overruns looks; none has it look twice in the shortest budget that it hears of.
+    pub look: Option<Duration>,
     /// Processors of the host's own two threads; none leaves them where the engine is started.
     pub housekeeping: Vec<usize>,
     /// How long `_initialize` may take.
@@ -44,6 +46,7 @@ impl Default for Options {
             artefacts: None,
             compile_server: None,
             deadline_priority: Some(80),
+            look: None,
             housekeeping: Vec::new(),
             initialise: Duration::from_secs(1),
         }

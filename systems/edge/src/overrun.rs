@@ -60,7 +60,14 @@ struct Shared {
     early: u64,
     ended: AtomicBool,
     real_time: AtomicBool,
+    /// Whether `pause` was given.
+    fixed: bool,
+    /// What a look took of the processor, the longest of means of [`LOOKS`].
+    cost: AtomicU64,
 }
+
+/// Looks between two readings of the thread's own time.
+const LOOKS: u32 = 32;
 
 impl Watch {
     /// Starts the thread, at a real-time priority where it may have one; `ring` moves all epochs.
@@ -70,7 +77,9 @@ impl Watch {
     ) -> Result<Watch, EngineError> {
         let shared = Arc::new(Shared {
             alarms: Mutex::default(),
-            pause: AtomicU64::new(MOST),
+            pause: AtomicU64::new(options.look.map_or(MOST, clock::nanoseconds)),
+            fixed: options.look.is_some(),
+            cost: AtomicU64::new(0),
             // Where it may have a processor to itself it takes nothing from a worker by that.
             early: if options.housekeeping.is_empty() {
                 0
@@ -119,9 +128,17 @@ impl Watch {
     /// Has it look often enough for such a budget. A call of the system the first time, nothing after it.
     pub(crate) fn expect(&self, budget: u64) {
         let pause = (budget / 2).clamp(LEAST, MOST);
-        if pause < self.shared.pause.load(Ordering::Relaxed) {
+        if !self.shared.fixed && pause < self.shared.pause.load(Ordering::Relaxed) {
             self.shared.pause.fetch_min(pause, Ordering::Relaxed);
             self.thread.unpark();
+        }
+    }
+
+    /// Nanoseconds of the processor that a look takes, as far as it is known; none before there were some.
+    pub(crate) fn cost(&self) -> Option<u64> {
+        match self.shared.cost.load(Ordering::Relaxed) {
+            0 => None,
+            cost => Some(cost),
         }
     }
 
@@ -144,7 +161,15 @@ impl Drop for Watch {
 
 impl Shared {
     fn watch(&self, ring: impl Fn()) {
+        let (mut looks, mut before) = (0, clock::processor());
         while !self.ended.load(Ordering::SeqCst) {
+            looks += 1;
+            if looks == LOOKS {
+                let used = clock::processor();
+                let mean = (used - before) / u64::from(LOOKS);
+                self.cost.fetch_max(mean.max(1), Ordering::Relaxed);
+                (looks, before) = (0, used);
+            }
             let now = clock::now();
             let look = now.saturating_add(self.pause.load(Ordering::Relaxed));
             let mut next = NEVER;
@@ -187,7 +212,7 @@ impl Shared {
 }
 
 /// Has timers of the calling thread expire when asked, not up to 50 µs later.
-fn exact_timers() {
+pub(crate) fn exact_timers() {
     // SAFETY: a number; there is nothing to fail.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }

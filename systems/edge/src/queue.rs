@@ -1,11 +1,20 @@
 //! What waits for one worker: invocations by deadline once they are released, and commands.
 //!
-//! *Invariant:* of what is released the earliest deadline goes first; nothing is taken before its release.
+//! Threads of the ordinary class hand requests to a worker that must not wait for any of them. So there is no lock: what
+//! arrives lies in a ring that one thread empties, and order is kept by that thread alone. One that is held up while it
+//! hands something over delays that alone.
+//!
+//! *Invariant:* of what is released the earliest deadline goes first; nothing is taken before its release; the worker's side
+//! neither waits for another thread nor allocates.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
 use std::time::Duration;
+
+use crossbeam_queue::ArrayQueue;
 
 use crate::clock;
 
@@ -17,7 +26,98 @@ pub(crate) enum Next<Command, Job> {
     End,
 }
 
-struct Waiting<Job> {
+enum Arrived<Command, Job> {
+    Command(Command),
+    Job {
+        release: u64,
+        deadline: u64,
+        job: Job,
+    },
+}
+
+/// The side of those who ask. Clones are the same.
+pub(crate) struct Queue<Command, Job>(Arc<Shared<Command, Job>>);
+
+struct Shared<Command, Job> {
+    arrived: ArrayQueue<Arrived<Command, Job>>,
+    worker: OnceLock<Thread>,
+    closed: AtomicBool,
+}
+
+impl<Command, Job> Clone for Queue<Command, Job> {
+    fn clone(&self) -> Self {
+        Queue(Arc::clone(&self.0))
+    }
+}
+
+impl<Command, Job> Queue<Command, Job> {
+    /// One that holds as many as will ever wait.
+    pub(crate) fn new(most: usize) -> Self {
+        Queue(Arc::new(Shared {
+            arrived: ArrayQueue::new(most),
+            worker: OnceLock::new(),
+            closed: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn command(&self, command: Command) {
+        self.hand(Arrived::Command(command));
+    }
+
+    /// An invocation to be released at a time of [`clock::now`].
+    pub(crate) fn job(&self, release: u64, deadline: u64, job: Job) {
+        self.hand(Arrived::Job {
+            release,
+            deadline,
+            job,
+        });
+    }
+
+    fn hand(&self, arrived: Arrived<Command, Job>) {
+        let mut arrived = arrived;
+        // Whoever asks counts what waits, so there is room; a command may have to wait for it.
+        while let Err(back) = self.0.arrived.push(arrived) {
+            arrived = back;
+            self.wake();
+            thread::yield_now();
+        }
+        self.wake();
+    }
+
+    pub(crate) fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(worker) = self.0.worker.get() {
+            worker.unpark();
+        }
+    }
+
+    /// The side of the calling thread, which is the worker from now on.
+    pub(crate) fn worker(&self) -> Waiting<Command, Job> {
+        let most = self.0.arrived.capacity();
+        // There is one worker.
+        let _ = self.0.worker.set(thread::current());
+        Waiting {
+            shared: Arc::clone(&self.0),
+            held: BinaryHeap::with_capacity(most),
+            ready: BinaryHeap::with_capacity(most),
+            sequence: 0,
+        }
+    }
+}
+
+/// The side of the worker.
+pub(crate) struct Waiting<Command, Job> {
+    shared: Arc<Shared<Command, Job>>,
+    held: BinaryHeap<Reverse<Entry<Job>>>,
+    ready: BinaryHeap<Reverse<Entry<Job>>>,
+    sequence: u64,
+}
+
+struct Entry<Job> {
     /// What it is ordered by: the release, then the deadline.
     at: u64,
     sequence: u64,
@@ -25,114 +125,71 @@ struct Waiting<Job> {
     job: Job,
 }
 
-impl<Job> PartialEq for Waiting<Job> {
+impl<Job> PartialEq for Entry<Job> {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.sequence) == (other.at, other.sequence)
     }
 }
 
-impl<Job> Eq for Waiting<Job> {}
+impl<Job> Eq for Entry<Job> {}
 
-impl<Job> PartialOrd for Waiting<Job> {
+impl<Job> PartialOrd for Entry<Job> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<Job> Ord for Waiting<Job> {
+impl<Job> Ord for Entry<Job> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.sequence).cmp(&(other.at, other.sequence))
     }
 }
 
-struct Inner<Command, Job> {
-    commands: VecDeque<Command>,
-    held: BinaryHeap<Reverse<Waiting<Job>>>,
-    ready: BinaryHeap<Reverse<Waiting<Job>>>,
-    sequence: u64,
-    closed: bool,
-}
-
-/// What waits for one worker.
-pub(crate) struct Queue<Command, Job> {
-    inner: Mutex<Inner<Command, Job>>,
-    changed: Condvar,
-}
-
-impl<Command, Job> Queue<Command, Job> {
-    pub(crate) fn new() -> Self {
-        Queue {
-            inner: Mutex::new(Inner {
-                commands: VecDeque::new(),
-                held: BinaryHeap::new(),
-                ready: BinaryHeap::new(),
-                sequence: 0,
-                closed: false,
-            }),
-            changed: Condvar::new(),
+impl<Command, Job> Waiting<Command, Job> {
+    /// Waits for what is next.
+    pub(crate) fn next(&mut self) -> Next<Command, Job> {
+        loop {
+            // Before what is left is looked at, as nothing arrives behind it.
+            let closed = self.shared.closed.load(Ordering::Acquire);
+            while let Some(arrived) = self.shared.arrived.pop() {
+                match arrived {
+                    Arrived::Command(command) => return Next::Command(command),
+                    Arrived::Job {
+                        release,
+                        deadline,
+                        job,
+                    } => self.hold(release, deadline, job),
+                }
+            }
+            let now = clock::now();
+            while self.held.peek().is_some_and(|first| first.0.at <= now) {
+                if let Some(Reverse(first)) = self.held.pop() {
+                    let at = first.deadline;
+                    self.ready.push(Reverse(Entry { at, ..first }));
+                }
+            }
+            if let Some(Reverse(first)) = self.ready.pop() {
+                return Next::Job(first.job);
+            }
+            match self.held.peek() {
+                None if closed => return Next::End,
+                None => thread::park(),
+                Some(first) => {
+                    thread::park_timeout(Duration::from_nanos(first.0.at.saturating_sub(now)));
+                }
+            }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<Command, Job>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn command(&self, command: Command) {
-        self.lock().commands.push_back(command);
-        self.changed.notify_one();
-    }
-
-    /// An invocation to be released at a time of [`clock::now`].
-    pub(crate) fn job(&self, release: u64, deadline: u64, job: Job) {
-        let mut inner = self.lock();
-        let sequence = inner.sequence;
-        inner.sequence += 1;
-        inner.held.push(Reverse(Waiting {
+    fn hold(&mut self, release: u64, deadline: u64, job: Job) {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.held.push(Reverse(Entry {
             at: release,
             sequence,
             deadline,
             job,
         }));
-        drop(inner);
-        self.changed.notify_one();
-    }
-
-    pub(crate) fn close(&self) {
-        self.lock().closed = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits for what is next.
-    pub(crate) fn next(&self) -> Next<Command, Job> {
-        let mut inner = self.lock();
-        loop {
-            if let Some(command) = inner.commands.pop_front() {
-                return Next::Command(command);
-            }
-            let now = clock::now();
-            while inner.held.peek().is_some_and(|first| first.0.at <= now) {
-                if let Some(Reverse(first)) = inner.held.pop() {
-                    let at = first.deadline;
-                    inner.ready.push(Reverse(Waiting { at, ..first }));
-                }
-            }
-            if let Some(Reverse(first)) = inner.ready.pop() {
-                return Next::Job(first.job);
-            }
-            let release = inner.held.peek().map(|first| first.0.at);
-            inner = match release {
-                None if inner.closed => return Next::End,
-                None => {
-                    let woken = self.changed.wait(inner);
-                    woken.unwrap_or_else(PoisonError::into_inner)
-                }
-                Some(release) => {
-                    let time = Duration::from_nanos(release.saturating_sub(now));
-                    let woken = self.changed.wait_timeout(inner, time);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
     }
 }
 
@@ -142,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_earliest_deadline_of_what_is_released_goes_first() {
-        let queue: Queue<char, u32> = Queue::new();
+        let queue: Queue<char, u32> = Queue::new(8);
         let now = clock::now();
         queue.job(0, now + 30, 3);
         queue.job(0, now + 10, 1);
@@ -150,14 +207,46 @@ mod tests {
         queue.job(0, now + 10, 2);
         queue.command('c');
         queue.close();
+        let mut waiting = queue.worker();
         let mut order = String::new();
         loop {
-            match queue.next() {
+            match waiting.next() {
                 Next::Command(command) => order.push(command),
                 Next::Job(job) => order += &job.to_string(),
                 Next::End => break,
             }
         }
         assert_eq!(order, "c1234");
+    }
+
+    #[test]
+    fn nothing_is_lost_between_threads_that_ask_and_a_worker_that_sleeps() {
+        let queue: Queue<(), u64> = Queue::new(4);
+        let asking: Vec<_> = (0..3)
+            .map(|thread| {
+                let queue = queue.clone();
+                std::thread::spawn(move || {
+                    for number in 0..500 {
+                        queue.job(0, 0, thread * 500 + number);
+                        if number % 50 == 0 {
+                            std::thread::sleep(Duration::from_micros(200));
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut waiting = queue.worker();
+        let mut seen = vec![false; 1500];
+        for _ in 0..1500 {
+            let Next::Job(number) = waiting.next() else {
+                panic!("there are as many jobs as were asked for");
+            };
+            assert!(!std::mem::replace(&mut seen[number as usize], true));
+        }
+        for thread in asking {
+            thread.join().expect("it asked");
+        }
+        queue.close();
+        assert!(matches!(waiting.next(), Next::End));
     }
 }

@@ -16,7 +16,7 @@ use crate::module::rewrite::GLOBAL;
 use crate::module::{Module, Reset};
 use crate::outcome::Tier;
 use crate::overrun::Alarm;
-use crate::slots::Slot;
+use crate::slots::{Place, Slot};
 
 /// A module ready to be called.
 pub(crate) struct Seat {
@@ -47,10 +47,20 @@ enum Entry {
 impl Live {
     /// An instance over `slot`, whose memory is left as it is.
     fn new(module: &Module, tier: Tier, slot: Option<&Slot>, alarm: &Arc<Alarm>) -> Result<Live> {
+        Live::over(module, tier, slot.map_or(Place::NONE, Slot::place), alarm)
+    }
+
+    /// As [`Live::new`], where the slot is in other hands: nothing of its memory is looked at.
+    pub(crate) fn over(
+        module: &Module,
+        tier: Tier,
+        place: Place,
+        alarm: &Arc<Alarm>,
+    ) -> Result<Live> {
         let code = module
             .compiled(tier)
             .ok_or_else(|| Error::msg("the tier is not compiled"))?;
-        Live::of(module, code, None, slot, alarm)
+        Live::of(module, code, None, place, alarm)
     }
 
     /// As [`Live::new`], by any code of the module; with `fuel` for code that counts.
@@ -58,12 +68,10 @@ impl Live {
         module: &Module,
         code: &InstancePre<Guest>,
         fuel: Option<u64>,
-        slot: Option<&Slot>,
+        place: Place,
         alarm: &Arc<Alarm>,
     ) -> Result<Live> {
-        let memory = slot.map_or(Memory::new(std::ptr::null_mut(), 0), |slot| {
-            Memory::new(slot.base(), slot.bytes())
-        });
+        let memory = Memory::new(place.base(), place.bytes());
         let guest = Guest::new(
             memory,
             alarm.clone(),
@@ -78,10 +86,7 @@ impl Live {
             store.epoch_deadline_callback(|mut context| context.data_mut().alarmed());
             store.set_epoch_deadline(1);
         }
-        let instance = match slot {
-            Some(slot) => slot.offer(|| code.instantiate(&mut store))?,
-            None => code.instantiate(&mut store)?,
-        };
+        let instance = place.offer(|| code.instantiate(&mut store))?;
         let entry = if module.gives_status() {
             Entry::Status(instance.get_typed_func(&mut store, &module.limits().entry)?)
         } else {
@@ -167,7 +172,13 @@ impl Seat {
         if let Some(slot) = &mut slot {
             module.image().restore(slot.memory());
         }
-        let live = Live::of(module, code, Some(fuel), slot.as_ref(), alarm)?;
+        let live = Live::of(
+            module,
+            code,
+            Some(fuel),
+            slot.as_ref().map_or(Place::NONE, Slot::place),
+            alarm,
+        )?;
         let run = Run::default();
         Seat::with(live, module, module.best(), slot, alarm, run)
     }
@@ -227,7 +238,7 @@ impl Seat {
             }
             Reset::Instantiate => {
                 let next = Live::new(&self.module, self.tier, self.slot.as_ref(), alarm)?;
-                self.go_on(next);
+                drop(self.go_on(next));
                 self.initialise_again()?;
             }
         }
@@ -237,20 +248,37 @@ impl Seat {
     /// Has the code of another tier take over: the memory stays where it is, with what is in it, and the
     /// globals are carried along.
     pub(crate) fn hand_over(&mut self, tier: Tier, alarm: &Arc<Alarm>) -> Result<()> {
+        let next = Live::new(&self.module, tier, self.slot.as_ref(), alarm)?;
+        self.take_over(next, tier).map(drop)
+    }
+
+    /// As [`Seat::hand_over`], to an instance that was made over the slot elsewhere; the old one.
+    pub(crate) fn take_over(&mut self, mut next: Live, tier: Tier) -> Result<Live> {
         let values = self.live.values();
-        let mut next = Live::new(&self.module, tier, self.slot.as_ref(), alarm)?;
         for ((_, initial), (_, old)) in next.globals.iter_mut().zip(&self.live.globals) {
             *initial = *old;
         }
         next.set(&values)?;
-        self.go_on(next);
         self.tier = tier;
-        Ok(())
+        Ok(self.go_on(next))
     }
 
-    /// Goes on with another instance; what the last invocation wrote to stderr is still to be read.
-    fn go_on(&mut self, next: Live) {
-        let before = std::mem::replace(&mut self.live, next);
-        self.live.store.data_mut().errors = before.store.into_data().errors;
+    /// Puts it on a worker, as if nothing had run on it.
+    pub(crate) fn seated(&mut self, alarm: &Arc<Alarm>) {
+        self.live.store.data_mut().alarm = Arc::clone(alarm);
+        self.count = 0;
+    }
+
+    /// Where its memory is.
+    pub(crate) fn place(&self) -> Place {
+        self.slot.as_ref().map_or(Place::NONE, Slot::place)
+    }
+
+    /// Goes on with another instance; what the last invocation wrote to stderr is still to be read. The one before it.
+    fn go_on(&mut self, next: Live) -> Live {
+        let mut before = std::mem::replace(&mut self.live, next);
+        let (now, then) = (self.live.store.data_mut(), before.store.data_mut());
+        std::mem::swap(&mut now.errors, &mut then.errors);
+        before
     }
 }

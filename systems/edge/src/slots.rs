@@ -143,9 +143,36 @@ impl Slot {
         unsafe { std::slice::from_raw_parts_mut(base, bytes) }
     }
 
-    /// Runs `instantiate`, whose memory will be this slot.
-    pub(crate) fn offer<R>(&self, instantiate: impl FnOnce() -> R) -> R {
-        OFFERED.set(Some((self.base(), self.bytes())));
+    /// Where it is.
+    pub(crate) fn place(&self) -> Place {
+        Place(Some((self.base(), self.bytes())))
+    }
+}
+
+/// Where a slot is; none of a module without memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place(Option<(*mut u8, usize)>);
+
+// SAFETY: an address and a number; whoever reaches what lies there says why.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
+impl Place {
+    /// No memory.
+    pub(crate) const NONE: Place = Place(None);
+
+    pub(crate) fn base(self) -> *mut u8 {
+        self.0.map_or(ptr::null_mut(), |(base, _)| base)
+    }
+
+    pub(crate) fn bytes(self) -> usize {
+        self.0.map_or(0, |(_, bytes)| bytes)
+    }
+
+    /// Runs `instantiate`, whose memory, if it has one, will be here.
+    pub(crate) fn offer<R>(self, instantiate: impl FnOnce() -> R) -> R {
+        OFFERED.set(self.0);
         let result = instantiate();
         OFFERED.set(None);
         result
@@ -369,9 +396,11 @@ mod tests {
     fn an_offer_is_for_one_memory() {
         let slots = Slots::new(1 << 20, false);
         let slot = slots.take(PAGE).expect("there is room");
-        let offers = slot.offer(|| [OFFERED.take().is_some(), OFFERED.take().is_some()]);
+        let offers = slot
+            .place()
+            .offer(|| [OFFERED.take().is_some(), OFFERED.take().is_some()]);
         assert_eq!(offers, [true, false]);
-        slot.offer(|| ());
+        slot.place().offer(|| ());
         assert!(
             OFFERED.take().is_none(),
             "one that was not taken does not stay"

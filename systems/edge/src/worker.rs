@@ -16,7 +16,7 @@ use crate::module::Module;
 use crate::outcome::{Budget, BudgetClock, Invocation, Outcome, Policy, Refusal, Tier, Trap};
 use crate::overrun::Alarm;
 use crate::schedule;
-use crate::seat::Seat;
+use crate::seat::{Live, Seat};
 use crate::wasi::Exit;
 
 /// Runs functions on the thread that made it.
@@ -25,6 +25,8 @@ pub struct Worker {
     alarm: Arc<Alarm>,
     seats: HashMap<u64, Seat>,
     counts_faults: bool,
+    /// Whether it makes an instance of code that has become ready itself, between two invocations.
+    hands_over: bool,
     clock: BudgetClock,
     /// Stack and alternative signal stack that were made ready are this thread's.
     here: PhantomData<*const ()>,
@@ -41,6 +43,7 @@ impl Worker {
             alarm: engine.watch().alarm(),
             seats: HashMap::new(),
             counts_faults: false,
+            hands_over: true,
             clock: BudgetClock::default(),
             here: PhantomData,
         }
@@ -90,6 +93,50 @@ impl Worker {
         })?;
         self.seats.insert(module.id(), seat);
         Ok(())
+    }
+
+    /// Leaves new code to whoever calls [`Worker::take_over`], and makes room for so many seats.
+    pub(crate) fn serve(&mut self, seats: usize) {
+        self.hands_over = false;
+        self.seats.reserve(seats);
+    }
+
+    /// Takes a module's seat away.
+    pub(crate) fn unseat(&mut self, module: &Module) -> Option<Seat> {
+        self.seats.remove(&module.id())
+    }
+
+    /// Takes a seat that was made ready elsewhere.
+    pub(crate) fn seat(&mut self, mut seat: Seat) {
+        seat.seated(&self.alarm);
+        self.seats.insert(seat.module.id(), seat);
+    }
+
+    /// The alarm of whatever runs on it.
+    pub(crate) fn alarm(&self) -> Arc<Alarm> {
+        Arc::clone(&self.alarm)
+    }
+
+    /// An instance of other code, made elsewhere with this worker's alarm, goes on with a module's slot and globals; what is not needed any more.
+    pub(crate) fn take_over(&mut self, module: &Module, live: Live, tier: Tier) -> Option<Live> {
+        let Some(seat) = self.seats.get_mut(&module.id()) else {
+            return Some(live);
+        };
+        seat.take_over(live, tier).ok()
+    }
+
+    /// The longest of five times that a module's slot was set back, in nanoseconds of the processor.
+    pub(crate) fn set_back_ns(&mut self, module: &Module) -> u64 {
+        let Some(seat) = self.seats.get_mut(&module.id()) else {
+            return 0;
+        };
+        let times = (0..5).map(|_| {
+            let begin = clock::processor();
+            // What fails here fails when it is used, and is told then.
+            let _ = seat.reset(&self.alarm);
+            clock::processor() - begin
+        });
+        times.max().unwrap_or(0)
     }
 
     /// Gives the slot of a module back.
@@ -185,7 +232,7 @@ impl Worker {
         }
         let ended_well = matches!(invocation.outcome, Outcome::Done { .. });
         let begin = clock::now();
-        if !settle(seat, ended_well, &self.alarm) {
+        if !settle(seat, ended_well, self.hands_over, &self.alarm) {
             self.seats.remove(&module.id());
         }
         invocation.scrub_ns = clock::now() - begin;
@@ -211,12 +258,13 @@ impl Worker {
 }
 
 /// After completion: sets back what must be, and takes over code that has become ready. Whether the seat can be used on.
-fn settle(seat: &mut Seat, ended_well: bool, alarm: &Arc<Alarm>) -> bool {
+fn settle(seat: &mut Seat, ended_well: bool, hands_over: bool, alarm: &Arc<Alarm>) -> bool {
     let kept = ended_well && seat.module.limits().state == State::Kept;
     if !kept && seat.reset(alarm).is_err() {
         return false;
     }
-    if seat.tier == Tier::Baseline && !seat.stays && seat.module.has(Tier::Optimised) {
+    if hands_over && seat.tier == Tier::Baseline && !seat.stays && seat.module.has(Tier::Optimised)
+    {
         // The old instance goes on where the new one cannot be made.
         seat.stays = seat.hand_over(Tier::Optimised, alarm).is_err();
     }

@@ -246,8 +246,16 @@ impl Bench {
             let lost = all.filter(given).count() as u64;
             drop(world);
             if lost > 0 {
+                let what = || {
+                    format!(
+                        "{lost} samples of {probe:?}, acquisition {acquisition}, are not in the store, in gaps {gaps:?} up to {} \
+                         of {:?}; nothing explains it",
+                        received.samples.end(),
+                        received.expected
+                    )
+                };
                 let (hits, map) = (&mut self.unit.hits, &self.unit.map);
-                count += self.judge.lost(acquisition, lost, hits, map, now);
+                count += self.judge.lost(acquisition, lost, &what, hits, map, now);
             }
             *self.ground.science.before.entry(probe).or_default() += received.samples.count();
         }

@@ -59,6 +59,8 @@ pub struct Judge {
     pub verdicts: Verdicts,
     /// The first wrong packets of each kind, in words.
     pub told: Vec<String>,
+    /// Losses of stored samples that nothing explains.
+    losses: usize,
 }
 
 impl Judge {
@@ -131,8 +133,17 @@ impl Judge {
         }
     }
 
-    /// How many of `samples` that the store lost of acquisition `number` nothing explains.
-    pub fn lost(&self, number: u16, samples: u64, hits: &mut Hits, map: &Map, now: Now) -> u64 {
+    /// How many of `samples` that the store lost of acquisition `number` nothing explains; those are told by what `what` says
+    /// of them.
+    pub fn lost(
+        &mut self,
+        number: u16,
+        samples: u64,
+        what: &dyn Fn() -> String,
+        hits: &mut Hits,
+        map: &Map,
+        now: Now,
+    ) -> u64 {
         let here = Time {
             boot: now.boot,
             from: now.at,
@@ -141,7 +152,15 @@ impl Judge {
         let times = self.time_of(number, None, now).into_iter().chain([here]);
         let blocks = samples.div_ceil(SAMPLES);
         let why = { times }.find_map(|time| hits.explain(map, time, blocks));
-        if why.is_some() { 0 } else { samples }
+        if why.is_some() {
+            return 0;
+        }
+        self.losses += 1;
+        if self.losses <= TOLD {
+            let second = now.at as f64 / now.frequency as f64;
+            self.told.push(format!("{second:.1} s: {}", what()));
+        }
+        samples
     }
 }
 
@@ -228,10 +247,20 @@ mod tests {
         }
         let mut hits = Hits::default();
         hits.add(70 * SECOND, 0, Part::Partition { blocks: 3 });
-        let mut lost = |number, samples| judge.lost(number, samples, &mut hits, &map, now(200, 1));
+        let mut lost = |number, samples| {
+            judge.lost(
+                number,
+                samples,
+                &|| format!("{samples} of {number}"),
+                &mut hits,
+                &map,
+                now(200, 1),
+            )
+        };
         assert_eq!(lost(7, 384), 384);
         assert_eq!(lost(8, 4 * 384), 4 * 384);
         assert_eq!(lost(8, 385), 0);
         assert_eq!((lost(8, 385), lost(8, 384)), (385, 0));
+        assert_eq!(judge.told.len(), 3);
     }
 }

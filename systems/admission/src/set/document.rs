@@ -110,6 +110,10 @@ fn verify_host(host: &Host) -> Result<(), String> {
             host.cores
         ));
     }
+    for interference in &host.interference {
+        positive("interference", "budget", interference.budget)?;
+        positive("interference", "period", interference.period)?;
+    }
     let Some(server) = &host.compile_server else {
         return Ok(());
     };
@@ -134,6 +138,11 @@ fn verify_function(function: &Function, host: &Host) -> Result<(), String> {
     if let Some(network) = &function.network {
         positive(name, "network.bytes", network.bytes)?;
         positive(name, "network.rate", network.rate)?;
+    }
+    if function.budget_high.is_some() && !host.interference.is_empty() {
+        return Err(format!(
+            "`{name}` has budget_high, which a host with interference cannot give: leave one of them out"
+        ));
     }
     if function.budget_high.is_some() && host.scheduling == Scheduling::NonPreemptive {
         return Err(format!(

@@ -36,6 +36,16 @@ pub enum HostError {
         /// The budget.
         budget: u64,
     },
+    /// Its budget is shorter than its end is looked for.
+    #[error(
+        "budget is {budget} ns, and its end is looked for in time from {least} ns on: raise it, or have the host look more often"
+    )]
+    ShortBudget {
+        /// The budget.
+        budget: u64,
+        /// The shortest.
+        least: u64,
+    },
     /// The request is larger than the function takes.
     #[error(
         "the request has more than {limit} bytes, the largest of `{name}`: raise `input`, or send less"

@@ -5,6 +5,7 @@
 use metes_admission::Certificate;
 use serde::{Deserialize, Serialize};
 
+use crate::overheads::Overheads;
 use crate::station::Obtained;
 use crate::statistics::{Endings, Times};
 
@@ -27,6 +28,8 @@ pub struct Told {
     pub tier: String,
     /// What an empty request took when it was deployed, in nanoseconds: an observation.
     pub measured_ns: Option<u64>,
+    /// What the host takes for each invocation beyond what it takes for all, in nanoseconds, as admitted.
+    pub overhead_ns: u64,
     /// What the host has to say of its module.
     pub notes: Vec<String>,
     /// How invocations ended.
@@ -48,6 +51,8 @@ pub struct HostTold<'a> {
     pub overruns_real_time: bool,
     /// Whether the kernel holds the compiling thread to its budget.
     pub compiler_reserved: bool,
+    /// What the host takes of every core, as admitted.
+    pub overheads: Overheads,
     /// Bytes of slots that are taken.
     pub memory_taken: u64,
     /// Bytes of all slots.

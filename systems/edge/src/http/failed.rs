@@ -214,7 +214,7 @@ impl From<HostError> for Failed {
             HostError::Exists(_) => Kind::Exists,
             HostError::Unknown(_) => Kind::Unknown,
             HostError::NotAdmitted(_) => Kind::NotAdmitted,
-            HostError::Budget { .. } => Kind::Budget,
+            HostError::Budget { .. } | HostError::ShortBudget { .. } => Kind::Budget,
             HostError::Full { .. } => Kind::Full,
             HostError::TooLarge { .. } => Kind::TooLarge,
             HostError::TooMany { .. } => Kind::TooMany,

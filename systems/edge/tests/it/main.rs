@@ -7,6 +7,7 @@ mod cost;
 mod deploy;
 mod functions;
 mod guests;
+mod host;
 mod http;
 mod isolation;
 mod overrun;

@@ -42,13 +42,14 @@ pub(super) fn run(arguments: &MissionStorm, json: bool) -> Result<u8, Failure> {
         let (commands, ground) = (&bench.commands, &bench.ground);
         output::note(&format!(
             "hour {hour}: {} telecommands, {} lost, {} acquisitions, {} packets of science right, {} wrong ({} unexplained), \
-             {} resets, {} power cycles, stuck {}, after {:.0} s",
+             {} of the stored lost, {} resets, {} power cycles, stuck {}, after {:.0} s",
             commands.commands,
             commands.lost,
             storm.acquisitions,
             ground.science.packets,
             ground.science.wrong,
             bench.judge.verdicts.unexplained,
+            storm.lost_stored,
             bench.unit.resets.len(),
             storm.power_cycles,
             storm.stuck,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use metes_edge::client::Client;
 use metes_edge::serve::{Listeners, serve};
-use metes_edge::{Host, HostOptions, Options};
+use metes_edge::{Host, HostOptions, Options, Overheads};
 use metes_random::Random;
 
 const IMPORTS: &str = r#"
@@ -88,6 +88,13 @@ pub(crate) fn campaign(requests: u64, seed: u64) -> Found {
             deadline_priority: None,
             ..Options::default()
         },
+        // A machine under load measures what it likes, and faults are what this is about.
+        overheads: Some(Overheads {
+            release_ns: 50_000,
+            blocking_ns: 50_000,
+            look_ns: 0,
+            look_period_ns: 100_000,
+        }),
         ..HostOptions::default()
     };
     let host = Host::start(options).expect("a host");
@@ -135,7 +142,7 @@ fn deploy(client: &Client, name: &str, fault: &str) {
     let wasm = wat::parse_str(text).expect("a guest of ours");
     let (period, budget) = match name {
         "spin" => ("100 ms", "2 ms"),
-        _ => ("2 ms", "200 us"),
+        _ => ("3 ms", "200 us"),
     };
     let manifest = format!(
         "name = \"{name}\"\nmodule = \"m.wasm\"\nperiod = \"{period}\"\ndeadline = \"10 s\"\nbudget = \"{budget}\"\n"
