@@ -14,7 +14,7 @@ use metes_edge::serve::{Listeners, serve};
 use metes_edge::{Host, HostOptions, Options};
 use serde_json::Value;
 
-use crate::guests::{NOP, binary};
+use crate::guests::{NOP, NOTHING, binary};
 
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
@@ -38,6 +38,8 @@ impl Served {
         let socket = directory.path().join("edge.sock");
         let options = HostOptions {
             functions,
+            // What is measured on a loaded machine would decide what is admitted.
+            overheads: Some(NOTHING),
             engine: Options {
                 slots: 4,
                 slot_bytes: 1 << 17,
