@@ -1,6 +1,7 @@
 //! Whether a set of functions fits a host: processor demand by core, memory, and a certificate that is checked apart.
 //!
 //! - [`Set`] is what is asked, from TOML: a host, and functions with period, deadline, budget and memory;
+//! - [`manifest::Manifest`] is what one function declares of itself, from its `function.toml`;
 //! - [`admit`] decides, and answers with a [`Certificate`] or with a [`Refusal`] that says what to change;
 //! - [`Certificate::check`] verifies an answer by a way of its own, deadline for deadline.
 //!
@@ -15,6 +16,7 @@ mod criticality;
 mod decision;
 mod demand;
 mod fit;
+pub mod manifest;
 mod network;
 mod partition;
 mod qpa;

@@ -2,9 +2,12 @@
 //!
 //! Subjects take turns, run by run, so that a machine that becomes slower does so for all of them.
 //!
-//! *Invariant:* a cell without figures says why; a checksum that differs is kept and told, never dropped.
+//! *Invariant:* a cell without figures says why; a checksum that differs is kept and told, never dropped. A campaign that is
+//! stopped keeps every run that has ended.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use metes_edge_kernels::{NOTHING, Size};
 
@@ -36,6 +39,14 @@ pub struct Options {
     pub instances: usize,
     /// Whether system calls are counted, in runs of their own.
     pub count_calls: bool,
+    /// Whether to end with what there is: looked at between two runs.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Options {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// Runs of a process that is started for one run of a kernel.
@@ -105,6 +116,8 @@ pub struct Measured {
     pub warm: Vec<Warm>,
     /// Where what was computed is not what native code computes.
     pub differences: Vec<String>,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
 }
 
 impl Measured {
@@ -133,6 +146,9 @@ pub enum LabError {
     /// Native code is what all else is compared with.
     #[error("native kernels cannot be run here: {0}")]
     NoNative(String),
+    /// It was stopped before the first run.
+    #[error("stopped before anything was measured: let the first kernel's runs end")]
+    Stopped,
     /// A suite that cannot be read.
     #[error("{path} is no directory of PolyBench/C: {why}")]
     Suite {
@@ -154,6 +170,9 @@ pub fn measure(
     tell: &dyn Fn(&str),
 ) -> Result<Measured, LabError> {
     for subject in &mut subjects {
+        if options.stopped() {
+            return Err(LabError::Stopped);
+        }
         if subject.absent.is_none() {
             tell(&format!("trying {}", subject.name));
             subject.absent = workshop.trial(subject);
@@ -164,6 +183,9 @@ pub fn measure(
     }
     let mut cells = Vec::new();
     for kernel in std::iter::once(NOTHING).chain(options.kernels.iter().map(String::as_str)) {
+        if options.stopped() {
+            break;
+        }
         tell(kernel);
         let taking_part = |subject: &&Subject| {
             subject.absent.is_none() && (kernel == NOTHING || !subject.start_only)
@@ -178,8 +200,12 @@ pub fn measure(
             .measure(&present),
         );
     }
+    if cells.iter().all(|cell: &Cell| cell.cold.costs.is_empty()) && options.stopped() {
+        return Err(LabError::Stopped);
+    }
     let warm = match options.instances {
         0 => Vec::new(),
+        _ if options.stopped() => Vec::new(),
         _ => warm(workshop, options, tell),
     };
     let suite = workshop.suite;
@@ -204,6 +230,7 @@ pub fn measure(
         cells,
         warm,
         differences,
+        interrupted: options.stopped(),
     })
 }
 
@@ -227,28 +254,40 @@ impl Row<'_> {
         let mut cells: Vec<Cell> = subjects.iter().map(cell).collect();
         for _ in 0..self.options.runs {
             for (subject, cell) in subjects.iter().zip(&mut cells) {
-                if cell.failure.is_none() {
-                    cell.failure = self.cold(subject, cell).err();
+                if self.goes_on(cell) {
+                    let failure = self.cold(subject, cell).err();
+                    cell.failure = self.not_of_stopping(failure);
                 }
             }
         }
         for (subject, cell) in subjects.iter().zip(&mut cells) {
-            if cell.failure.is_none() && self.options.count_calls {
+            if self.goes_on(cell) && self.options.count_calls {
                 // A process that may not be traced has no count; its times stand.
                 cell.cold.calls = self.calls(subject, 1).ok();
             }
         }
         if self.kernel != NOTHING && self.options.repeats > 0 {
             for (subject, cell) in subjects.iter().zip(&mut cells) {
-                if cell.failure.is_none() {
+                if self.goes_on(cell) {
                     match self.prolonged(subject, cell) {
                         Ok(prolonged) => cell.prolonged = Some(prolonged),
-                        Err(why) => cell.failure = Some(why),
+                        Err(why) => cell.failure = self.not_of_stopping(Some(why)),
                     }
                 }
             }
         }
+        // What was stopped before its first run is not there at all.
+        cells.retain(|cell| cell.failure.is_some() || !cell.cold.costs.is_empty());
         cells
+    }
+
+    fn goes_on(&self, cell: &Cell) -> bool {
+        cell.failure.is_none() && !self.options.stopped()
+    }
+
+    /// A failure, unless the signal that stops the campaign has met the process, too, as a terminal's does.
+    fn not_of_stopping(&self, failure: Option<String>) -> Option<String> {
+        failure.filter(|_| !self.options.stopped())
     }
 
     fn run(&self, subject: &Subject, runs: usize) -> Result<(Printed, Cost), String> {

@@ -65,6 +65,7 @@ pub fn document(measured: &Measured, findings: &Findings, command: &str) -> Valu
         "cells": measured.cells.iter().map(cell).collect::<Vec<_>>(),
         "warm": warm,
         "differences": measured.differences,
+        "interrupted": measured.interrupted,
         "holds": measured.differences.is_empty(),
         "findings": findings,
         "paper": paper,

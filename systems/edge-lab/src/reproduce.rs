@@ -8,6 +8,7 @@ mod start;
 mod total;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use metes_lab::{Figure, Report};
 
@@ -67,6 +68,7 @@ impl Effort {
             },
             instances: 0,
             count_calls: true,
+            stop: Arc::default(),
         }
     }
 }

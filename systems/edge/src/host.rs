@@ -17,7 +17,7 @@ use metes_admission::{Certificate, Decision, Scheduling, Set, admit};
 use crate::clock;
 use crate::engine::Engine;
 use crate::limits::{Options, Tiers};
-use crate::manifest::Manifest;
+use crate::manifest::{Hosted as _, Manifest};
 use crate::module::Module;
 use crate::outcome::{BudgetClock, Outcome, Tier};
 use crate::overheads::{self, Overheads};
@@ -44,6 +44,8 @@ pub struct HostOptions {
     pub overheads: Option<Overheads>,
     /// Most requests of one function that wait.
     pub waiting: usize,
+    /// Most functions at once.
+    pub functions: usize,
 }
 
 impl Default for HostOptions {
@@ -54,6 +56,7 @@ impl Default for HostOptions {
             priority: None,
             overheads: None,
             waiting: 64,
+            functions: 64,
         }
     }
 }
@@ -280,6 +283,11 @@ impl Host {
         let _changing = lock(&self.0.changing);
         if self.find(&manifest.name).is_ok() {
             return Err(HostError::Exists(manifest.name));
+        }
+        let limit = self.0.options.functions;
+        let functions = self.0.functions.read();
+        if functions.unwrap_or_else(PoisonError::into_inner).len() >= limit {
+            return Err(HostError::Full { limit });
         }
         let least = self.least_budget();
         if manifest.budget < least {

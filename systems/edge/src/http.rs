@@ -8,105 +8,114 @@
 //! | `DELETE /functions/NAME` | takes it away |
 //! | `GET /host` | scheduling, memory, certificate |
 //!
-//! *Invariant:* every error is a document `{"error": {"kind", "message"}}`; a client that goes away, or is slow, holds no
-//! worker.
+//! *Invariant:* every error is a document `{"error": {"kind", "message", "remedy"}}`; a client that goes away, or is slow,
+//! holds no worker, and its connection for a bounded time.
 
+mod failed;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{FromRequestParts, Path, RawQuery, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response as Answer};
 use axum::routing::{get, post, put};
-use serde::Serialize;
+use http_body_util::LengthLimitError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::host::{Host, HostError};
 use crate::outcome::Outcome;
 use crate::station::Response;
+use failed::document;
+pub(crate) use failed::{Failed, Kind};
 
-/// How long a client may take to send its request.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Largest manifest in bytes.
 const MANIFEST: usize = 64 << 10;
 
-/// An error as it is answered.
-#[derive(Debug, Serialize)]
-struct Failed {
-    #[serde(skip)]
-    status: StatusCode,
-    kind: &'static str,
-    message: String,
-    /// What the function wrote to stderr.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    stderr: String,
+/// What clients may take of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// How long a client may take for each: the head of its request, the body, taking its answer, and doing nothing.
+    pub timeout: Duration,
+    /// Most connections at once, over all sockets.
+    pub connections: usize,
+    /// Most deployments and removals at once; they follow one after the other, and hold their modules until then.
+    pub deployments: usize,
 }
 
-impl Failed {
-    fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Failed {
-        Failed {
-            status,
-            kind,
-            message: message.into(),
-            stderr: String::new(),
+impl Default for HttpLimits {
+    fn default() -> Self {
+        HttpLimits {
+            timeout: Duration::from_secs(10),
+            connections: 256,
+            deployments: 4,
         }
     }
 }
 
-impl From<HostError> for Failed {
-    fn from(error: HostError) -> Failed {
-        let (status, kind) = match &error {
-            HostError::Manifest(_) => (StatusCode::BAD_REQUEST, "manifest"),
-            HostError::Module(_) => (StatusCode::UNPROCESSABLE_ENTITY, "module"),
-            HostError::Exists(_) => (StatusCode::CONFLICT, "exists"),
-            HostError::Unknown(_) => (StatusCode::NOT_FOUND, "unknown"),
-            HostError::NotAdmitted(_) => (StatusCode::CONFLICT, "not-admitted"),
-            HostError::Budget { .. } | HostError::ShortBudget { .. } => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "budget")
-            }
-            HostError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too-large"),
-            HostError::TooMany { .. } => (StatusCode::TOO_MANY_REQUESTS, "too-many"),
-            HostError::Engine(_) | HostError::Worker { .. } => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "host")
-            }
-            HostError::Ending => (StatusCode::SERVICE_UNAVAILABLE, "ending"),
-        };
-        Failed::new(status, kind, error.to_string())
+/// A host, and what its clients may take.
+#[derive(Clone)]
+struct Service {
+    host: Host,
+    limits: HttpLimits,
+    changes: Arc<Semaphore>,
+}
+
+impl Service {
+    /// Leave to change the set of functions, as long as it is held.
+    fn change(&self) -> Result<OwnedSemaphorePermit, Failed> {
+        let permit = self.changes.clone().try_acquire_owned();
+        permit.map_err(|_| {
+            let message = format!(
+                "{} deployments or removals are under way, as many as may be",
+                self.limits.deployments
+            );
+            Failed::new(Kind::Deploying, message)
+        })
     }
 }
 
-impl IntoResponse for Failed {
-    fn into_response(self) -> Answer {
-        document(self.status, &serde_json::json!({ "error": self }))
-    }
-}
+/// The name of a function in a path.
+struct Name(String);
 
-fn document(status: StatusCode, document: &impl Serialize) -> Answer {
-    match serde_json::to_vec(document) {
-        Ok(text) => {
-            let kind = [(header::CONTENT_TYPE, "application/json")];
-            (status, kind, text).into_response()
-        }
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Failed;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Name, Failed> {
+        let name = Path::<String>::from_request_parts(parts, state).await;
+        let Path(name) = name.map_err(|error| Failed::new(Kind::Request, error.body_text()))?;
+        Ok(Name(name))
     }
 }
 
 /// Answers for a host.
-pub fn router(host: Host) -> Router {
+pub fn router(host: Host, limits: HttpLimits) -> Router {
+    let service = Service {
+        host,
+        changes: Arc::new(Semaphore::new(limits.deployments)),
+        limits,
+    };
     Router::new()
         .route("/functions", put(deploy).get(list))
         .route("/functions/{name}", get(told).delete(remove))
         .route("/functions/{name}/invoke", post(invoke))
         .route("/host", get(about))
-        .fallback(async || Failed::new(StatusCode::NOT_FOUND, "path", "there is no such path"))
+        .fallback(async || Failed::new(Kind::Path, "there is no such path"))
         .method_not_allowed_fallback(async || {
-            Failed::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method",
-                "this path has other methods",
-            )
+            Failed::new(Kind::Method, "the path is there, but not with this method")
         })
-        .with_state(host)
+        .with_state(service)
+}
+
+/// Answers that there are too many connections, whatever is asked.
+pub(crate) fn full(connections: usize) -> Router {
+    Router::new().fallback(async move || {
+        let message = format!("{connections} connections are open, as many as may be");
+        Failed::new(Kind::Connections, message)
+    })
 }
 
 /// The body of a request, of at most so many bytes.
@@ -114,6 +123,7 @@ async fn body(
     headers: &HeaderMap,
     body: Body,
     limit: u64,
+    timeout: Duration,
     too_large: impl Fn() -> Failed,
 ) -> Result<Vec<u8>, Failed> {
     let length = headers.get(header::CONTENT_LENGTH);
@@ -121,25 +131,35 @@ async fn body(
     if length.is_some_and(|length| length > limit) {
         return Err(too_large());
     }
-    let read = tokio::time::timeout(PATIENCE, to_bytes(body, limit as usize)).await;
-    match read {
+    match tokio::time::timeout(timeout, to_bytes(body, limit as usize)).await {
         Ok(Ok(bytes)) => Ok(bytes.into()),
-        // A body that is cut off has no reader for this answer.
-        Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(Failed::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "slow",
-            format!("the request did not arrive in {} s", PATIENCE.as_secs()),
-        )),
+        Ok(Err(error)) => Err(match error.into_inner().is::<LengthLimitError>() {
+            true => too_large(),
+            false => Failed::new(
+                Kind::Request,
+                "the body is cut off, or is not coded as its head says",
+            ),
+        }),
+        Err(_) => Err(slow("body", timeout)),
     }
 }
 
+/// A request that does not arrive.
+pub(crate) fn slow(what: &str, timeout: Duration) -> Failed {
+    let message = format!(
+        "the {what} of the request did not arrive in {} ms",
+        timeout.as_millis()
+    );
+    Failed::new(Kind::Slow, message)
+}
+
 async fn invoke(
-    State(host): State<Host>,
-    Path(name): Path<String>,
+    State(service): State<Service>,
+    Name(name): Name,
     headers: HeaderMap,
     content: Body,
 ) -> Result<Answer, Failed> {
+    let host = service.host;
     let limit = host.largest(&name)?;
     let too_large = || {
         Failed::from(HostError::TooLarge {
@@ -147,7 +167,8 @@ async fn invoke(
             limit,
         })
     };
-    let input = body(&headers, content, limit, too_large).await?;
+    let timeout = service.limits.timeout;
+    let input = body(&headers, content, limit, timeout, too_large).await?;
     let (send, receive) = tokio::sync::oneshot::channel();
     // A client that has gone away leaves nobody to tell.
     host.invoke(&name, input, move |response| drop(send.send(response)))?;
@@ -156,36 +177,22 @@ async fn invoke(
 }
 
 fn answer(response: Response) -> Result<Answer, Failed> {
-    let failed = |status, kind, message: String| {
-        let mut failed = Failed::new(status, kind, message);
-        failed.stderr = String::from_utf8_lossy(&response.errors).into_owned();
-        Err(failed)
-    };
-    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    let failed =
+        |kind, message: String| Err(Failed::new(kind, message).with_stderr(&response.errors));
     match &response.invocation.outcome {
         Outcome::Done { exit: 0 } => {}
         Outcome::Done { exit } => {
-            return failed(
-                status,
-                "exit",
-                format!("the function ended with status {exit}"),
-            );
+            return failed(Kind::Exit, format!("the function ended with status {exit}"));
         }
         Outcome::Trap(trap) => {
-            return failed(status, "trap", format!("the function trapped: {trap}"));
+            return failed(Kind::Trap, format!("the function trapped: {trap}"));
         }
         Outcome::Overrun { late_ns } => {
             let message =
                 format!("the function used up its budget, and was stopped {late_ns} ns later");
-            return failed(StatusCode::GATEWAY_TIMEOUT, "overrun", message);
+            return failed(Kind::Overrun, message);
         }
-        Outcome::Refused(refusal) => {
-            return failed(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "refused",
-                refusal.to_string(),
-            );
-        }
+        Outcome::Refused(refusal) => return failed(Kind::Refused, refusal.to_string()),
     }
     let mut headers = HeaderMap::new();
     headers.insert(
@@ -203,17 +210,20 @@ fn answer(response: Response) -> Result<Answer, Failed> {
 }
 
 async fn deploy(
-    State(host): State<Host>,
+    State(service): State<Service>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     content: Body,
 ) -> Result<Answer, Failed> {
+    let change = service.change()?;
+    let host = service.host;
     let limit = host.module_bytes() as u64 + MANIFEST as u64;
     let too_large = || {
         let message = format!("a deployment has at most {limit} bytes: strip the module");
-        Failed::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
+        Failed::new(Kind::TooLarge, message)
     };
-    let bytes = body(&headers, content, limit, too_large).await?;
+    let timeout = service.limits.timeout;
+    let bytes = body(&headers, content, limit, timeout, too_large).await?;
     // How many bytes of the body are the manifest; the module follows.
     let length = query
         .as_deref()
@@ -227,31 +237,38 @@ async fn deploy(
     let (manifest, wasm) = parted.ok_or_else(|| {
         let message =
             "give ?manifest=N: the body is N bytes of function.toml, and the module behind it";
-        Failed::new(StatusCode::BAD_REQUEST, "manifest", message)
+        Failed::new(Kind::Manifest, message)
     })?;
-    // Compilers take a while.
-    let deployed = tokio::task::spawn_blocking(move || host.deploy(&manifest, &wasm)).await;
-    let told = deployed.map_err(|_| HostError::Ending)??;
+    // Compilers take a while; who goes away before they have ended leaves their place taken.
+    let deployed = tokio::task::spawn_blocking(move || {
+        let _change = change;
+        host.deploy(&manifest, &wasm)
+    });
+    let told = deployed.await.map_err(|_| HostError::Ending)??;
     Ok(document(StatusCode::CREATED, &told))
 }
 
-async fn list(State(host): State<Host>) -> Answer {
-    document(StatusCode::OK, &host.list())
+async fn list(State(service): State<Service>) -> Answer {
+    document(StatusCode::OK, &service.host.list())
 }
 
-async fn told(State(host): State<Host>, Path(name): Path<String>) -> Result<Answer, Failed> {
-    Ok(document(StatusCode::OK, &host.function(&name)?))
+async fn told(State(service): State<Service>, Name(name): Name) -> Result<Answer, Failed> {
+    Ok(document(StatusCode::OK, &service.host.function(&name)?))
 }
 
-async fn remove(State(host): State<Host>, Path(name): Path<String>) -> Result<Answer, Failed> {
-    let removed = tokio::task::spawn_blocking(move || host.remove(&name)).await;
-    removed.map_err(|_| HostError::Ending)??;
+async fn remove(State(service): State<Service>, Name(name): Name) -> Result<Answer, Failed> {
+    let change = service.change()?;
+    let removed = tokio::task::spawn_blocking(move || {
+        let _change = change;
+        service.host.remove(&name)
+    });
+    removed.await.map_err(|_| HostError::Ending)??;
     Ok(document(
         StatusCode::OK,
         &serde_json::json!({ "removed": true }),
     ))
 }
 
-async fn about(State(host): State<Host>) -> Answer {
-    document(StatusCode::OK, &host.told())
+async fn about(State(service): State<Service>) -> Answer {
+    document(StatusCode::OK, &service.host.told())
 }

@@ -237,7 +237,8 @@ impl Seat {
                 }
             }
             Reset::Instantiate => {
-                self.live = Live::new(&self.module, self.tier, self.slot.as_ref(), alarm)?;
+                let next = Live::new(&self.module, self.tier, self.slot.as_ref(), alarm)?;
+                drop(self.go_on(next));
                 self.initialise_again()?;
             }
         }
@@ -259,7 +260,7 @@ impl Seat {
         }
         next.set(&values)?;
         self.tier = tier;
-        Ok(std::mem::replace(&mut self.live, next))
+        Ok(self.go_on(next))
     }
 
     /// Puts it on a worker, as if nothing had run on it.
@@ -271,5 +272,13 @@ impl Seat {
     /// Where its memory is.
     pub(crate) fn place(&self) -> Place {
         self.slot.as_ref().map_or(Place::NONE, Slot::place)
+    }
+
+    /// Goes on with another instance; what the last invocation wrote to stderr is still to be read. The one before it.
+    fn go_on(&mut self, next: Live) -> Live {
+        let mut before = std::mem::replace(&mut self.live, next);
+        let (now, then) = (self.live.store.data_mut(), before.store.data_mut());
+        std::mem::swap(&mut now.errors, &mut then.errors);
+        before
     }
 }

@@ -2,18 +2,25 @@
 //!
 //! *Invariant:* a socket file of another host that lives is not taken from it.
 
+mod connection;
+mod wire;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use axum::serve::{Listener, ListenerExt};
+
 use crate::host::Host;
-use crate::http::router;
+use crate::http::HttpLimits;
+use connection::Door;
 
 /// Where a host listens.
 pub struct Listeners {
     tcp: Option<TcpListener>,
     unix: Option<(UnixListener, PathBuf)>,
+    limits: HttpLimits,
 }
 
 impl Listeners {
@@ -26,7 +33,18 @@ impl Listeners {
         let unix = unix
             .map(|path| Ok::<_, io::Error>((listen(path)?, path.to_owned())))
             .transpose()?;
-        Ok(Listeners { tcp, unix })
+        Ok(Listeners {
+            tcp,
+            unix,
+            limits: HttpLimits::default(),
+        })
+    }
+
+    /// With other limits on what clients may take.
+    #[must_use]
+    pub fn with(mut self, limits: HttpLimits) -> Listeners {
+        self.limits = limits;
+        self
     }
 
     /// The address on TCP.
@@ -69,7 +87,7 @@ pub fn serve(host: Host, listeners: Listeners, end: impl Future<Output = ()>) ->
         .build()?;
     let socket = listeners.unix.as_ref().map(|(_, path)| path.clone());
     let served = runtime.block_on(async {
-        let router = router(host);
+        let door = Door::new(host, &listeners.limits);
         let tcp = match listeners.tcp {
             Some(tcp) => {
                 tcp.set_nonblocking(true)?;
@@ -84,23 +102,14 @@ pub fn serve(host: Host, listeners: Listeners, end: impl Future<Output = ()>) ->
             }
             None => None,
         };
-        let on_tcp = async {
-            match tcp {
-                Some(tcp) => axum::serve(tcp, router.clone()).await,
-                None => std::future::pending().await,
-            }
-        };
-        let on_unix = async {
-            match unix {
-                Some(unix) => axum::serve(unix, router.clone()).await,
-                None => std::future::pending().await,
-            }
-        };
+        // A connection of little that waits for nothing to be added.
+        let tcp = tcp.map(|tcp| tcp.tap_io(|stream| drop(stream.set_nodelay(true))));
         tokio::select! {
-            served = on_tcp => served,
-            served = on_unix => served,
-            () = end => Ok(()),
+            () = greet(tcp, &door) => {}
+            () = greet(unix, &door) => {}
+            () = end => {}
         }
+        Ok(())
     });
     // Compilers that still run are not waited for.
     runtime.shutdown_background();
@@ -108,6 +117,17 @@ pub fn serve(host: Host, listeners: Listeners, end: impl Future<Output = ()>) ->
         drop(std::fs::remove_file(path));
     }
     served
+}
+
+/// Takes what connects, for ever.
+async fn greet(listener: Option<impl Listener>, door: &Door) {
+    let Some(mut listener) = listener else {
+        return std::future::pending().await;
+    };
+    loop {
+        let (stream, _) = listener.accept().await;
+        door.enter(stream);
+    }
 }
 
 /// Ready when the process is asked to end (SIGINT, SIGTERM).

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::clock;
 use crate::engine::Engine;
 use crate::host::Deployed;
+use crate::manifest::Hosted as _;
 use crate::module::Module;
 use crate::outcome::{Invocation, Outcome, Tier};
 use crate::overrun::{Alarm, exact_timers};

@@ -64,6 +64,19 @@ pub(crate) struct EdgeServe {
     /// Run workers under SCHED_FIFO with this priority, 1 to 79, where it is permitted
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(i32).range(1..=79))]
     pub(crate) priority: Option<i32>,
+    /// Functions at once, 1 to 4096
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) functions: u32,
+    /// Deployments and removals under way at once, 1 to 64
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) deployments: u32,
+    /// Connections at once, 1 to 65536; mind `ulimit -n`
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) connections: u32,
+    /// Milliseconds that a client may take for the head of a request, for its body, for its answer, or between two
+    /// requests, 10 to 3600000
+    #[arg(long, value_name = "MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
+    pub(crate) timeout: u64,
 }
 
 /// Where a host listens.

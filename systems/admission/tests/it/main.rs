@@ -3,6 +3,7 @@
 mod against_naive;
 mod criticality;
 mod examples;
+mod manifest;
 mod non_preemptive;
 mod random_sets;
 mod tampered;

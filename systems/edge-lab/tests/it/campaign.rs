@@ -2,15 +2,23 @@
 
 use metes_edge_lab::reproduce::{Effort, Place, fig_1};
 use metes_edge_lab::{
-    CSV_BEGINNING, Findings, Measured, NOTHING, Options, Own, Size, Subject, Workshop, all, csv,
-    document, measure, page, parquet,
+    CSV_BEGINNING, Findings, LabError, Measured, NOTHING, Options, Own, Size, Subject, Workshop,
+    all, csv, document, measure, page, parquet,
 };
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::runner;
 
 /// `atax`, of 400 rows: an array of 1.28 MB and four small ones.
 fn measured(names: &[&str], options: &Options) -> Measured {
+    told(names, options, &|_| {}).expect("native code runs here")
+}
+
+/// The same, with who is told what is done.
+fn told(names: &[&str], options: &Options, tell: &dyn Fn(&str)) -> Result<Measured, LabError> {
     let directory = tempfile::tempdir().expect("a directory");
     let workshop = Workshop {
         suite: &Own,
@@ -21,7 +29,7 @@ fn measured(names: &[&str], options: &Options) -> Measured {
         .into_iter()
         .filter(|subject| names.contains(&subject.name))
         .collect();
-    measure(&workshop, subjects, options, &|_| {}).expect("native code runs here")
+    measure(&workshop, subjects, options, tell)
 }
 
 fn options() -> Options {
@@ -32,6 +40,7 @@ fn options() -> Options {
         repeats: 6,
         instances: 3,
         count_calls: true,
+        stop: Arc::default(),
     }
 }
 
@@ -114,6 +123,38 @@ fn written(measured: &Measured, findings: &Findings) {
     assert_eq!(document["cells"].as_array().map(Vec::len), Some(5 + 4));
     assert_eq!(document["cells"][0]["cold"]["runs"], 2);
     assert!(page(&document).contains("\"subject\":\"native-retained\""));
+}
+
+#[test]
+fn a_campaign_that_is_stopped_keeps_what_was_measured() {
+    let names = ["native", "cranelift"];
+    let asked = options();
+    let stopped_at = |word: &'static str| {
+        asked.stop.store(false, Ordering::Relaxed);
+        told(&names, &asked, &|what| {
+            if what == word {
+                asked.stop.store(true, Ordering::Relaxed);
+            }
+        })
+    };
+    let found = stopped_at("atax").expect("the first kernel was measured");
+    assert!(found.interrupted);
+    assert_eq!(found.cells.len(), 2);
+    let whole = |cell: &metes_edge_lab::Cell| cell.kernel == NOTHING && cell.cold.costs.len() == 2;
+    assert!(found.cells.iter().all(whole), "{:?}", found.cells);
+    assert!(found.warm.is_empty() && found.differences.is_empty());
+    // What there is can be written and drawn.
+    let findings = Findings::of(&found);
+    assert_eq!(findings.starts.len(), 2);
+    assert_eq!(csv(&found).lines().count(), 1 + 4);
+    parquet(&found).expect("a file");
+    let document = document(&found, &findings, "metes edge lab");
+    assert_eq!(document["interrupted"], true);
+    assert!(page(&document).contains("\"interrupted\":true"));
+    // Stopped before its first run, it has nothing.
+    for word in ["trying native", NOTHING] {
+        assert!(matches!(stopped_at(word), Err(LabError::Stopped)));
+    }
 }
 
 #[test]

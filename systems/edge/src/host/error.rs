@@ -24,6 +24,12 @@ pub enum HostError {
     /// The set with this function does not fit.
     #[error("not admitted: {0}")]
     NotAdmitted(String),
+    /// As many functions are there as may be.
+    #[error("{limit} functions are there, as many as may be: remove one first")]
+    Full {
+        /// How many may be.
+        limit: usize,
+    },
     /// Its deadline is shorter than what one invocation takes.
     #[error("an empty request was not served within the budget of {budget} ns: raise it")]
     Budget {

@@ -4,7 +4,15 @@
 
 use std::time::Duration;
 
-use metes_edge::{Engine, Invocation, Limits, Module, Options, Outcome, Tiers, Worker};
+use metes_edge::{Engine, Invocation, Limits, Module, Options, Outcome, Overheads, Tiers, Worker};
+
+/// What a host needs itself, where that is to decide nothing.
+pub(crate) const NOTHING: Overheads = Overheads {
+    release_ns: 0,
+    blocking_ns: 0,
+    look_ns: 0,
+    look_period_ns: 100_000,
+};
 
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 

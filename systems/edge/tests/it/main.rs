@@ -5,8 +5,10 @@
 mod artefacts;
 mod cost;
 mod deploy;
+mod functions;
 mod guests;
 mod host;
+mod http;
 mod isolation;
 mod overrun;
 mod properties;

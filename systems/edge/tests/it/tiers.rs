@@ -1,8 +1,10 @@
 //! The optimised code takes over from the baseline code between two calls.
 
-use metes_edge::{CompileServer, Engine, Limits, Options, Outcome, State, Tier, Tiers, Worker};
+use metes_edge::{
+    CompileServer, Engine, Limits, Options, Outcome, Reset, State, Tier, Tiers, Worker,
+};
 
-use crate::guests::{COUNTER, LONG, NOP, binary, engine, status};
+use crate::guests::{COUNTER, IMPORTS, LONG, NOP, binary, engine, status};
 
 #[test]
 fn the_first_answer_is_the_baseline_s_and_later_ones_are_optimised() {
@@ -17,6 +19,37 @@ fn the_first_answer_is_the_baseline_s_and_later_ones_are_optimised() {
     // A worker that was made ready before the code was there takes it over after its next call.
     let tiers = [(); 3].map(|()| worker.invoke(&module, &[], &mut Vec::new(), LONG).tier);
     assert_eq!(tiers[2], Tier::Optimised);
+}
+
+#[test]
+fn what_was_written_to_stderr_outlives_the_instance() {
+    // The second changes its table: each of its invocations has an instance of its own.
+    for (changes, reset) in [
+        ("", Reset::Restore),
+        (
+            "(table.set (i32.const 0) (ref.null func))",
+            Reset::Instantiate,
+        ),
+    ] {
+        let text = format!(
+            r#"(module {IMPORTS} (memory (export "memory") 1) (table 1 funcref) (data (i32.const 64) "no")
+            (func (export "_start") {changes}
+                (i32.store (i32.const 0) (i32.const 64)) (i32.store (i32.const 4) (i32.const 2))
+                (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8)))
+                (call $exit (i32.const 7))))"#
+        );
+        let engine = engine();
+        let module = engine.compile(&binary(&text), &Limits::default());
+        let module = module.expect("a guest of ours");
+        assert_eq!(module.reset(), reset);
+        let mut worker = Worker::new(&engine);
+        for _ in 0..3 {
+            assert_eq!(status(&mut worker, &module), 7);
+            assert_eq!(worker.errors(&module), b"no");
+            engine.settle();
+        }
+        assert_eq!(worker.tier(&module), Some(Tier::Optimised));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `metes edge lab`.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anstyle::Style;
 use metes_edge_lab::{
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{EdgeLab, EdgeRunner};
 use crate::error::{DOES_NOT_HOLD, Failure};
+use crate::interrupt;
 use crate::libraries;
 use crate::output::{self, BOLD, DIM, GOOD, POOR, Table};
 use crate::own::Form;
@@ -99,6 +100,7 @@ pub(crate) fn run(arguments: &EdgeLab, json: bool) -> Result<u8, Failure> {
         repeats: arguments.repeats as usize,
         instances: arguments.instances as usize,
         count_calls: true,
+        stop: interrupt::flag()?,
     };
     let wheel = progress::spinner("building");
     let tell = |what: &str| wheel.set_message(what.to_owned());
@@ -110,11 +112,16 @@ pub(crate) fn run(arguments: &EdgeLab, json: bool) -> Result<u8, Failure> {
         .skip(1)
         .fold("metes".to_owned(), |line, word| line + " " + &word);
     let document = metes_edge_lab::document(&measured, &findings, &command);
-    write(arguments, &measured, &document)?;
+    // A disk that is full takes no file; what was measured is shown then all the same.
+    let written = write(arguments, &measured, &document);
     if json {
         output::json(&document)?;
     } else {
         output::text(&shown(&measured, &findings))?;
+    }
+    written?;
+    if measured.interrupted {
+        output::note("interrupted: this is what had been measured until then");
     }
     Ok(if measured.differences.is_empty() {
         0
@@ -137,21 +144,24 @@ fn chosen(kind: &str, named: &[String], all: &[String]) -> Result<Vec<String>, F
     }
 }
 
+/// Writes every file that can be written; the first that cannot is told of.
 fn write(arguments: &EdgeLab, measured: &Measured, document: &Value) -> Result<(), Failure> {
-    let put = |path: &Path, bytes: &[u8]| output::write_file(path, bytes);
-    if let Some(path) = &arguments.output {
-        put(path, metes_edge_lab::page(document).as_bytes())?;
-    }
-    if let Some(path) = &arguments.csv {
-        put(path, metes_edge_lab::csv(measured).as_bytes())?;
-    }
-    if let Some(path) = &arguments.parquet {
-        let bytes = metes_edge_lab::parquet(measured).map_err(|error| {
+    let put = |path: &Option<PathBuf>, bytes: &dyn Fn() -> Result<Vec<u8>, Failure>| match path {
+        Some(path) => output::write_file(path, &bytes()?),
+        None => Ok(()),
+    };
+    let page = put(&arguments.output, &|| {
+        Ok(metes_edge_lab::page(document).into_bytes())
+    });
+    let csv = put(&arguments.csv, &|| {
+        Ok(metes_edge_lab::csv(measured).into_bytes())
+    });
+    let parquet = put(&arguments.parquet, &|| {
+        metes_edge_lab::parquet(measured).map_err(|error| {
             Failure::input(format!("the runs cannot be written as Parquet: {error}"))
-        })?;
-        put(path, &bytes)?;
-    }
-    Ok(())
+        })
+    });
+    page.and(csv).and(parquet)
 }
 
 fn list(workshop: &Workshop<'_>, subjects: Vec<Subject>, json: bool) -> Result<u8, Failure> {

@@ -1,5 +1,8 @@
 //! `metes edge serve`: a host until it is asked to end.
 
+use std::time::Duration;
+
+use metes_edge::http::HttpLimits;
 use metes_edge::serve::{Listeners, asked_to_end, serve};
 use metes_edge::{Host, HostOptions, Options};
 
@@ -11,6 +14,7 @@ pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
     let options = HostOptions {
         cores: arguments.cores,
         priority: arguments.priority,
+        functions: arguments.functions as usize,
         engine: Options {
             slots: arguments.slots as usize,
             slot_bytes: arguments.slot,
@@ -24,6 +28,11 @@ pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
     let listeners = Listeners::new(arguments.tcp, Some(&arguments.socket));
     let listeners =
         listeners.map_err(|error| Failure::io("listen on", &arguments.socket, error))?;
+    let listeners = listeners.with(HttpLimits {
+        timeout: Duration::from_millis(arguments.timeout),
+        connections: arguments.connections as usize,
+        deployments: arguments.deployments as usize,
+    });
     let address = listeners.address();
     if json {
         let mut document =
