@@ -4,13 +4,14 @@
 //! that were there before stay.
 
 mod error;
+mod measured;
 mod placement;
 mod told;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use metes_admission::{Certificate, Decision, Scheduling, Set, admit};
 
@@ -19,7 +20,7 @@ use crate::engine::Engine;
 use crate::limits::{Options, Tiers};
 use crate::manifest::{Hosted as _, Manifest};
 use crate::module::Module;
-use crate::outcome::{BudgetClock, Outcome, Tier};
+use crate::outcome::{BudgetClock, Tier};
 use crate::overheads::{self, Overheads};
 use crate::overrun::Alarm;
 use crate::seat::Live;
@@ -63,9 +64,6 @@ impl Default for HostOptions {
 
 /// How often overruns are looked for, unless the engine's options say.
 const LOOK: Duration = Duration::from_micros(250);
-/// How long the thread that looks is waited for to have measured itself.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// A function that is deployed.
 pub(crate) struct Deployed {
     pub(crate) manifest: Manifest,
@@ -165,70 +163,6 @@ impl Deployed {
     }
 }
 
-/// The longest that an empty request took of ten, on this thread; none is made of a function that keeps its state.
-fn measure(
-    worker: &mut Worker,
-    manifest: &Manifest,
-    module: &Module,
-) -> Result<Option<u64>, HostError> {
-    if manifest.kept {
-        return Ok(None);
-    }
-    let mut output = Vec::with_capacity(module.limits().output);
-    let time = Duration::from_nanos(manifest.budget);
-    let mut longest = None;
-    let mut late = true;
-    for _ in 0..10 {
-        let invocation = worker.invoke(module, &[], &mut output, time);
-        if !matches!(invocation.outcome, Outcome::Overrun { .. }) {
-            late = false;
-            longest = longest.max(Some(invocation.time_ns));
-        }
-    }
-    match late {
-        true => Err(HostError::Budget {
-            budget: manifest.budget,
-        }),
-        false => Ok(longest),
-    }
-}
-
-/// A function that does nothing: `(module (func (export "_start")))`.
-fn nothing(engine: &Engine) -> Result<Arc<Deployed>, HostError> {
-    const WASM: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x0a\x01\x06_start\0\0\x0a\x04\x01\x02\0\x0b";
-    let manifest =
-        "name = 'nothing'\nmodule = '-'\nperiod = '1 s'\ndeadline = '1 s'\nbudget = '1 s'\n";
-    let manifest = Manifest::parse(manifest)?;
-    let module = engine.compile(WASM, &manifest.limits())?;
-    Ok(Arc::new(Deployed::new(manifest, module, 0)))
-}
-
-/// What the workers and the thread that looks for overruns have measured of themselves.
-fn measured(engine: &Engine, stations: &[Station]) -> Result<Overheads, HostError> {
-    let dispatch = stations.iter().map(|station| station.dispatch_ns).max();
-    let options = engine.options();
-    let look = options.look.unwrap_or(LOOK);
-    let apart = !options.housekeeping.is_empty()
-        && stations.iter().all(|station| {
-            let processor = station.obtained.processor;
-            processor.is_some_and(|processor| !options.housekeeping.contains(&processor))
-        });
-    let end = Instant::now() + PATIENCE;
-    let cost = loop {
-        match engine.watch().cost() {
-            Some(cost) => break cost,
-            None if Instant::now() > end => return Err(HostError::Ending),
-            None => std::thread::sleep(look),
-        }
-    };
-    Ok(Overheads::measured(
-        dispatch.unwrap_or(0),
-        cost,
-        clock::nanoseconds(look),
-        apart,
-    ))
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -242,7 +176,7 @@ impl Host {
         let mut options = options;
         options.engine.look.get_or_insert(LOOK);
         let engine = Engine::new(options.engine.clone())?;
-        let nothing = nothing(&engine)?;
+        let nothing = measured::nothing(&engine)?;
         let mut stations = Vec::new();
         for core in 0..options.cores {
             let start = Start {
@@ -259,7 +193,7 @@ impl Host {
         }
         let overheads = match options.overheads {
             Some(overheads) => overheads,
-            None => measured(&engine, &stations)?,
+            None => measured::overheads(&engine, &stations)?,
         };
         let locked = options.engine.lock && lock_all();
         Ok(Host(Arc::new(Inner {
@@ -302,7 +236,7 @@ impl Host {
         // Others may hold this thread up, which is not the function's fault.
         worker.set_clock(BudgetClock::Processor);
         worker.prepare(&module)?;
-        let measured = measure(&mut worker, &manifest, &module)?;
+        let measured = measured::longest(&mut worker, &manifest, &module)?;
         let overhead = overheads::of_function(worker.set_back_ns(&module));
         let seat = worker.unseat(&module).ok_or(HostError::Ending)?;
         let admitted = self.admit(&manifest, module.memory(), overhead)?;

@@ -64,6 +64,9 @@ pub(crate) struct EdgeServe {
     /// Run workers under SCHED_FIFO with this priority, 1 to 79, where it is permitted
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(i32).range(1..=79))]
     pub(crate) priority: Option<i32>,
+    /// Microseconds between looks for overruns, 25 to 10000; a budget must be twice as long
+    #[arg(long, value_name = "US", default_value_t = 250, value_parser = clap::value_parser!(u64).range(25..=10_000))]
+    pub(crate) look: u64,
     /// Functions at once, 1 to 4096
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) functions: u32,

@@ -38,7 +38,7 @@ pub enum HostError {
     },
     /// Its budget is shorter than its end is looked for.
     #[error(
-        "budget is {budget} ns, and its end is looked for in time from {least} ns on: raise it, or have the host look more often"
+        "budget is {budget} ns, and its end is looked for in time from {least} ns on: raise it, or have the host look more often (`--look`)"
     )]
     ShortBudget {
         /// The budget.

@@ -19,6 +19,7 @@ pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
             slots: arguments.slots as usize,
             slot_bytes: arguments.slot,
             lock: !arguments.unlocked,
+            look: Some(Duration::from_micros(arguments.look)),
             deadline_priority: arguments.priority.map(|_| 80),
             ..Options::default()
         },
@@ -51,6 +52,13 @@ pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
                 worker.core, worker.class
             ));
         }
+        let overheads = host.told().overheads;
+        output::note(&format!(
+            "the host takes {} us of each invocation, and {} us of each {} us of a core",
+            overheads.release_ns.div_ceil(1000),
+            overheads.look_ns.div_ceil(1000),
+            overheads.look_period_ns / 1000
+        ));
         output::note(&format!("listening on {}", output::name(&arguments.socket)));
         if let Some(address) = address {
             output::note(&format!("listening on http://{address}"));
