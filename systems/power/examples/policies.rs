@@ -1,5 +1,5 @@
 //! Energy against the policies of others on random sets, and how long planning takes:
-//! `cargo run --release -p metes-power --example campaign [SETS] [SEED]`.
+//! `cargo run --release -p metes-power --example policies [SETS] [SEED]`.
 
 use std::time::Instant;
 
