@@ -1,4 +1,4 @@
-//! Random sets against the simulation: `campaign [SETS] [SEED]`, by default 10⁵ sets. Ends with status 1 if an admitted
+//! Random sets against the simulation: `sets [SETS] [SEED]`, by default 10⁵ sets. Ends with status 1 if an admitted
 //! set misses a deadline, a refused one meets all, or a certificate does not hold.
 
 use metes_admission::campaign::{Deadlines, Tally, campaign};
