@@ -97,7 +97,9 @@ fn misses(functions: &[Function], above: Interference, units: u64, seed: u64) ->
         .iter()
         .map(|one| random.below(one.period))
         .collect();
-    let (mut waiting, mut runs): (Vec<(u64, u64)>, Option<(u64, u64)>) = (Vec::new(), None);
+    // By deadline, with the time that is left to be served.
+    let mut waiting: Vec<(u64, u64)> = Vec::new();
+    let mut runs: Option<(u64, u64)> = None;
     let mut left = 0;
     for now in 0..units {
         for (function, offset) in functions.iter().zip(&offsets) {
