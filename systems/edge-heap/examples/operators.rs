@@ -43,6 +43,7 @@ fn main() -> Result<(), GuestError> {
         let input = Input {
             arguments: vec!["words".to_owned(), "12".to_owned()],
             stdin: include_bytes!("../tests/c/contract.c").repeat(8),
+            stop: None,
         };
         match run(&wasm, &input) {
             Ok(ran) => println!(

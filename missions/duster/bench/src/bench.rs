@@ -14,6 +14,7 @@ use metes_duster_protocol::{Failure, MAX_PACKET};
 
 use crate::ground::{Ground, Verification};
 use crate::judge::{Judge, Now};
+use crate::science::Left;
 use crate::unit::Unit;
 
 /// Milliseconds of a step: how often the ground looks.
@@ -230,10 +231,13 @@ impl Bench {
     pub fn unexplained(&mut self) -> u64 {
         let now = self.now();
         let mut count = 0;
-        for ((acquisition, probe, run), received) in
-            std::mem::take(&mut self.ground.science.received)
+        for Left {
+            acquisition,
+            probe,
+            run,
+            gaps,
+        } in self.ground.science.leave()
         {
-            let gaps = received.samples.gaps(received.samples.end());
             let world = self.unit.world.lock();
             let Some(run) = world.truth.runs(probe).get(run) else {
                 continue;
@@ -248,16 +252,13 @@ impl Bench {
             if lost > 0 {
                 let what = || {
                     format!(
-                        "{lost} samples of {probe:?}, acquisition {acquisition}, are not in the store, in gaps {gaps:?} up to {} \
-                         of {:?}; nothing explains it",
-                        received.samples.end(),
-                        received.expected
+                        "{lost} samples of {probe:?}, acquisition {acquisition}, are not in the store, in gaps {gaps:?}; \
+                         nothing explains it"
                     )
                 };
                 let (hits, map) = (&mut self.unit.hits, &self.unit.map);
                 count += self.judge.lost(acquisition, lost, &what, hits, map, now);
             }
-            *self.ground.science.before.entry(probe).or_default() += received.samples.count();
         }
         count
     }

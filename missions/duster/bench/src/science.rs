@@ -70,6 +70,19 @@ pub struct Received {
     pub expected: Option<u64>,
 }
 
+/// A run that was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The acquisition, by its packets with the last samples.
+    pub acquisition: u16,
+    /// The probe.
+    pub probe: Probe,
+    /// Which run of its converter.
+    pub run: usize,
+    /// Samples that did not come, though later ones did.
+    pub gaps: Vec<(u64, u64)>,
+}
+
 /// A sweep as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
@@ -97,8 +110,9 @@ pub struct Science {
     pub received: BTreeMap<(u16, Probe, usize), Received>,
     /// The acquisition and probe of which so many samples should come.
     expected: BTreeMap<(u16, Probe), u64>,
-    /// Samples of acquisitions that were looked at and left.
-    pub before: BTreeMap<Probe, u64>,
+    /// Samples of runs that were looked at and left, and up to where: what comes late, or under another acquisition's number, is
+    /// of the run whose samples it holds.
+    before: BTreeMap<(Probe, usize), (Ranges, u64)>,
     /// Sweeps by acquisition.
     pub sweeps: BTreeMap<u16, Swept>,
     /// Packets that were right.
@@ -229,6 +243,40 @@ impl Science {
         }
     }
 
+    /// Leaves all that came: what is missing of it between others, by acquisition and run, and was not told before.
+    pub fn leave(&mut self) -> Vec<Left> {
+        let received = std::mem::take(&mut self.received);
+        let mut ends: BTreeMap<(Probe, usize), (u16, u64)> = BTreeMap::new();
+        for ((acquisition, probe, run), received) in received {
+            let (ranges, _) = self.before.entry((probe, run)).or_default();
+            for &(from, to) in &received.samples.0 {
+                ranges.add(from, to);
+            }
+            let end = received.samples.end();
+            let known = ends.entry((probe, run)).or_insert((acquisition, end));
+            if end > known.1 {
+                *known = (acquisition, end);
+            }
+        }
+        let mut left = Vec::new();
+        for ((probe, run), (acquisition, end)) in ends {
+            let (ranges, told) = self.before.entry((probe, run)).or_default();
+            let gaps = ranges.gaps(end).into_iter();
+            let gaps: Vec<(u64, u64)> = gaps
+                .map(|(from, to)| (from.max(*told), to))
+                .filter(|(from, to)| from < to)
+                .collect();
+            *told = end.max(*told);
+            left.push(Left {
+                acquisition,
+                probe,
+                run,
+                gaps,
+            });
+        }
+        left
+    }
+
     fn wrong(&mut self, header: &ScienceHeader, data: &[u8], stored: bool, why: &str) {
         let mut content = DefaultHasher::new();
         (header.acquisition, header.first, header.time, data).hash(&mut content);
@@ -270,8 +318,8 @@ impl Science {
     #[must_use]
     pub fn samples(&self, probe: Probe) -> u64 {
         let own = self.received.iter().filter(|((_, of, _), _)| *of == probe);
-        let before = self.before.get(&probe).copied().unwrap_or(0);
-        before
+        let before = self.before.range((probe, 0)..=(probe, usize::MAX));
+        before.map(|(_, (ranges, _))| ranges.count()).sum::<u64>()
             + own
                 .map(|(_, received)| received.samples.count())
                 .sum::<u64>()

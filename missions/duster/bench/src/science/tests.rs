@@ -114,6 +114,29 @@ fn what_the_instrument_gave_is_right_and_nothing_else() {
         &world.truth,
     );
     assert_eq!((science.wrong, science.take_wrong().len()), (3, 0));
+
+    // What is left is told once; a late packet, and one whose acquisition's number a flip has changed, are of their run.
+    let left = |science: &mut Science| -> Vec<(u16, Vec<(u64, u64)>)> {
+        let left = science.leave().into_iter();
+        left.map(|left| (left.acquisition, left.gaps)).collect()
+    };
+    assert_eq!(left(&mut science), [(3, vec![(384, 500)])]);
+    assert_eq!(left(&mut science), []);
+    for (acquisition, from, to) in [(3, 700, 800), (9, 384, 484), (3, 900, 950)] {
+        let count = (to - from) as u16;
+        let header = ScienceHeader {
+            acquisition,
+            ..header(ScienceKind::Samples, from as u32, count)
+        };
+        science.take(&header, &pack(from, to), false, &world.truth);
+        let gaps = if to > 800 {
+            vec![(800, 900)]
+        } else {
+            Vec::new()
+        };
+        assert_eq!(left(&mut science), [(acquisition, gaps)]);
+    }
+    assert_eq!(science.wrong, 3);
 }
 
 #[test]
