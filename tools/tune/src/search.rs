@@ -95,8 +95,10 @@ pub fn search(
         evaluations: request.configurations,
         ..Budget::default()
     };
-    let mut options = Options::default();
-    options.arena = request.arena;
+    let mut options = Options {
+        arena: request.arena,
+        ..Options::default()
+    };
     options.arena.mapped = request.mapped;
     options.arena.pages = request.pages;
     let clock = SystemClock::start();

@@ -80,7 +80,6 @@ fn prepared() -> Place {
 fn a_module_is_tuned_as_a_program_is() {
     let place = prepared();
     let tune = [
-        "--json",
         "tune",
         "--budget",
         "1",

@@ -4,5 +4,6 @@
 
 mod limits;
 mod programs;
+mod programs_of_rust;
 mod support;
 mod tune;

@@ -12,7 +12,8 @@ use metes_edge_heap::tune::{Error, Found, MODULE, OnHeap, Tuned, Tuning, arena};
 use metes_explore::{Observer, Options, Preference, catalogue};
 use metes_tune::Watch;
 
-use crate::support::{compiled, rust, rust_on_crate};
+use crate::programs_of_rust::{rust, rust_on_crate};
+use crate::support::compiled;
 
 struct Nobody;
 impl Observer for Nobody {

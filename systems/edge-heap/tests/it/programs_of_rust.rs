@@ -1,0 +1,66 @@
+//! Programs of Rust as modules, by the compilers of the machine.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{crate_directory, succeed};
+
+/// A program of Rust, on the standard library's own allocator unless it has another.
+pub(crate) fn rust(source: &str, options: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let module = directory.path().join("module.wasm");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    succeed(
+        Command::new(rustc)
+            .args(["--edition=2024", "-O", "--target=wasm32-wasip1"])
+            .args(options)
+            .arg(crate_directory().join("tests/rust").join(source))
+            .arg("-o")
+            .arg(&module),
+    );
+    std::fs::read(&module).expect("what rustc has written")
+}
+
+/// A program of Rust on the emitted crate of a heap, which lies in a directory.
+pub(crate) fn rust_on_crate(source: &str, emitted: &Path) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = crate_directory().join("tests/rust").join(source);
+    let text = std::fs::read_to_string(text).expect("a program");
+    let text = text
+        + "
+#[global_allocator]
+static HEAP: tuned_heap::Global<tuned_heap::metes_heap::lock::Single, { 1 << 20 }> =
+    // SAFETY: the module has one thread.
+    tuned_heap::global(unsafe { tuned_heap::metes_heap::lock::Single::new() });
+";
+    let manifest = format!(
+        "[package]\nname = \"program\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n\
+         [dependencies]\ntuned-heap = {{ path = \"{}\" }}\n",
+        emitted.display()
+    );
+    std::fs::create_dir(directory.path().join("src")).expect("a directory");
+    std::fs::write(directory.path().join("src/main.rs"), text).expect("a file");
+    std::fs::write(directory.path().join("Cargo.toml"), manifest).expect("a file");
+    let target = directory.path().join("target");
+    let target = target.to_str().expect("a name in UTF-8");
+    succeed(
+        Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .current_dir(directory.path())
+            .args([
+                "build",
+                "--release",
+                "--target",
+                "wasm32-wasip1",
+                "--target-dir",
+                target,
+            ])
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env_remove("RUSTFLAGS"),
+    );
+    std::fs::read(
+        directory
+            .path()
+            .join("target/wasm32-wasip1/release/program.wasm"),
+    )
+    .expect("a module")
+}
