@@ -3,7 +3,7 @@
 //! Times of processors of this kind have no bound that is proved; what is admitted rests on these figures, and on the
 //! kernel to run a worker whose request is released.
 //!
-//! *Invariant:* every way in which a function is later than its own budget says is in one of these.
+//! *Invariant:* all that the host itself does on a worker's core is in one of these.
 
 use metes_admission::Interference;
 use serde::Serialize;
@@ -13,8 +13,7 @@ use crate::limits::CompileServer;
 
 /// How many times what was measured is counted.
 const MARGIN: u64 = 2;
-/// How late a sleeping thread may be woken by a timer, in nanoseconds: what the host is measured against on a quiet
-/// machine.
+/// How late a sleeping thread is taken to be woken by a timer, in nanoseconds: an assumption about the machine.
 const WAKE: u64 = 50_000;
 
 /// What the host takes, in nanoseconds.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{crate_directory, succeed};
+use crate::support::{cargo, crate_directory, succeed};
 
 /// A program of Rust, on the standard library's own allocator unless it has another.
 pub(crate) fn rust(source: &str, options: &[&str]) -> Vec<u8> {
@@ -42,21 +42,7 @@ static HEAP: tuned_heap::Global<tuned_heap::metes_heap::lock::Single, { 1 << 20 
     std::fs::write(directory.path().join("src/main.rs"), text).expect("a file");
     std::fs::write(directory.path().join("Cargo.toml"), manifest).expect("a file");
     let target = directory.path().join("target");
-    let target = target.to_str().expect("a name in UTF-8");
-    succeed(
-        Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .current_dir(directory.path())
-            .args([
-                "build",
-                "--release",
-                "--target",
-                "wasm32-wasip1",
-                "--target-dir",
-                target,
-            ])
-            .env_remove("CARGO_ENCODED_RUSTFLAGS")
-            .env_remove("RUSTFLAGS"),
-    );
+    cargo(directory.path(), &target, &[]);
     std::fs::read(
         directory
             .path()

@@ -30,7 +30,8 @@ pub(crate) fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}:\n{said}");
 }
 
-fn cargo(directory: &Path, arguments: &[&str]) {
+/// Builds a package for WebAssembly.
+pub(crate) fn cargo(directory: &Path, target: &Path, arguments: &[&str]) {
     succeed(
         Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .current_dir(directory)
@@ -41,7 +42,7 @@ fn cargo(directory: &Path, arguments: &[&str]) {
                 "wasm32-wasip1",
                 "--target-dir",
             ])
-            .arg(built())
+            .arg(target)
             .args(arguments)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env_remove("RUSTFLAGS"),
@@ -57,7 +58,7 @@ pub(crate) fn guest(name: &str, peers: bool) -> Vec<u8> {
     let features: &[&str] = if peers { &["--features", "peers"] } else { &[] };
     let mut arguments = vec!["--example", name];
     arguments.extend(features);
-    cargo(&crate_directory().join("guests"), &arguments);
+    cargo(&crate_directory().join("guests"), &built(), &arguments);
     let path = release().join("examples").join(format!("{name}.wasm"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -66,7 +67,7 @@ pub(crate) fn guest(name: &str, peers: bool) -> Vec<u8> {
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        cargo(&crate_directory().join("../../ffi/wasi"), &[]);
+        cargo(&crate_directory().join("../../ffi/wasi"), &built(), &[]);
         release().join("libmetes_wasi.a")
     })
 }
