@@ -198,13 +198,7 @@ fn text(tuned: &Tuned, path: &Path, directory: &Path) -> String {
     );
     text += &format!("\n  {:<9} {}\n", "report", tuned.page.display());
     text += &format!("  {:<9} {}\n", "module", directory.join(MODULE).display());
-    text += &format!(
-        "  {:<9} {} (C), {} (Rust), {}\n",
-        "code",
-        directory.join("c").display(),
-        directory.join("rust").display(),
-        directory.join("heap.toml").display()
-    );
+    text += &super::summary::code(directory);
     text
 }
 

@@ -65,14 +65,19 @@ pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
     );
     text += &verdict(checked, threads);
     text += &format!("\n  {:<9} {}\n", "report", page.display());
-    text += &format!(
+    text += &code(directory);
+    text
+}
+
+/// Where the heap's code is.
+pub(super) fn code(directory: &Path) -> String {
+    format!(
         "  {:<9} {} (C), {} (Rust), {}\n",
         "code",
         directory.join("c").display(),
         directory.join("rust").display(),
         directory.join("heap.toml").display()
-    );
-    text
+    )
 }
 
 fn program(recorded: &Recorded, events: &Events) -> String {
