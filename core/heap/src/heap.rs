@@ -159,7 +159,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             self.plan = self.plan(self.span).ok_or(RegionError::SpanExceeded)?;
         } else if self.index.halves() {
             return Err(RegionError::OneRegionOnly);
-        } else if region.length() > self.span {
+        } else if region.length() > self.span
+            || !self.index.has_room_for_region(&self.store, region.length())
+        {
             return Err(RegionError::SpanExceeded);
         }
         if S::MERGED && !self.merges() {
@@ -172,6 +174,9 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
             self.base = Some(laid.block);
             self.store.number_heads_from(self.index.first_head());
             self.index.attach(&mut self.store, laid.block);
+        } else {
+            self.index
+                .attach_further(&mut self.store, laid.block, laid.size);
         }
         self.release_room(laid.block, laid.size);
         Ok(())

@@ -225,12 +225,27 @@ impl<I: Index<S>, S: Store> Heap<I, S> {
     fn ask(&mut self, growth: Growth, source: &mut impl Source) -> Option<()> {
         let Growth { asked, .. } = growth;
         if asked != 0 {
-            if self.footprint().checked_add(asked)? > self.span || !source.grow(asked) {
+            if self.footprint().checked_add(asked)? > self.span
+                || !self.may_extend(asked)
+                || !source.grow(asked)
+            {
                 return None;
             }
             self.reserve += asked;
         }
         Some(())
+    }
+
+    /// Whether the index can take the last region with its reserve and so many bytes more.
+    fn may_extend(&self, bytes: usize) -> bool {
+        let mut number = 0;
+        let mut room = 0;
+        while let Some(region) = self.store.region(number) {
+            room = region.map_or(usize::MAX, |region| region.room);
+            number += 1;
+        }
+        let all = room.saturating_add(self.reserve).saturating_add(bytes);
+        self.index.may_extend(&self.store, all)
     }
 
     /// Moves the end by bytes in reserve; returns the room, with a header.

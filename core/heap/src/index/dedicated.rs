@@ -189,6 +189,18 @@ where
         self.inner.attach(store, base);
     }
 
+    fn has_room_for_region(&self, store: &S, length: usize) -> bool {
+        self.inner.has_room_for_region(store, length)
+    }
+
+    fn attach_further(&mut self, store: &mut S, first: S::Block, room: usize) {
+        self.inner.attach_further(store, first, room);
+    }
+
+    fn may_extend(&self, store: &S, room: usize) -> bool {
+        self.inner.may_extend(store, room)
+    }
+
     #[inline(always)]
     fn block_size(&self, need: usize) -> usize {
         self.inner.block_size(need)

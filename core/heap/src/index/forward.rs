@@ -53,6 +53,18 @@ macro_rules! forward_index {
                 $crate::forward_index!(@each $variants self, index => $crate::index::Index::attach(index, store, base))
             }
 
+            fn has_room_for_region(&self, store: &$store, length: usize) -> bool {
+                $crate::forward_index!(@each $variants self, index => $crate::index::Index::has_room_for_region(index, store, length))
+            }
+
+            fn attach_further(&mut self, store: &mut $store, first: $block, room: usize) {
+                $crate::forward_index!(@each $variants self, index => $crate::index::Index::attach_further(index, store, first, room))
+            }
+
+            fn may_extend(&self, store: &$store, room: usize) -> bool {
+                $crate::forward_index!(@each $variants self, index => $crate::index::Index::may_extend(index, store, room))
+            }
+
             $(#[$attribute])*
             fn block_size(&self, need: usize) -> usize {
                 $crate::forward_index!(@each $variants self, index => $crate::index::Index::<$store>::block_size(index, need))

@@ -15,6 +15,7 @@ pub mod any;
 pub mod buddy;
 pub mod classes;
 pub mod dedicated;
+pub mod first_fit;
 pub mod fixed;
 mod forward;
 pub mod kingsley;
@@ -76,6 +77,24 @@ pub unsafe trait Index<S: Store> {
     /// Tells of the first region: `base` is the first block.
     fn attach(&mut self, store: &mut S, base: S::Block) {
         let _ = (store, base);
+    }
+
+    /// Whether it can take a region of so many bytes more.
+    fn has_room_for_region(&self, store: &S, length: usize) -> bool {
+        let _ = (store, length);
+        true
+    }
+
+    /// Tells of a region after the first: its first block, and the bytes of its blocks.
+    fn attach_further(&mut self, store: &mut S, first: S::Block, room: usize) {
+        let _ = (store, first, room);
+    }
+
+    /// Whether the last region may grow to so many bytes of blocks.
+    #[inline(always)]
+    fn may_extend(&self, store: &S, room: usize) -> bool {
+        let _ = (store, room);
+        true
     }
 
     /// The block size that serves a need, where the index rounds it further.

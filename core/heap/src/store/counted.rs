@@ -91,6 +91,8 @@ impl<S: Store> Store for Counted<S> {
     const MERGED: bool = S::MERGED;
     const VERIFIES: bool = S::VERIFIES;
     const GEOMETRY: Option<Geometry> = S::GEOMETRY;
+    const ADDRESSED: bool = S::ADDRESSED;
+    const NUMBERED: bool = S::NUMBERED;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
@@ -155,6 +157,21 @@ impl<S: Store> Store for Counted<S> {
     #[inline(always)]
     fn head(&self, number: usize) -> S::Block {
         self.store.head(number)
+    }
+
+    #[inline(always)]
+    fn table(&self) -> *mut u8 {
+        self.store.table()
+    }
+
+    #[inline(always)]
+    fn number(&self, at: usize) -> u32 {
+        self.store.number(at)
+    }
+
+    #[inline(always)]
+    fn set_number(&mut self, at: usize, number: u32) {
+        self.store.set_number(at, number);
     }
 
     fn number_heads_from(&mut self, first: usize) {

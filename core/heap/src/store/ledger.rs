@@ -224,6 +224,7 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     type Region = usize;
     const STATISTICS: bool = true;
     const MERGED: bool = R::UNITS;
+    const NUMBERED: bool = true;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
@@ -359,6 +360,25 @@ impl<L: Lookup, R: Layout> Store for Ledger<'_, L, R> {
     #[inline(always)]
     fn head(&self, number: usize) -> LedgerBlock {
         LedgerBlock(number as u32)
+    }
+
+    #[inline(always)]
+    fn number(&self, at: usize) -> u32 {
+        // A head has no neighbours.
+        let record = self.record(self.head(at / 2));
+        match at % 2 {
+            0 => record.after(),
+            _ => record.before(),
+        }
+    }
+
+    #[inline(always)]
+    fn set_number(&mut self, at: usize, number: u32) {
+        let record = self.record_mut(LedgerBlock((at / 2) as u32));
+        match at % 2 {
+            0 => record.set_after(number),
+            _ => record.set_before(number),
+        }
     }
 
     #[inline(always)]

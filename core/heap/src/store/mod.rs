@@ -348,6 +348,13 @@ pub trait Store: sealed::Sealed {
     /// Whether records suit indexes alone that always merge free neighbours.
     const MERGED: bool = false;
 
+    /// Whether the block that begins so many bytes [after](Store::after) another one is found by adding
+    /// them to its address.
+    const ADDRESSED: bool = false;
+
+    /// Whether two [numbers](Store::number) are kept beside each list.
+    const NUMBERED: bool = false;
+
     /// The geometry, where all heaps over such a store have one: a class is then found without
     /// dividing into granules first.
     const GEOMETRY: Option<Geometry> = None;
@@ -416,6 +423,26 @@ pub trait Store: sealed::Sealed {
     /// The pseudo-block that list `number` begins and ends with: its `next` is
     /// the first block, its `previous` the last, both itself when there is none.
     fn head(&self, number: usize) -> Self::Block;
+    /// Where the room of the list heads begins, aligned to a word: an index that needs numbers in the place of lists
+    /// keeps them there, and does not ask for these heads. Null where blocks have no
+    /// [addresses](Store::ADDRESSED).
+    #[inline(always)]
+    fn table(&self) -> *mut u8 {
+        core::ptr::null_mut()
+    }
+    /// Number `at` beside the lists, two for each head; where they are [kept](Store::NUMBERED).
+    #[inline(always)]
+    fn number(&self, at: usize) -> u32 {
+        let _ = at;
+        debug_assert!(Self::NUMBERED);
+        0
+    }
+    /// Writes such a number.
+    #[inline(always)]
+    fn set_number(&mut self, at: usize, number: u32) {
+        let _ = (at, number);
+        debug_assert!(Self::NUMBERED);
+    }
     /// Numbers the heads from `first` on; right after the first region was laid. Only where the
     /// [geometry](Store::GEOMETRY) is known do indexes ask for another number than 0.
     fn number_heads_from(&mut self, first: usize) {

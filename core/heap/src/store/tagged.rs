@@ -348,6 +348,7 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     type Region = Memory;
     const STATISTICS: bool = STATISTICS;
     const GEOMETRY: Option<Geometry> = Some(GEOMETRY);
+    const ADDRESSED: bool = true;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
@@ -484,6 +485,12 @@ impl<const STATISTICS: bool> Store for Tagged<STATISTICS> {
     #[inline(always)]
     fn head(&self, number: usize) -> TaggedBlock {
         TaggedBlock(computed(self.head.wrapping_add(number * 2 * WORD)))
+    }
+
+    #[inline(always)]
+    fn table(&self) -> *mut u8 {
+        // A head's links are its words 1 and 2.
+        self.head.wrapping_add(WORD)
     }
 
     fn number_heads_from(&mut self, first: usize) {

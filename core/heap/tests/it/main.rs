@@ -3,6 +3,7 @@
 mod common;
 mod composite;
 mod damage;
+mod first_fit;
 mod growth;
 mod hardened;
 mod increments;

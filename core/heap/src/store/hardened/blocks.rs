@@ -23,6 +23,7 @@ impl Store for Hardened {
     type Region = Memory;
     const STATISTICS: bool = true;
     const VERIFIES: bool = true;
+    const ADDRESSED: bool = true;
 
     #[inline(always)]
     fn geometry(&self) -> Geometry {
@@ -141,6 +142,11 @@ impl Store for Hardened {
     #[inline(always)]
     fn head(&self, number: usize) -> TaggedBlock {
         TaggedBlock(self.head.wrapping_add(number * 2 * WORD))
+    }
+
+    #[inline(always)]
+    fn table(&self) -> *mut u8 {
+        self.head.wrapping_add(NEXT * WORD)
     }
 
     #[inline(always)]
