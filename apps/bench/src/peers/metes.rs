@@ -4,9 +4,13 @@ use std::mem::{ManuallyDrop, transmute};
 use std::ptr::NonNull;
 
 use metes_heap::index::Index;
+use metes_heap::index::first_fit::{FirstFitClasses, FirstFitTree};
+use metes_heap::index::list::ConstantList;
 use metes_heap::store::ledger::{ByHandle, Handle as Place, Layout, Ledger, Record, UnitRecord};
-use metes_heap::store::tagged::{Memory, Tagged};
-use metes_heap::{Buddy, Geometry, HalfFit, Hardened, Heap, SegregatedFit, Store, Tlsf};
+use metes_heap::store::tagged::{Memory, Tagged, TaggedBlock};
+use metes_heap::{
+    Buddy, Fit, Geometry, HalfFit, Hardened, Heap, ListFit, Order, SegregatedFit, Store, Tlsf,
+};
 
 use crate::peer::{ALIGN, FixedArena, Handle, Kind, Peer};
 use crate::peers::rust::OFFSET_BLOCKS;
@@ -31,6 +35,18 @@ pub(super) const HEAPS: &[Peer] = &[
     Peer::metes::<Inside<HalfFit, Tagged<false>>>("metes-half-fit", Kind::Arena, true),
     Peer::metes::<Inside<Buddy, Tagged<false>>>("metes-buddy", Kind::Arena, false),
     Peer::metes::<Inside<SegregatedFit, Tagged<false>>>("metes-segregated-fit", Kind::Arena, false),
+    Peer::metes::<Inside<FirstFitTree<TaggedBlock>, Tagged<false>>>(
+        "metes-first-fit:search=tree",
+        Kind::Arena,
+        true,
+    ),
+    Peer::metes::<Inside<FirstFitClasses<TaggedBlock>, Tagged<false>>>(
+        "metes-first-fit:search=tree,summary=class",
+        Kind::Arena,
+        true,
+    ),
+    // Beside it, not under the gate: the list whose decisions it takes.
+    Peer::arena::<Inside<FirstFitList, Tagged<false>>>("metes-first-fit", "", Kind::Arena),
     Peer::metes::<Outside<Tlsf<32>>>("metes-tlsf:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<HalfFit>>("metes-half-fit:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<Buddy>>("metes-buddy:store=ledger", Kind::OutOfBand, false),
@@ -40,6 +56,10 @@ pub(super) const HEAPS: &[Peer] = &[
         true,
     ),
 ];
+
+/// First fit over one list in address order.
+type FirstFitList =
+    ListFit<ConstantList<{ Fit::First as usize }, { Order::Address as usize }>, TaggedBlock>;
 
 /// Records inside the arena.
 struct Inside<I, S: Store>(Heap<I, S>);

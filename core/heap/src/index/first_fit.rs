@@ -23,7 +23,7 @@
 //! [`ListFit`](super::list::ListFit).
 //!
 //! Invariants: the summary of a group is that of the largest free block in it, or larger if the group is *pending*; a
-//! node of the tree is the maximum of the two below it, or not less above a pending group; the wilderness is in no group.
+//! node of the tree is the maximum of the two below it; the wilderness is in no group.
 
 mod groups;
 mod runs;
@@ -385,6 +385,6 @@ unsafe impl<E: Summary, S: Store> Index<S> for FirstFit<E, S::Block> {
                 }
             }
         }
-        self.tree.is_sound::<E, S>(store, &self.pending)
+        self.tree.is_sound::<E, S>(store)
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! A complete binary tree in the order of a binary heap: node 1 is the root, below node `i` are `2i` and `2i + 1`, and
 //! leaf `leaves + g` is the summary of group `g`. Leaves behind the last group are not kept, but for one beside it.
-//! Entry 0 is larger than every summary, so that a rise ends there.
+//! Entry 0 is larger than every summary, so that what goes up the tree ends there. What goes down begins at the node
+//! above all groups that ever had a block, which for most programs are few of those that there is memory for.
 //!
-//! Invariant: a node above no pending group is the maximum of the two below it.
+//! Invariant: a node is the maximum of the two below it; a group without the reach of that node has no block.
 
 use core::ops::Range;
 
@@ -30,6 +31,8 @@ pub(super) struct Tree {
     /// A power of two, at least the groups.
     leaves: usize,
     groups: usize,
+    /// log2 of the groups, from the first on, that ever had a block.
+    reach_log2: u32,
 }
 
 impl Tree {
@@ -39,6 +42,7 @@ impl Tree {
         width_log2: 0,
         leaves: 1,
         groups: 0,
+        reach_log2: 0,
     };
 
     /// Groups that it has room for.
@@ -161,10 +165,10 @@ impl Tree {
     #[inline(always)]
     pub(super) fn first<E: Summary, S: Store>(&self, store: &S, wanted: u32) -> Option<usize> {
         store.touch(1, 0);
-        if self.get::<E, S>(store, 1) < wanted {
+        let mut node = self.leaves >> self.reach_log2;
+        if self.get::<E, S>(store, node) < wanted {
             return None;
         }
-        let mut node = 1;
         while node < self.leaves {
             node *= 2;
             store.touch(1, 0);
@@ -175,7 +179,10 @@ impl Tree {
 
     /// Raises the summary of a group, and the nodes above it that are below.
     #[inline(always)]
-    pub(super) fn raise<E: Summary, S: Store>(&self, store: &mut S, group: usize, summary: u32) {
+    pub(super) fn raise<E: Summary, S: Store>(&mut self, store: &mut S, group: usize, summary: u32) {
+        if group >> self.reach_log2 != 0 {
+            self.reach_log2 = group.ilog2() + 1;
+        }
         let mut node = self.leaves + group;
         // Ends above the root at the latest.
         while self.get::<E, S>(store, node) < summary {
@@ -191,22 +198,28 @@ impl Tree {
     pub(super) fn lower<E: Summary, S: Store>(&self, store: &mut S, group: usize, summary: u32) {
         let mut node = self.leaves + group;
         let mut summary = summary;
-        while self.get::<E, S>(store, node) != summary {
+        store.touch(1, 0);
+        let before = self.get::<E, S>(store, node);
+        if summary == before {
+            return;
+        }
+        loop {
             store.touch(1, 1);
             self.set::<E, S>(store, node, summary);
-            if node == 1 {
+            // Entry 0 is beside the root.
+            let beside = self.get::<E, S>(store, node ^ 1);
+            if beside >= before {
+                // It alone holds up what is above.
                 return;
             }
-            store.touch(1, 0);
-            summary = summary.max(self.get::<E, S>(store, node ^ 1));
+            summary = summary.max(beside);
             node /= 2;
         }
-        store.touch(1, 0);
     }
 
     /// Moves what is known of groups behind the beginning of a range by so many groups, to make room there.
     pub(super) fn shift<E: Summary, S: Store>(
-        &self,
+        &mut self,
         store: &mut S,
         range: Range<usize>,
         by: usize,
@@ -220,6 +233,7 @@ impl Tree {
             self.set::<E, S>(store, self.leaves + group, 0);
             groups::clear(store, self, group);
         }
+        self.reach_log2 = self.leaves.ilog2();
         for node in (1..self.leaves).rev() {
             if 2 * node + 1 < self.entries() {
                 let largest = self.below::<E, S>(store, node);
@@ -233,18 +247,16 @@ impl Tree {
         left.max(self.get::<E, S>(store, 2 * node + 1))
     }
 
-    /// Whether every node is the maximum of those below it, or not less above a pending group. Linear.
-    pub(super) fn is_sound<E: Summary, S: Store>(&self, store: &S, pending: &[usize]) -> bool {
-        (1..self.leaves).all(|node| {
-            if 2 * node + 1 >= self.entries() {
-                return self.get::<E, S>(store, node) == 0;
-            }
-            let largest = self.below::<E, S>(store, node);
-            let summary = self.get::<E, S>(store, node);
-            let level = self.leaves.ilog2() - node.ilog2();
-            let above = |&group: &usize| group != NO_GROUP && (self.leaves + group) >> level == node;
-            summary == largest || (summary > largest && pending.iter().any(above))
-        })
+    /// Whether every node is the maximum of those below it, and none has a block behind those reached. Linear.
+    pub(super) fn is_sound<E: Summary, S: Store>(&self, store: &S) -> bool {
+        let exact = (1..self.leaves).all(|node| {
+            let largest = match 2 * node + 1 < self.entries() {
+                true => self.below::<E, S>(store, node),
+                false => 0,
+            };
+            self.get::<E, S>(store, node) == largest
+        });
+        exact && self.get::<E, S>(store, 1) == self.get::<E, S>(store, self.leaves >> self.reach_log2)
     }
 }
 
