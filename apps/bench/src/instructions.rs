@@ -10,7 +10,7 @@ use crate::Error;
 use crate::peer::{Peer, Session};
 use crate::player::Player;
 use crate::report::{Cell, Table};
-use crate::reservation::{LENGTH, Reservation};
+use crate::reservation::Reservation;
 use crate::workload::{Event, Operation, Workload};
 
 /// What is counted of the calls of one operation.
@@ -146,7 +146,8 @@ fn run(
     memory: &mut Reservation,
     mut each: impl FnMut(&mut Stepper, &Player, &Session, &Event) -> Option<usize>,
 ) -> Result<Option<String>, Error> {
-    let Some(session) = peer.start(memory, LENGTH) else {
+    let length = memory.used();
+    let Some(session) = peer.start(memory, length) else {
         return Ok(Some("the heap does not start".to_owned()));
     };
     let mut player = Player::new(workload.slots);

@@ -115,6 +115,9 @@ enum Command {
         /// Instructions stepped per heap and workload before giving up.
         #[arg(long, default_value_t = 600_000)]
         budget: u64,
+        /// Bytes of the arena, for heaps whose depth follows it.
+        #[arg(long, default_value_t = reservation::LENGTH)]
+        arena: usize,
     },
     /// Instructions that no call can exceed, by the longest path through the code.
     Bounds,
@@ -227,7 +230,11 @@ fn run(arguments: Arguments) -> Result<ExitCode, Error> {
             workloads,
             operations,
             budget,
-        } => instructions_command(json, &peers, &chosen(&workloads, operations)?, budget),
+            arena,
+        } => {
+            let workloads = chosen(&workloads, operations)?;
+            instructions_command(json, &peers, &workloads, budget, arena)
+        }
         Command::Bounds => {
             let bounds: Vec<_> = peers.iter().map(bounds::of).collect();
             if json {
@@ -330,8 +337,10 @@ fn instructions_command(
     peers: &[Peer],
     workloads: &[Workload],
     budget: u64,
+    arena: usize,
 ) -> Result<ExitCode, Error> {
     let mut memory = Reservation::new().map_err(Error::Memory)?;
+    memory.shorten(arena);
     let mut measurements = Vec::new();
     for peer in peers {
         for workload in workloads {

@@ -14,6 +14,7 @@ pub(crate) const LENGTH: usize = 512 << 20;
 pub(crate) struct Reservation {
     mapping: *mut libc::c_void,
     base: *mut u8,
+    used: usize,
 }
 
 impl Reservation {
@@ -40,7 +41,18 @@ impl Reservation {
         Ok(Reservation {
             mapping,
             base: mapping.cast::<u8>().wrapping_add(skip),
+            used: LENGTH,
         })
+    }
+
+    /// Lets heaps have the first `bytes` only, or all there are.
+    pub(crate) fn shorten(&mut self, bytes: usize) {
+        self.used = bytes.min(LENGTH);
+    }
+
+    /// Bytes that heaps may have.
+    pub(crate) fn used(&self) -> usize {
+        self.used
     }
 
     /// First byte; a multiple of [`LENGTH`].

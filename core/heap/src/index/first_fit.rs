@@ -253,7 +253,9 @@ unsafe impl<E: Summary, S: Store> Index<S> for FirstFit<E, S::Block> {
         // Each region keeps the groups that it fills.
         let mut group = 0;
         for number in 0..self.count {
-            let Some(part) = self.parts[number] else { break };
+            let Some(part) = self.parts[number] else {
+                break;
+            };
             let mut filled = 0;
             for region in 0..self.count {
                 if let Some(Ok(Extent { first, room })) = store.region(region)
@@ -348,7 +350,10 @@ unsafe impl<E: Summary, S: Store> Index<S> for FirstFit<E, S::Block> {
             let (block, place) = found?;
             groups::remove(store, &self.tree, place, block);
             self.left(store, place.group, E::of(place.granules));
-            return Some((block, place.granules << store.geometry().granule.trailing_zeros()));
+            return Some((
+                block,
+                place.granules << store.geometry().granule.trailing_zeros(),
+            ));
         }
         let block = self.wilderness?;
         let size = store.header(block).size;
@@ -374,10 +379,11 @@ unsafe impl<E: Summary, S: Store> Index<S> for FirstFit<E, S::Block> {
         for part in self.parts[..self.count].iter().flatten() {
             for group in part.group..part.group + part.groups {
                 let mut largest = 0;
-                let walked = groups::each(store, &self.tree, part, group, &mut |block, granules| {
-                    largest = largest.max(E::of(granules));
-                    visit(block)
-                });
+                let walked =
+                    groups::each(store, &self.tree, part, group, &mut |block, granules| {
+                        largest = largest.max(E::of(granules));
+                        visit(block)
+                    });
                 let summary = self.tree.summary::<E, S>(store, group);
                 let pending = self.pending.contains(&group);
                 if !walked || summary < largest || (summary > largest && !pending) {

@@ -16,9 +16,26 @@ use proptest::prelude::*;
 
 use crate::common::zeroed;
 
-const ARENA: usize = 64 << 10;
+const ARENA: usize = if cfg!(miri) { 16 << 10 } else { 64 << 10 };
 const WORD: usize = size_of::<usize>();
-const CASES: u32 = if cfg!(miri) { 4 } else { 400 };
+const CASES: u32 = if cfg!(miri) { 2 } else { 400 };
+/// Steps of a case.
+const STEPS: usize = if cfg!(miri) { 40 } else { 200 };
+
+fn config() -> ProptestConfig {
+    let config = ProptestConfig {
+        cases: CASES,
+        ..ProptestConfig::default()
+    };
+    if cfg!(miri) {
+        // Miri opens no files.
+        return ProptestConfig {
+            failure_persistence: None,
+            ..config
+        };
+    }
+    config
+}
 
 type List<B> = ListFit<ConstantList<{ Fit::First as usize }, { Order::Address as usize }>, B>;
 type Block<S> = <S as Store>::Block;
@@ -134,12 +151,30 @@ fn aligned(steps: &[Step]) {
 
 fn all_stores<E: Summary>(steps: &[Step], arena: usize) {
     let list = || heap(List::new(), <Tagged>::new(), arena, false);
-    alike(heap(FirstFit::<E, _>::new(), <Tagged>::new(), arena, false), list(), steps);
-    let bare = heap(FirstFit::<E, _>::new(), Tagged::<false>::new(), arena, false);
+    alike(
+        heap(FirstFit::<E, _>::new(), <Tagged>::new(), arena, false),
+        list(),
+        steps,
+    );
+    let bare = heap(
+        FirstFit::<E, _>::new(),
+        Tagged::<false>::new(),
+        arena,
+        false,
+    );
     alike(bare, list(), steps);
     let hardened = heap(FirstFit::<E, _>::new(), Hardened::new(7), arena, true);
-    alike(hardened, heap(List::new(), Hardened::new(7), arena, true), steps);
-    let counted = heap(FirstFit::<E, _>::new(), Counted::new(<Tagged>::new()), arena, false);
+    alike(
+        hardened,
+        heap(List::new(), Hardened::new(7), arena, true),
+        steps,
+    );
+    let counted = heap(
+        FirstFit::<E, _>::new(),
+        Counted::new(<Tagged>::new()),
+        arena,
+        false,
+    );
     alike(counted, list(), steps);
 }
 
@@ -158,7 +193,10 @@ fn all_ledgers<E: Summary>(steps: &[Step], arena: usize) {
         list.add_region(arena).unwrap();
         alike(tree, list, steps);
     }
-    let (mut one, mut two) = (vec![UnitRecord::SPARE; 1 << 14], vec![UnitRecord::SPARE; 1 << 14]);
+    let (mut one, mut two) = (
+        vec![UnitRecord::SPARE; 1 << 14],
+        vec![UnitRecord::SPARE; 1 << 14],
+    );
     let geometry = Geometry::out_of_band(16);
     let mut tree = Heap::new(
         FirstFit::<E, _>::new(),
@@ -241,36 +279,36 @@ fn by_classes(steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
-    fn decides_as_a_list_in_address_order(steps in steps(200)) {
+    fn decides_as_a_list_in_address_order(steps in steps(STEPS)) {
         all_stores::<Exact>(&steps, ARENA);
         all_stores::<Short>(&steps, ARENA);
     }
 
     #[test]
-    fn decides_as_a_list_where_requests_are_aligned(steps in steps(300)) {
+    fn decides_as_a_list_where_requests_are_aligned(steps in steps(STEPS)) {
         aligned(&steps);
     }
 
     #[test]
-    fn decides_as_a_list_where_blocks_are_large(steps in steps_with_slack(120)) {
+    fn decides_as_a_list_where_blocks_are_large(steps in steps_with_slack(STEPS)) {
         all_stores::<Exact>(&steps, 8 * ARENA);
     }
 
     #[test]
-    fn decides_as_a_list_with_records_elsewhere(steps in steps(200)) {
+    fn decides_as_a_list_with_records_elsewhere(steps in steps(STEPS)) {
         all_ledgers::<Exact>(&steps, ARENA);
     }
 
     #[test]
-    fn by_classes_the_first_block_of_the_next_class_serves(steps in steps(200)) {
+    fn by_classes_the_first_block_of_the_next_class_serves(steps in steps(STEPS)) {
         by_classes(&steps);
     }
 
     #[test]
-    fn classes_hold_with_records_elsewhere(steps in steps(100)) {
+    fn classes_hold_with_records_elsewhere(steps in steps(STEPS)) {
         let mut records = vec![Record::SPARE; 1 << 14];
         let ledger = Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD));
         let mut tree = Heap::new(FirstFit::<Classes, _>::new(), ledger);
@@ -301,10 +339,10 @@ unsafe impl Source for Behind {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
-    fn decides_as_a_list_that_grows(steps in steps(200), increment in 1usize..=40) {
+    fn decides_as_a_list_that_grows(steps in steps(STEPS), increment in 1usize..=40) {
         let begin = 4096;
         let mut list = Heap::new(List::new(), <Tagged>::new());
         list.reserve_span(ARENA);
@@ -332,7 +370,7 @@ proptest! {
     /// Regions of one memory, added in any order: addresses decide, not the order of addition.
     #[test]
     fn decides_as_a_list_over_several_regions(
-        steps in steps(200),
+        steps in steps(STEPS),
         order in Just([0usize, 1, 2, 3]).prop_shuffle(),
     ) {
         const PART: usize = 16 << 10;
@@ -417,4 +455,76 @@ fn memory_of_more_granules_than_a_summary_can_say_is_refused() {
     );
     let mut heap = Heap::new(FirstFit::<Short, _>::new(), <Tagged>::new());
     heap.add_region(memory(bytes - 2 * WORD)).unwrap();
+}
+
+/// What programs do that write where they may not: bits of the memory change between the steps.
+fn overwritten(steps: &[Step], flips: &[usize]) {
+    const BYTES: usize = 16 << 10;
+    let memory = zeroed(BYTES);
+    let mut heap = Heap::new(FirstFit::<Exact, _>::new(), Hardened::new(11));
+    heap.add_region(memory).unwrap();
+    let mut held = Vec::new();
+    for (number, &step) in steps.iter().enumerate() {
+        if let Some(&bit) = flips.get(number % (flips.len() * 3)) {
+            // Every third in the table, which is short.
+            let bit = bit % if number % 3 == 0 { 512 * 8 } else { BYTES * 8 };
+            // SAFETY: the memory is the heap's, and nothing borrows it now.
+            unsafe { *memory.start().as_ptr().add(bit / 8) ^= 1 << (bit % 8) };
+        }
+        match step {
+            Step::Allocate { size, align } => held.extend(heap.allocate(size, align)),
+            Step::Free { which } if !held.is_empty() => {
+                let place = held.swap_remove(which % held.len());
+                // SAFETY: a hardened heap may be given any address.
+                let _ = unsafe { heap.free(place) };
+            }
+            _ => {}
+        }
+        let _ = heap.check();
+        let _ = heap.statistics();
+    }
+    metes_oracle::give_back(memory);
+}
+
+/// Bits of the memory of a heap without verification change while it is looked at.
+fn looked_at(steps: &[Step], flips: &[usize]) {
+    const BYTES: usize = 16 << 10;
+    let memory = zeroed(BYTES);
+    let mut heap = Heap::new(FirstFit::<Exact, _>::new(), <Tagged>::new());
+    heap.add_region(memory).unwrap();
+    let mut held = Vec::new();
+    for (number, &step) in steps.iter().enumerate() {
+        match step {
+            Step::Allocate { size, align } => held.extend(heap.allocate(size, align)),
+            Step::Free { which } if !held.is_empty() => {
+                let place = held.swap_remove(which % held.len());
+                // SAFETY: in use, and forgotten.
+                unsafe { heap.free(place) }.unwrap();
+            }
+            _ => {}
+        }
+        let bit = flips[number % flips.len()] % if number % 2 == 0 { 512 * 8 } else { BYTES * 8 };
+        let byte = memory.start().as_ptr().wrapping_add(bit / 8);
+        // SAFETY: as above.
+        unsafe { *byte ^= 1 << (bit % 8) };
+        let _ = heap.check();
+        let _ = heap.statistics();
+        // SAFETY: as above.
+        unsafe { *byte ^= 1 << (bit % 8) };
+        assert_eq!(heap.check(), Ok(()));
+    }
+    metes_oracle::give_back(memory);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn an_overwritten_heap_stays_in_its_memory(
+        steps in steps(STEPS),
+        flips in prop::collection::vec(any::<usize>(), 1..60),
+    ) {
+        overwritten(&steps, &flips);
+        looked_at(&steps, &flips);
+    }
 }

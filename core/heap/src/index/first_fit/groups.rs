@@ -81,6 +81,25 @@ pub(super) fn remove<S: Store>(store: &mut S, tree: &Tree, place: Place, block: 
     }
 }
 
+/// Bytes of the blocks of a region. Linear in the number of regions.
+fn room<S: Store>(store: &S, part: &Part<S::Block>) -> usize {
+    (0..)
+        .map_while(|number| store.region(number)?.ok())
+        .find(|region| region.first == part.first)
+        .map_or(0, |region| region.room)
+}
+
+/// Whether a free block of so many granules may lie at an offset of a region, whatever the bits say: for stores that
+/// verify, and for a check.
+fn may_lie<S: Store>(store: &S, part: &Part<S::Block>, from: usize, granules: usize) -> bool {
+    let geometry = store.geometry();
+    let shift = geometry.granule.trailing_zeros();
+    let block = store.after(part.first, from << shift);
+    (from + granules) << shift <= room(store, part)
+        && store.can_be_listed(block)
+        && store.header(block).size == granules << shift
+}
+
 /// The block that ends with the `ones` lowest granules of a group, and its size in granules; `None` if what its end says
 /// was overwritten.
 #[inline(always)]
@@ -93,12 +112,18 @@ fn lowest<S: Store>(
     let geometry = store.geometry();
     let shift = geometry.granule.trailing_zeros();
     let end = ((group - part.group) * BITS + ones as usize) << shift;
-    let behind = store.after(part.first, end);
-    let block = store.before(behind);
-    if S::VERIFIES && (store.fault().is_some() || !store.free_is_sound(block)) {
+    if S::VERIFIES && end > room(store, part) {
         return None;
     }
-    Some((block, geometry.granules(store.distance(block, behind))))
+    let behind = store.after(part.first, end);
+    let block = store.before(behind);
+    let verified = !S::VERIFIES
+        || (store.fault().is_none()
+            && !store.precedes(block, part.first)
+            && store.precedes(block, behind)
+            && store.header(block).size == store.distance(block, behind)
+            && store.free_is_sound(block));
+    verified.then(|| (block, geometry.granules(store.distance(block, behind))))
 }
 
 /// The first block of a group with at least `served` granules; `None` if it is not as its summary says.
@@ -119,7 +144,10 @@ pub(super) fn first<S: Store>(
             let size = store.free_size(block);
             if geometry.granules(size) >= served {
                 let from = store.offset(block) - part.offset;
-                return Some((block, Place::new::<S>(tree, part.group, from, size, geometry)));
+                return Some((
+                    block,
+                    Place::new::<S>(tree, part.group, from, size, geometry),
+                ));
             }
             block = store.next(block);
         }
@@ -148,7 +176,7 @@ pub(super) fn first<S: Store>(
     let ones = (word >> low).trailing_ones();
     let from = (group - part.group) * BITS + low as usize;
     let block = store.after(part.first, from << shift);
-    if S::VERIFIES && !store.free_is_sound(block) {
+    if S::VERIFIES && !(may_lie(store, part, from, ones as usize) && store.free_is_sound(block)) {
         return None;
     }
     let place = Place {
@@ -185,7 +213,11 @@ pub(super) fn largest<S: Store>(
         return 0;
     }
     // Without the lowest run, which may reach back.
-    let rest = if word & 1 != 0 { word & word.wrapping_add(1) } else { word };
+    let rest = if word & 1 != 0 {
+        word & word.wrapping_add(1)
+    } else {
+        word
+    };
     let inside = runs::longest(rest) as usize;
     if word & 1 == 0 {
         return inside;
@@ -217,25 +249,33 @@ pub(super) fn each<S: Store>(
         });
     }
     let shift = geometry.granule.trailing_zeros();
+    let begins = (group - part.group) * BITS;
     let mut word = tree.word(group);
     let mut at = 0;
     while word != 0 {
         at += word.trailing_zeros();
         word >>= word.trailing_zeros();
         let ones = word.trailing_ones();
-        let (block, granules) = match at {
-            0 => match lowest(store, part, group, ones) {
-                Some(found) => found,
-                None => return false,
-            },
-            _ => {
-                let from = (group - part.group) * BITS + at as usize;
-                let block = store.after(part.first, from << shift);
-                (block, ones as usize)
+        let end = begins + (at + ones) as usize;
+        if end << shift > room(store, part) {
+            return false;
+        }
+        // The lowest run may reach back, as far as the footer says.
+        let mut from = begins + at as usize;
+        if at == 0 {
+            let block = store.before(store.after(part.first, end << shift));
+            if !store.can_be_listed(block) || store.precedes(block, part.first) {
+                return false;
             }
-        };
+            from = geometry.granules(store.distance(part.first, block));
+            if from > begins {
+                return false;
+            }
+        }
         // Runs are blocks, no more and no less.
-        if geometry.granules(store.header(block).size) != granules || !visit(block, granules) {
+        let block = store.after(part.first, from << shift);
+        let granules = end - from;
+        if !may_lie(store, part, from, granules) || !visit(block, granules) {
             return false;
         }
         at += ones;

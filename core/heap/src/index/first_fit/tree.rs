@@ -171,15 +171,24 @@ impl Tree {
         }
         while node < self.leaves {
             node *= 2;
+            if S::VERIFIES && node + 1 >= self.entries() {
+                return None;
+            }
             store.touch(1, 0);
             node += usize::from(self.get::<E, S>(store, node) < wanted);
         }
-        Some(node - self.leaves)
+        let group = node - self.leaves;
+        (!S::VERIFIES || group < self.groups).then_some(group)
     }
 
     /// Raises the summary of a group, and the nodes above it that are below.
     #[inline(always)]
-    pub(super) fn raise<E: Summary, S: Store>(&mut self, store: &mut S, group: usize, summary: u32) {
+    pub(super) fn raise<E: Summary, S: Store>(
+        &mut self,
+        store: &mut S,
+        group: usize,
+        summary: u32,
+    ) {
         if group >> self.reach_log2 != 0 {
             self.reach_log2 = group.ilog2() + 1;
         }
@@ -189,6 +198,10 @@ impl Tree {
             store.touch(1, 1);
             self.set::<E, S>(store, node, summary);
             node /= 2;
+            if S::VERIFIES && node == 0 {
+                // What stands above the root was overwritten.
+                return;
+            }
         }
         store.touch(1, 0);
     }
@@ -214,6 +227,9 @@ impl Tree {
             }
             summary = summary.max(beside);
             node /= 2;
+            if S::VERIFIES && node == 0 {
+                return;
+            }
         }
     }
 
@@ -256,7 +272,8 @@ impl Tree {
             };
             self.get::<E, S>(store, node) == largest
         });
-        exact && self.get::<E, S>(store, 1) == self.get::<E, S>(store, self.leaves >> self.reach_log2)
+        exact
+            && self.get::<E, S>(store, 1) == self.get::<E, S>(store, self.leaves >> self.reach_log2)
     }
 }
 
