@@ -84,8 +84,9 @@ where
 }
 
 /// A heap over `bytes` for its blocks, whatever its index needs in front of them.
-fn heap<I: Index<S>, S: Store>(index: I, store: S, bytes: usize, zero: bool) -> Heap<I, S>
+fn heap<I, S>(index: I, store: S, bytes: usize, zero: bool) -> Heap<I, S>
 where
+    I: Index<S>,
     S: Store<Region = Memory>,
 {
     let mut heap = Heap::new(index, store);
