@@ -16,11 +16,15 @@ use proptest::prelude::*;
 
 use crate::common::zeroed;
 
-const ARENA: usize = if cfg!(miri) { 16 << 10 } else { 64 << 10 };
+const ARENA: usize = if cfg!(miri) { 8 << 10 } else { 64 << 10 };
 const WORD: usize = size_of::<usize>();
-const CASES: u32 = if cfg!(miri) { 2 } else { 400 };
+const CASES: u32 = match (cfg!(miri), cfg!(debug_assertions)) {
+    (true, _) => 1,
+    (_, true) => 60,
+    _ => 400,
+};
 /// Steps of a case.
-const STEPS: usize = if cfg!(miri) { 40 } else { 200 };
+const STEPS: usize = if cfg!(miri) { 20 } else { 200 };
 
 fn config() -> ProptestConfig {
     let config = ProptestConfig {
@@ -460,7 +464,7 @@ fn memory_of_more_granules_than_a_summary_can_say_is_refused() {
 
 /// What programs do that write where they may not: bits of the memory change between the steps.
 fn overwritten(steps: &[Step], flips: &[usize]) {
-    const BYTES: usize = 16 << 10;
+    const BYTES: usize = if cfg!(miri) { 4 << 10 } else { 16 << 10 };
     let memory = zeroed(BYTES);
     let mut heap = Heap::new(FirstFit::<Exact, _>::new(), Hardened::new(11));
     heap.add_region(memory).unwrap();
@@ -489,7 +493,7 @@ fn overwritten(steps: &[Step], flips: &[usize]) {
 
 /// Bits of the memory of a heap without verification change while it is looked at.
 fn looked_at(steps: &[Step], flips: &[usize]) {
-    const BYTES: usize = 16 << 10;
+    const BYTES: usize = if cfg!(miri) { 4 << 10 } else { 16 << 10 };
     let memory = zeroed(BYTES);
     let mut heap = Heap::new(FirstFit::<Exact, _>::new(), <Tagged>::new());
     heap.add_region(memory).unwrap();
