@@ -20,14 +20,15 @@ use metes_explore::{
     Arena, Choice, EventError, Events, Exploration, Options, Outcome, Preference, Replay, Replayer,
     Target, choose, constant_time, write_whole,
 };
+use metes_heap::description::GENERAL;
 use metes_trace::{Inconsistency, Trace, write_parquet};
 use metes_tune::{Content, DOCUMENT, PAGE as REPORT_PAGE, Searched, Step, TRACE, Watch};
 
-use crate::joined::{self, BuildError, HEAP};
+use crate::joined::{self, BEGINNING, BuildError, HEAP};
 use crate::outline::{Outline, SpliceError};
 use crate::run::{Input, Ran, RunError, run};
 use crate::splice::{Change, Heap, PAGE, splice};
-use crate::told::{hashes, trace_of};
+use crate::told::{Places, hashes, trace_of};
 
 /// Bytes by which the emitted heap takes of its pool.
 const INCREMENT: usize = 1024;
@@ -190,9 +191,9 @@ pub struct Tuned {
 }
 
 impl Shown {
-    fn of(ran: &Ran) -> Shown {
+    fn of(ran: &Ran, places: &Places) -> Shown {
         let [base, footprint, peak_live] = ran.heap.unwrap_or_default();
-        let (hashes, events) = hashes(&ran.told, base);
+        let (hashes, events) = hashes(&ran.told, |place| places.of(place.wrapping_sub(base)));
         Shown {
             peak_live: u64::from(peak_live),
             footprint: u64::from(footprint),
@@ -240,10 +241,34 @@ pub fn arena(peak_live: u64) -> Arena {
     }
 }
 
-/// Whether a heap can be joined to a module: one pool in one range.
+/// Whether a heap can be joined to a module: it serves every request, and its slabs have no more slots than emitted C
+/// keeps account of in words of 32 bits.
 fn joins(outcome: &Outcome) -> bool {
-    let heap = &outcome.description;
-    heap.general.len() == 1 && heap.slabs().is_empty() && outcome.failed == 0
+    outcome.failed == 0 && Target::Wasm32.summarises(&outcome.description.slabs())
+}
+
+/// What memory a heap takes of a module in which it is to do as replayed: for each pool what it took, and the rest of the
+/// last page to the last general one.
+fn pool_of(config: &Config, events: &Events, options: &Options) -> WasiPool {
+    let detail = Replayer::new().inspect(&config.heap, events, options);
+    let general = config.heap.general.len();
+    let mut pool = WasiPool {
+        pools: [0; GENERAL],
+        slabs: 0,
+        span: options.arena.span,
+    };
+    for (bytes, part) in pool.pools.iter_mut().zip(detail.parts.iter().take(general)) {
+        *bytes = (part.footprint as usize).next_multiple_of(BEGINNING as usize);
+    }
+    if let Some(objects) = detail.parts.get(general) {
+        // The records lie elsewhere.
+        let slabs = (objects.footprint - objects.control) as usize;
+        pool.slabs = (slabs / config.heap.slabs().bytes()).max(1);
+    }
+    let bytes = pool.bytes(&config.heap);
+    let spare = bytes.next_multiple_of(PAGE as usize) - bytes;
+    pool.pools[general - 1] += spare / BEGINNING as usize * BEGINNING as usize;
+    pool
 }
 
 /// The outcomes of a search that can be joined and stay within the limit, of which one is chosen.
@@ -324,7 +349,7 @@ impl Tuning<'_> {
         Ok(Found::Heap(Box::new(tuned)))
     }
 
-    /// The module on a heap of one pool, whose code is written below `directory`.
+    /// The module on a heap, whose code is written below `directory`.
     ///
     /// # Errors
     /// [`Error`].
@@ -339,13 +364,15 @@ impl Tuning<'_> {
         let (predicted, _) =
             Replayer::new().replay(&config.name(), &config.heap, &recorded.events, options);
         watch.begins(Step::Build);
-        let pool = WasiPool {
-            bytes: predicted.footprint.next_multiple_of(PAGE) as usize,
-            span: options.arena.span,
-        };
+        let pool = pool_of(config, &recorded.events, options);
+        let places = Places::new(config, pool);
         let code = metes_tune::emit_for_wasi(config, pool)?.files;
         let mut files = metes_tune::write(&code, directory)?;
-        let built = joined::build(directory, recorded.outline.pages, pool.bytes as u64)?;
+        let built = joined::build(
+            directory,
+            recorded.outline.pages,
+            pool.bytes(&config.heap) as u64,
+        )?;
         files.push(built.path.clone());
         let change = Change {
             heap: Some(Heap {
@@ -375,7 +402,7 @@ impl Tuning<'_> {
         let same = |ran: &Ran| ran.stdout == before.stdout && ran.status == before.status;
         Ok(OnHeap {
             predicted,
-            measured: Shown::of(&watched),
+            measured: Shown::of(&watched, &places),
             output_unchanged: same(&after) && same(&watched),
             after,
             files,
