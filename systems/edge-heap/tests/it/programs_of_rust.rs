@@ -1,25 +1,8 @@
 //! Programs of Rust as modules, by the compilers of the machine.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::support::{cargo, crate_directory, succeed};
-
-/// A program of Rust, on the standard library's own allocator unless it has another.
-pub(crate) fn rust(source: &str, options: &[&str]) -> Vec<u8> {
-    let directory = tempfile::tempdir().expect("a directory");
-    let module = directory.path().join("module.wasm");
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    succeed(
-        Command::new(rustc)
-            .args(["--edition=2024", "-O", "--target=wasm32-wasip1"])
-            .args(options)
-            .arg(crate_directory().join("tests/rust").join(source))
-            .arg("-o")
-            .arg(&module),
-    );
-    std::fs::read(&module).expect("what rustc has written")
-}
+use crate::support::{cargo, crate_directory};
 
 /// A program of Rust on the emitted crate of a heap, which lies in a directory.
 pub(crate) fn rust_on_crate(source: &str, emitted: &Path) -> Vec<u8> {

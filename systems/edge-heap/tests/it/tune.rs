@@ -17,8 +17,8 @@ use metes_heap::index::links::Links;
 use metes_heap::index::list::{Fit, Order};
 use metes_tune::Watch;
 
-use crate::programs_of_rust::{rust, rust_on_crate};
-use crate::support::compiled;
+use crate::programs_of_rust::rust_on_crate;
+use crate::support::{compiled, rust};
 
 struct Nobody;
 impl Observer for Nobody {
