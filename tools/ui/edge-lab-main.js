@@ -1,5 +1,20 @@
 // The laboratory's page: what a start costs, why long runs end as they do, every figure, what is missing.
-// Invariant: the heading counts what the document holds; a checksum that differs is told before anything else.
+// Invariant: the heading counts what the document holds; a checksum that differs, and that a campaign was stopped, are told before
+// anything else.
+
+// What a campaign has that was stopped before its end.
+function stopped(lab) {
+  if (lab.data.interrupted !== true) return null;
+  const begun = new Set(lab.cells.map((one) => one.kernel).filter((kernel) => kernel !== "nothing"));
+  const computing = lab.cells.filter((one) => begun.has(one.kernel));
+  const short = computing.filter((one) => !one.failure && one.cold?.runs < lab.data.runs).length;
+  const without = computing.filter((one) => !one.failure && !one.prolonged).length;
+  return h("div", { class: "proof part", id: "interrupted" }, h("div", {},
+    h("p", {}, h("b", {}, h("span", { class: "mark", "aria-hidden": "true" }, "◐"), "Stopped before its end."),
+      ` This is what had been measured until then: ${integer(begun.size)} of ${integer(lab.kernels.length)} kernels were begun.`,
+      short ? ` Rows with fewer than ${integer(lab.data.runs)} cold runs: ${integer(short)}.` : null,
+      without && lab.data.repeats ? ` Rows without a long run: ${integer(without)}.` : null)));
+}
 
 function labHeading(lab) {
   const { data, puzzle: found, starts } = lab;
@@ -16,10 +31,11 @@ function labHeading(lab) {
     h("p", { class: "eyebrow" }, h("b", {}, "Metes"), " ", h("code", {}, String(data.command))),
     h("h1", {}, title),
     h("p", { class: "lead" }, `${integer(lab.kernels.length)} kernels of size ${data.size} by ${integer(lab.present.length)} subjects, ${integer(data.runs)} cold runs each, subjects by turns. ${data.suite}; ${machine.processor}, ${integer(machine.cores)} cores, Linux ${machine.kernel}.`),
-    h("div", { class: `proof ${differences.length || failed.length ? "bad" : "good"}`, id: "proof" }, h("div", {},
-      h("p", {}, h("b", {}, h("span", { class: "mark", "aria-hidden": "true" }, differences.length || failed.length ? "✗" : "✓"), differences.length ? "Not every engine computes the same." : failed.length ? "Not every kernel ran everywhere." : "Every engine computes the same, bit by bit."),
+    h("div", { class: `proof ${differences.length || failed.length ? "bad" : told ? "good" : "open"}`, id: "proof" }, h("div", {},
+      h("p", {}, h("b", {}, h("span", { class: "mark", "aria-hidden": "true" }, differences.length || failed.length ? "✗" : told ? "✓" : "○"), differences.length ? "Not every engine computes the same." : failed.length ? "Not every kernel ran everywhere." : told ? "Every engine computes the same, bit by bit." : "No kernel was run to be compared."),
         ` ${integer(told)} checksums were compared with native code.`),
       differences.length + failed.length ? h("ul", { class: "assumptions" }, differences.map((what) => h("li", {}, what)), failed.map((one) => h("li", {}, `${one.kernel} by ${one.subject}: ${one.failure}`))) : null)),
+    stopped(lab),
     h("dl", { class: "figures" },
       start("native", "A process starts in", "native code"), start("ahead", "wasmtime, compiled ahead"), start("cranelift", "wasmtime, compiling"), start("crun", "An OCI runtime"), start("docker", "Docker"),
       found && isNumber(found.fault_ns) ? figureCell("A page fault costs", seconds(found.fault_ns / 1e9), "saved by keeping memory") : null));

@@ -99,6 +99,29 @@ class LaboratoryPage(unittest.TestCase):
         self.assertIn("Not every kernel ran everywhere.", self.text("#proof"))
         self.assertIn("floyd-warshall by ahead: it was killed", self.text("#proof li"))
 
+    def test_a_campaign_that_was_stopped_says_so_above(self):
+        self.open(campaign())
+        self.assertFalse(browser.run("!!document.getElementById('interrupted')"))
+        data = campaign()
+        kept = [one for one in data["cells"] if one["kernel"] in ("nothing", "gemm")]
+        kept[-1]["cold"]["runs"], kept[-1]["prolonged"] = 4, None
+        data |= {"interrupted": True, "cells": kept, "warm": []}
+        data["findings"] |= {"steady": data["findings"]["steady"][:1], "puzzle": None}
+        self.open(data)
+        said = self.text("#interrupted")
+        self.assertIn("Stopped before its end.", said)
+        self.assertIn("1 of 4 kernels were begun. Rows with fewer than 25 cold runs: 1. Rows without a long run: 1.", said)
+        above = "document.getElementById('interrupted').compareDocumentPosition(document.getElementById('start')) & Node.DOCUMENT_POSITION_FOLLOWING"
+        self.assertTrue(browser.run(above))
+
+    def test_nothing_that_was_compared_is_no_proof(self):
+        data = campaign()
+        data |= {"interrupted": True, "kernels": ["gemm"], "warm": [], "cells": [one for one in data["cells"] if one["kernel"] == "nothing"]}
+        data["findings"] |= {"steady": [], "puzzle": None}
+        self.open(data)
+        self.assertIn("No kernel was run to be compared.", self.text("#proof"))
+        self.assertIn("0 of 1 kernels were begun.", self.text("#interrupted"))
+
     def test_starts_stand_by_layer_and_the_published_beside_them(self):
         self.open(campaign())
         groups = self.texts("#start .track-group")

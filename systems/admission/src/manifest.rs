@@ -41,6 +41,8 @@ pub struct Manifest {
     pub kept: bool,
     /// Its core, else one is found.
     pub core: Option<u32>,
+    /// Requests, beside the manifest, of which is told what they take; nothing is admitted or enforced by them.
+    pub samples: Vec<PathBuf>,
 }
 
 /// How requests come.
@@ -98,6 +100,8 @@ struct Document {
     overrun: Overrun,
     state: Option<Spanned<String>>,
     core: Option<u32>,
+    #[serde(default)]
+    samples: Vec<Spanned<PathBuf>>,
 }
 
 fn start() -> String {
@@ -110,6 +114,8 @@ fn sporadic() -> Kind {
 
 /// Largest request and response that may be asked for.
 const MOST_BYTES: u64 = 64 << 20;
+/// Most samples of a function.
+const MOST_SAMPLES: usize = 16;
 /// What they are unless they are given.
 const BYTES: u64 = 64 << 10;
 
@@ -179,7 +185,16 @@ impl Manifest {
                 return Err(wrong(state.span().start, problem));
             }
         };
+        if let Some(sample) = document.samples.get(MOST_SAMPLES) {
+            let problem = format!(
+                "samples has {} files: name {MOST_SAMPLES} at most",
+                document.samples.len()
+            );
+            return Err(wrong(sample.span().start, problem));
+        }
+        let samples = document.samples.into_iter().map(Spanned::into_inner);
         Ok(Manifest {
+            samples: samples.collect(),
             memory: size("memory", &document.memory, 4 << 30, 0)?,
             input: size("input", &document.input, MOST_BYTES, BYTES)?,
             output: size("output", &document.output, MOST_BYTES, BYTES)?,
@@ -293,6 +308,12 @@ mod tests {
                 "budget",
                 "input = \"65 MiB\"\nbudget",
                 "line 4: input is `65 MiB`",
+            ),
+            ("budget", "samples = [7]\nbudget", "line 4: invalid type"),
+            (
+                "budget",
+                "samples = [\n'1','2','3','4','5','6','7','8','9','10','11','12','13','14','15','16',\n'17']\nbudget",
+                "line 6: samples has 17 files",
             ),
             (
                 "budget",

@@ -5,15 +5,16 @@
 #[path = "../tests/it/support.rs"]
 mod support;
 
-use metes_edge_heap::fuel::{Guest, GuestError};
+use metes_edge_heap::adversary::{Search, attack, replay};
+use metes_edge_heap::fuel::{Allocator, Guest, GuestError};
 use metes_edge_heap::longest::{Code, Given};
 use metes_edge_heap::run::{Input, run};
-use metes_edge_heap::traffic::{churn, comb, first_request};
+use metes_edge_heap::traffic::{Most, churn, comb, first_request};
 
 fn main() -> Result<(), GuestError> {
     println!(
-        "| allocator | code | first request | allocate: churn, comb, bound | free: churn, comb, bound | mean | pages \
-         grown |"
+        "| allocator | code | first request | allocate: churn, comb, adversaries, programs, bound | free: the same | mean | \
+         pages grown |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for (name, ours) in [
@@ -65,6 +66,15 @@ fn row(name: &str, wasm: &[u8], [allocate, free]: [&str; 2]) -> Result<(), Guest
     let mut combed = Guest::new(wasm)?;
     first_request(&mut combed)?;
     let of_comb = comb(&mut combed, 2000, 100, 1)?;
+    let allocator = Allocator::new(wasm)?;
+    let of_adversaries = attack(&allocator, &Search::default())?;
+    let (mut of_programs, mut grown) = (Most::default(), 0);
+    for (_, events) in support::recorded() {
+        let mut guest = allocator.guest()?;
+        first_request(&mut guest)?;
+        of_programs = of_programs.max(replay(&mut guest, events)?);
+        grown += guest.grown();
+    }
     let bound = |name: &str| {
         let code = Code::new(wasm).ok()?;
         let mut given = Given::default();
@@ -78,16 +88,21 @@ fn row(name: &str, wasm: &[u8], [allocate, free]: [&str; 2]) -> Result<(), Guest
     };
     let shown = |bound: Option<u64>| bound.map_or("none".to_owned(), |bound| bound.to_string());
     println!(
-        "| {name} | {} | {first} | {}, {}, {} | {}, {}, {} | {:.0} | {} |",
+        "| {name} | {} | {first} | {}, {}, {}, {}, {} | {}, {}, {}, {}, {} | {:.0} | {} |",
         Code::new(wasm).map_or(0, |code| code.all_bytes()),
         of_chance.allocate,
         of_comb.allocate,
+        of_adversaries.allocate.operators,
+        of_programs.allocate,
         shown(bound(allocate)),
         of_chance.free,
         of_comb.free,
+        of_adversaries.free.operators,
+        of_programs.free,
         shown(bound(free)),
         of_chance.total as f64 / of_chance.calls as f64,
-        guest.grown() + combed.grown(),
+        guest.grown() + combed.grown() + of_adversaries.grown + grown,
     );
+    eprintln!("{name}: {of_adversaries:?}");
     Ok(())
 }

@@ -49,6 +49,34 @@ enum Calls {
     },
 }
 
+/// A module with an allocator, of which instances are made.
+pub struct Allocator {
+    engine: Engine,
+    module: Module,
+}
+
+impl Allocator {
+    /// A module that the engine has taken.
+    ///
+    /// # Errors
+    /// [`GuestError::Engine`].
+    pub fn new(wasm: &[u8]) -> Result<Allocator, GuestError> {
+        let mut config = Config::new();
+        config.consume_fuel(true);
+        let engine = Engine::new(&config).map_err(engine_error)?;
+        let module = Module::new(&engine, wasm).map_err(engine_error)?;
+        Ok(Allocator { engine, module })
+    }
+
+    /// A new instance, with whatever it imports trapping when it is called.
+    ///
+    /// # Errors
+    /// [`GuestError`].
+    pub fn guest(&self) -> Result<Guest, GuestError> {
+        Guest::of(&self.engine, &self.module)
+    }
+}
+
 /// An instance of a module whose allocator is called from outside.
 pub struct Guest {
     store: Store<()>,
@@ -65,23 +93,23 @@ pub struct Operators(pub u64);
 const ALIGN: u32 = 8;
 
 impl Guest {
-    /// An instance of a module, with whatever it imports trapping when it is called.
+    /// The only instance of a module.
     ///
     /// # Errors
     /// [`GuestError`].
     pub fn new(wasm: &[u8]) -> Result<Guest, GuestError> {
-        let mut config = Config::new();
-        config.consume_fuel(true);
-        let engine = Engine::new(&config).map_err(engine_error)?;
-        let module = Module::new(&engine, wasm).map_err(engine_error)?;
-        let mut store = Store::new(&engine, ());
+        Allocator::new(wasm)?.guest()
+    }
+
+    fn of(engine: &Engine, module: &Module) -> Result<Guest, GuestError> {
+        let mut store = Store::new(engine, ());
         store.set_fuel(ENOUGH).map_err(engine_error)?;
-        let mut linker = Linker::new(&engine);
+        let mut linker = Linker::new(engine);
         linker
-            .define_unknown_imports_as_traps(&module)
+            .define_unknown_imports_as_traps(module)
             .map_err(engine_error)?;
         let instance = linker
-            .instantiate(&mut store, &module)
+            .instantiate(&mut store, module)
             .map_err(engine_error)?;
         if let Ok(initialize) = instance.get_typed_func::<(), ()>(&mut store, "_initialize") {
             initialize.call(&mut store, ()).map_err(engine_error)?;

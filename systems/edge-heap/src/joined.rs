@@ -16,8 +16,8 @@ const COMPILER: &str = "CC_WASM";
 pub const HEAP: &str = "c/heap.wasm";
 /// Bytes of the heap's own stack.
 const STACK: u64 = 4096;
-/// Where the pool begins is a multiple of this, as in wasi.c.
-const BEGINNING: u64 = 4096;
+/// Where pools begin is a multiple of this, as in wasi.c.
+pub(crate) const BEGINNING: u64 = 4096;
 
 /// Why there is no module of a heap.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +75,7 @@ pub struct Built {
     pub path: PathBuf,
 }
 
-/// Compiles the heap that was emitted below `directory` (in `c`), with a pool of `pool` bytes, to lie behind
+/// Compiles the heap that was emitted below `directory` (in `c`), with pools of `pool` bytes, to lie behind
 /// `first_page` pages.
 ///
 /// # Errors

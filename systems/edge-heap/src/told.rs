@@ -4,7 +4,10 @@
 
 use std::collections::HashMap;
 
-use metes_explore::{Operation, Placements};
+use metes_config::Config;
+use metes_emit::WasiPool;
+use metes_explore::{Operation, POOL_SHIFT, Placements, SLAB_BIT};
+use metes_heap::description::GENERAL;
 use metes_trace::{Inconsistency, Op, Provenance, Trace, TraceBuilder};
 
 use crate::outline::Request;
@@ -108,11 +111,38 @@ pub(crate) fn trace_of(told: &[Told], command: Vec<String>) -> Result<Trace, Inc
     }))
 }
 
-/// Both hashes over what was told, with places counted from `base`, and how many events are in them.
-pub(crate) fn hashes(told: &[Told], base: u32) -> (Placements, u64) {
+/// Where the ranges of a heap's pools lie, one behind the other, the slabs last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pools: [u32; GENERAL],
+}
+
+impl Places {
+    pub(crate) fn new(config: &Config, pool: WasiPool) -> Places {
+        let mut pools = pool.pools.map(|bytes| bytes as u32);
+        if config.heap.slabs().is_empty() {
+            // Nothing lies behind the last pool, so what does is told as its.
+            pools[config.heap.general.len() - 1] = u32::MAX;
+        }
+        Places { pools }
+    }
+
+    /// The place at a distance from the beginning of the first range, as a replay says it.
+    pub(crate) fn of(&self, mut distance: u32) -> u64 {
+        for (pool, &bytes) in (0u64..).zip(&self.pools) {
+            if distance < bytes {
+                return (pool << POOL_SHIFT) + u64::from(distance);
+            }
+            distance -= bytes;
+        }
+        SLAB_BIT + u64::from(distance)
+    }
+}
+
+/// Both hashes over what was told, with places as `at` says them, and how many events are in them.
+pub(crate) fn hashes(told: &[Told], at: impl Fn(u32) -> u64) -> (Placements, u64) {
     let mut hashes = Placements::EMPTY;
     let mut events = 0;
-    let at = |place: u32| u64::from(place.wrapping_sub(base));
     for asked in asked(told) {
         events += 1;
         match asked {

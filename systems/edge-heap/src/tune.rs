@@ -13,21 +13,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use metes_config::Config;
-use metes_emit::WasiPool;
 use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{Document, PlacementFigures, Usage};
 use metes_explore::{
-    Arena, Choice, EventError, Events, Exploration, Options, Outcome, Preference, Replay, Replayer,
-    Target, choose, constant_time, write_whole,
+    Arena, Choice, EventError, Events, Options, Outcome, Preference, Replay, Replayer, Target,
+    choose, write_whole,
 };
 use metes_trace::{Inconsistency, Trace, write_parquet};
 use metes_tune::{Content, DOCUMENT, PAGE as REPORT_PAGE, Searched, Step, TRACE, Watch};
 
+use crate::fit::{joined, joins, pool_of};
 use crate::joined::{self, BuildError, HEAP};
 use crate::outline::{Outline, SpliceError};
 use crate::run::{Input, Ran, RunError, run};
-use crate::splice::{Change, Heap, PAGE, splice};
-use crate::told::{hashes, trace_of};
+use crate::splice::{Change, Heap, splice};
+use crate::told::{Places, hashes, trace_of};
 
 /// Bytes by which the emitted heap takes of its pool.
 const INCREMENT: usize = 1024;
@@ -190,9 +190,9 @@ pub struct Tuned {
 }
 
 impl Shown {
-    fn of(ran: &Ran) -> Shown {
+    fn of(ran: &Ran, places: &Places) -> Shown {
         let [base, footprint, peak_live] = ran.heap.unwrap_or_default();
-        let (hashes, events) = hashes(&ran.told, base);
+        let (hashes, events) = hashes(&ran.told, |place| places.of(place.wrapping_sub(base)));
         Shown {
             peak_live: u64::from(peak_live),
             footprint: u64::from(footprint),
@@ -238,26 +238,6 @@ pub fn arena(peak_live: u64) -> Arena {
         target: Target::Wasm32,
         ..Arena::HOST
     }
-}
-
-/// Whether a heap can be joined to a module: one pool in one range.
-fn joins(outcome: &Outcome) -> bool {
-    let heap = &outcome.description;
-    heap.general.len() == 1 && heap.slabs().is_empty() && outcome.failed == 0
-}
-
-/// The outcomes of a search that can be joined and stay within the limit, of which one is chosen.
-fn joined(found: &Exploration, limit: Option<u64>) -> Exploration {
-    let fits =
-        |outcome: &&Outcome| joins(outcome) && limit.is_none_or(|limit| outcome.footprint <= limit);
-    let mut kept = found.clone();
-    kept.pareto = found.outcomes.iter().filter(fits).cloned().collect();
-    let constant = kept.pareto.iter();
-    kept.constant_time = constant
-        .filter(|outcome| constant_time(&outcome.description))
-        .cloned()
-        .collect();
-    kept
 }
 
 impl Tuning<'_> {
@@ -324,7 +304,7 @@ impl Tuning<'_> {
         Ok(Found::Heap(Box::new(tuned)))
     }
 
-    /// The module on a heap of one pool, whose code is written below `directory`.
+    /// The module on a heap, whose code is written below `directory`.
     ///
     /// # Errors
     /// [`Error`].
@@ -339,13 +319,15 @@ impl Tuning<'_> {
         let (predicted, _) =
             Replayer::new().replay(&config.name(), &config.heap, &recorded.events, options);
         watch.begins(Step::Build);
-        let pool = WasiPool {
-            bytes: predicted.footprint.next_multiple_of(PAGE) as usize,
-            span: options.arena.span,
-        };
+        let pool = pool_of(config, &recorded.events, options);
+        let places = Places::new(config, pool);
         let code = metes_tune::emit_for_wasi(config, pool)?.files;
         let mut files = metes_tune::write(&code, directory)?;
-        let built = joined::build(directory, recorded.outline.pages, pool.bytes as u64)?;
+        let built = joined::build(
+            directory,
+            recorded.outline.pages,
+            pool.bytes(&config.heap) as u64,
+        )?;
         files.push(built.path.clone());
         let change = Change {
             heap: Some(Heap {
@@ -375,7 +357,7 @@ impl Tuning<'_> {
         let same = |ran: &Ran| ran.stdout == before.stdout && ran.status == before.status;
         Ok(OnHeap {
             predicted,
-            measured: Shown::of(&watched),
+            measured: Shown::of(&watched, &places),
             output_unchanged: same(&after) && same(&watched),
             after,
             files,

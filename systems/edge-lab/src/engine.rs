@@ -3,6 +3,55 @@
 //! *Invariant:* every engine gives a module the same system (`wasi`), so that what differs between two of them is the
 //! engine.
 
+/// A call of the system by a program, in an engine whose values and callers are named as wasmtime's: the number goes to
+/// the results, and the status of a program that ends itself is left.
+macro_rules! answered {
+    ($caller:expr, $name:expr, $given:expr, $results:expr) => {{
+        let mut parameters = [0; 9];
+        for (parameter, value) in parameters.iter_mut().zip($given) {
+            *parameter = match value {
+                Val::I32(value) => u64::from(value.cast_unsigned()),
+                Val::I64(value) => value.cast_unsigned(),
+                _ => 0,
+            };
+        }
+        let memory = $caller.get_export("memory").and_then(Extern::into_memory);
+        let answer = match memory {
+            Some(memory) => {
+                let (bytes, system) = memory.data_and_store_mut(&mut $caller);
+                system.call($name, &parameters, bytes)
+            }
+            None => $caller.data_mut().call($name, &parameters, &mut []),
+        };
+        match answer {
+            Answer::Exit(status) => Some(status),
+            Answer::Number(number) => {
+                $results.fill(Val::I32(number.cast_signed()));
+                None
+            }
+        }
+    }};
+}
+
+/// What a call of `_start` came to, with what the system has kept.
+macro_rules! over {
+    ($called:expr, $store:expr, $stopped:expr) => {{
+        let status = match $called {
+            Ok(()) => 0,
+            Err(error) => match error.downcast_ref::<Exit>() {
+                Some(Exit(status)) => *status,
+                None => return Err($stopped(error)),
+            },
+        };
+        let system = $store.into_data();
+        Ok(Ended {
+            status,
+            output: system.output,
+            complaints: system.complaints,
+        })
+    }};
+}
+
 mod interpreted;
 mod translated;
 

@@ -1,6 +1,10 @@
 //! Requests over HTTP with faults, clients that go away and secrets: `faults [REQUESTS] [SEED]`, by default 10⁶. Ends with
 //! status 1 if anything leaked, was answered wrongly, or was not given back.
 
+#[allow(dead_code, reason = "the campaign asks by the Unix socket alone")]
+#[path = "../tests/it/served.rs"]
+mod served;
+
 #[path = "../tests/it/service/campaign.rs"]
 mod campaign;
 

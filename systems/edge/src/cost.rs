@@ -14,6 +14,7 @@
 mod kernels;
 mod table;
 
+use serde::{Deserialize, Serialize};
 use wasmtime::{Engine as Code, OperatorCost, VariableOperatorCost};
 
 pub use table::{Span, Table};
@@ -29,7 +30,7 @@ use crate::tier::{self, Kind};
 use crate::wasi::Exit;
 
 /// Operators of one invocation, by class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Loads and stores.
     pub memory: u64,

@@ -6,16 +6,18 @@
 mod error;
 mod measured;
 mod placement;
+mod sampled;
 mod told;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use metes_admission::{Certificate, Decision, Scheduling, Set, admit};
 
 use crate::clock;
+use crate::cost::Table;
 use crate::engine::Engine;
 use crate::limits::{Options, Tiers};
 use crate::manifest::{Hosted as _, Manifest};
@@ -30,6 +32,7 @@ use crate::statistics::Statistics;
 use crate::worker::Worker;
 
 pub use error::HostError;
+pub use sampled::{Sampled, SampledTier};
 pub use told::{HostTold, Told};
 
 /// What a host is started with.
@@ -72,6 +75,7 @@ pub(crate) struct Deployed {
     measured: Option<u64>,
     /// What the host takes for each invocation beyond what it takes for all.
     overhead: u64,
+    samples: Vec<Sampled>,
     /// Where code that becomes ready goes on, and the alarm of who runs it; none where there is none to come.
     hand_over: Mutex<Option<(Place, Arc<Alarm>)>>,
     waiting: AtomicUsize,
@@ -94,6 +98,8 @@ struct Inner {
     functions: RwLock<BTreeMap<String, Arc<Deployed>>>,
     /// Held while the set of functions is changed, compilers included; nobody who answers requests takes it.
     changing: Mutex<()>,
+    /// What operators cost here, measured for the first function with samples.
+    tables: OnceLock<Vec<Table>>,
     /// Held for as long as it is read or replaced.
     certificate: Mutex<Option<Certificate>>,
 }
@@ -104,6 +110,7 @@ impl Deployed {
             core,
             measured: None,
             overhead: 0,
+            samples: Vec::new(),
             hand_over: Mutex::new(None),
             module,
             waiting: AtomicUsize::new(0),
@@ -154,6 +161,7 @@ impl Deployed {
             tier: self.module.best().name().to_owned(),
             measured_ns: self.measured,
             overhead_ns: self.overhead,
+            samples: self.samples.clone(),
             notes: self.module.notes().to_vec(),
             counts: statistics.counts(),
             time_ns: statistics.time(),
@@ -204,6 +212,7 @@ impl Host {
             locked: AtomicBool::new(locked),
             functions: RwLock::default(),
             changing: Mutex::new(()),
+            tables: OnceLock::new(),
             certificate: Mutex::new(None),
         })))
     }
@@ -213,7 +222,35 @@ impl Host {
     /// # Errors
     /// Why it is not deployed; the host is as before then.
     pub fn deploy(&self, manifest: &str, wasm: &[u8]) -> Result<Told, HostError> {
+        self.deploy_with(manifest, &[], wasm)
+    }
+
+    /// As [`Host::deploy`], with the contents of the files that the manifest names as samples, in their order.
+    ///
+    /// # Errors
+    /// As of [`Host::deploy`]; other samples than are named, or one that is larger than a request may be.
+    pub fn deploy_with(
+        &self,
+        manifest: &str,
+        samples: &[Vec<u8>],
+        wasm: &[u8],
+    ) -> Result<Told, HostError> {
         let manifest = Manifest::parse(manifest)?;
+        if samples.len() != manifest.samples.len() {
+            return Err(HostError::Samples {
+                named: manifest.samples.len(),
+                came: samples.len(),
+            });
+        }
+        if samples
+            .iter()
+            .any(|sample| sample.len() as u64 > manifest.input)
+        {
+            return Err(HostError::TooLarge {
+                name: manifest.name,
+                limit: manifest.input,
+            });
+        }
         let _changing = lock(&self.0.changing);
         if self.find(&manifest.name).is_ok() {
             return Err(HostError::Exists(manifest.name));
@@ -231,6 +268,7 @@ impl Host {
             });
         }
         let module = self.0.engine.compile(wasm, &manifest.limits())?;
+        let samples = self.sample(&manifest, samples, wasm);
         // Made ready and measured here, so that the worker is kept from nothing.
         let mut worker = Worker::new(&self.0.engine);
         // Others may hold this thread up, which is not the function's fault.
@@ -259,6 +297,7 @@ impl Host {
         let deployed = Arc::new(Deployed {
             measured,
             overhead,
+            samples,
             hand_over: Mutex::new(hand_over),
             ..Deployed::new(manifest, module, core)
         });
@@ -271,6 +310,16 @@ impl Host {
         functions.insert(told.name.clone(), deployed);
         *lock(&self.0.certificate) = Some(admitted);
         Ok(told)
+    }
+
+    /// What samples take; the slot that is kept for deployments is free again then.
+    fn sample(&self, manifest: &Manifest, samples: &[Vec<u8>], wasm: &[u8]) -> Vec<Sampled> {
+        if samples.is_empty() {
+            return Vec::new();
+        }
+        let engine = &self.0.engine;
+        let tables = self.0.tables.get_or_init(|| sampled::tables(engine));
+        sampled::sample(engine, tables, manifest, samples, wasm)
     }
 
     /// The shortest budget whose end is looked for in time.

@@ -3,7 +3,7 @@
 //! | request | answer |
 //! | --- | --- |
 //! | `POST /functions/NAME/invoke` | what the function answers to the body |
-//! | `PUT /functions?manifest=N` | deploys: N bytes of `function.toml`, then the module |
+//! | `PUT /functions?manifest=N` | deploys: N bytes of `function.toml`, then the module; with `&samples=M,…` samples of so many bytes between them |
 //! | `GET /functions`, `GET /functions/NAME` | figures |
 //! | `DELETE /functions/NAME` | takes it away |
 //! | `GET /host` | scheduling, memory, certificate |
@@ -34,6 +34,8 @@ pub(crate) use failed::{Failed, Kind};
 
 /// Largest manifest in bytes.
 const MANIFEST: usize = 64 << 10;
+/// Largest samples in bytes, together.
+const SAMPLES: usize = 64 << 20;
 
 /// What clients may take of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,6 +211,40 @@ fn answer(response: Response) -> Result<Answer, Failed> {
     Ok((headers, response.output).into_response())
 }
 
+/// How many bytes of a deployment are the manifest and each sample; the module follows.
+struct Lengths {
+    manifest: usize,
+    samples: Vec<usize>,
+}
+
+impl Lengths {
+    /// Of `manifest=N` or `manifest=N&samples=M,M`.
+    fn read(query: &str) -> Option<Lengths> {
+        let (manifest, samples) = match query.split_once("&samples=") {
+            Some((manifest, samples)) => (manifest, samples.split(',').collect()),
+            None => (query, Vec::new()),
+        };
+        let number = |text: &str| text.parse().ok().filter(|bytes| *bytes <= SAMPLES);
+        Some(Lengths {
+            manifest: number(manifest.strip_prefix("manifest=")?)?,
+            samples: samples.into_iter().map(number).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The parts of a body: manifest, samples, module.
+    fn part(&self, bytes: &[u8]) -> Option<(String, Vec<Vec<u8>>, Vec<u8>)> {
+        let (manifest, mut rest) = bytes.split_at_checked(self.manifest)?;
+        let manifest = str::from_utf8(manifest).ok()?;
+        let mut samples = Vec::new();
+        for length in &self.samples {
+            let (sample, behind) = rest.split_at_checked(*length)?;
+            samples.push(sample.to_vec());
+            rest = behind;
+        }
+        (manifest.len() <= MANIFEST).then(|| (manifest.to_owned(), samples, rest.to_vec()))
+    }
+}
+
 async fn deploy(
     State(service): State<Service>,
     RawQuery(query): RawQuery,
@@ -217,32 +253,29 @@ async fn deploy(
 ) -> Result<Answer, Failed> {
     let change = service.change()?;
     let host = service.host;
-    let limit = host.module_bytes() as u64 + MANIFEST as u64;
+    let query = query.unwrap_or_default();
+    let lengths = Lengths::read(&query);
+    let samples = lengths
+        .iter()
+        .flat_map(|lengths| &lengths.samples)
+        .sum::<usize>();
+    let limit = (host.module_bytes() + MANIFEST + samples.min(SAMPLES)) as u64;
     let too_large = || {
         let message = format!("a deployment has at most {limit} bytes: strip the module");
         Failed::new(Kind::TooLarge, message)
     };
     let timeout = service.limits.timeout;
     let bytes = body(&headers, content, limit, timeout, too_large).await?;
-    // How many bytes of the body are the manifest; the module follows.
-    let length = query
-        .as_deref()
-        .and_then(|query| query.strip_prefix("manifest="));
-    let length = length.and_then(|length| length.parse::<usize>().ok());
-    let parted = length.and_then(|length| bytes.split_at_checked(length));
-    let parted = parted.and_then(|(manifest, wasm)| {
-        let manifest = str::from_utf8(manifest).ok()?;
-        (manifest.len() <= MANIFEST).then(|| (manifest.to_owned(), wasm.to_vec()))
-    });
-    let (manifest, wasm) = parted.ok_or_else(|| {
-        let message =
-            "give ?manifest=N: the body is N bytes of function.toml, and the module behind it";
+    let parted = lengths.and_then(|lengths| lengths.part(&bytes));
+    let (manifest, samples, wasm) = parted.ok_or_else(|| {
+        let message = "give ?manifest=N, and &samples=M,M where it names samples: the body is N bytes of function.toml, \
+                       M of each sample, and the module behind them";
         Failed::new(Kind::Manifest, message)
     })?;
     // Compilers take a while; who goes away before they have ended leaves their place taken.
     let deployed = tokio::task::spawn_blocking(move || {
         let _change = change;
-        host.deploy(&manifest, &wasm)
+        host.deploy_with(&manifest, &samples, &wasm)
     });
     let told = deployed.await.map_err(|_| HostError::Ending)??;
     Ok(document(StatusCode::CREATED, &told))

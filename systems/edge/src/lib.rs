@@ -49,7 +49,7 @@ mod worker;
 pub use cost::{Cost, CostError, Counts, Span, Table};
 pub use engine::Engine;
 pub use error::{DeployError, EngineError, SlotError};
-pub use host::{Host, HostError, HostOptions, HostTold, Told};
+pub use host::{Host, HostError, HostOptions, HostTold, Sampled, SampledTier, Told};
 pub use limits::{Absent, CompileServer, Limits, Options, PAGE, State, Tiers};
 pub use manifest::{Kind, Manifest, ManifestError, Overrun};
 pub use module::{Module, Reset};

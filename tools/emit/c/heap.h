@@ -126,6 +126,10 @@ typedef struct {
 #ifndef HEAP_GROW
 #define HEAP_GROW(source, pool, bytes) (source)->grow((source)->context, (pool), (bytes))
 #endif
+#ifndef HEAP_GROW_SLABS
+#define HEAP_GROW_SLABS(source, bytes) \
+    ((source)->grow_slabs == NULL || (source)->grow_slabs((source)->context, (bytes)))
+#endif
 
 /* The state of the heap. Private: use the functions below. */
 struct heap_block;

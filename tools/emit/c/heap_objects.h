@@ -152,8 +152,7 @@ static uint32_t objects_fresh(heap_objects_t *objects, uint8_t pool, const heap_
         objects->empty = objects->records[number].next;
     } else {
         if (objects->extent >= objects->capacity
-            || (source != NULL && source->grow_slabs != NULL
-                && !source->grow_slabs(source->context, HEAP_SLAB))) {
+            || (source != NULL && !HEAP_GROW_SLABS(source, HEAP_SLAB))) {
             return NO_SLAB;
         }
         number = (uint32_t)objects->extent;

@@ -4,9 +4,9 @@
  *
  *     clang --target=wasm32-wasi -O2 program.c c/wasi.c c/heap.c -o program.wasm
  *
- * Its pool lies behind data and stack; what of it the memory does not have from the start is asked for once, with the
- * first request. Compiled with -DWASI_JOINED, as a module of its own that imports its memory, it is what Metes puts
- * into a program that is linked already: then the memory has the pool from the start.
+ * Its pools lie behind data and stack, the slabs of object pools behind them; what of it the memory does not have from the
+ * start is asked for once, with the first request. Compiled with -DWASI_JOINED, as a module of its own that imports its memory, it is what Metes puts
+ * into a program that is linked already: then the memory has the pools from the start.
  *
  * One thread. Blocks begin at multiples of 16, as max_align_t needs, and have 32 bytes at the least. A request that is refused sets no errno. */
 #include "heap.h"
@@ -20,25 +20,30 @@
 enum { NO_MEMORY = 48, INVALID = 28 };
 
 #define WASM_PAGE ((size_t)65536)
-/* Where the pool begins is a multiple of this, whatever the heap aligns its first block to. */
+/* Where pools begin is a multiple of this, whatever the heap aligns its first block to. */
 #define BEGINNING ((uintptr_t)4096)
 
 extern unsigned char __heap_base[];
 
 static heap_t heap;
 static unsigned char *base;
-static size_t taken;
+static const size_t ranges[HEAP_POOLS] = HEAP_WASI_POOLS;
+static size_t taken[HEAP_POOLS];
+#if HEAP_OBJECT_POOLS > 0
+static heap_slab_t slab_records[HEAP_WASI_SLABS];
+static uint16_t slab_slack[HEAP_WASI_SLABS * HEAP_SLOTS];
+#endif
 
-bool wasi_grow(size_t bytes)
+bool wasi_grow(unsigned pool, size_t bytes)
 {
-    if (bytes > HEAP_WASI_POOL - taken) {
+    if (bytes > ranges[pool] - taken[pool]) {
         return false;
     }
-    taken += bytes;
+    taken[pool] += bytes;
     return true;
 }
 
-static const heap_source_t source = {NULL, HEAP_INCREMENT, NULL};
+static const heap_source_t source = {.increment = HEAP_INCREMENT};
 
 /* Whether the memory reaches so far, or could be made to. */
 static bool reaches(uintptr_t end)
@@ -48,7 +53,7 @@ static bool reaches(uintptr_t end)
     return pages <= there || __builtin_wasm_memory_grow(0, pages - there) != SIZE_MAX;
 }
 
-/* The heap begins in its smallest region. */
+/* Each pool begins with its smallest region. */
 __attribute__((noinline, cold)) static void settle(void)
 {
     const uintptr_t start = ((uintptr_t)__heap_base + BEGINNING - 1U) & ~(BEGINNING - 1U);
@@ -57,11 +62,18 @@ __attribute__((noinline, cold)) static void settle(void)
         return;
     }
     heap_prepare(&heap, HEAP_WASI_SPAN, &source);
-    const size_t smallest = heap_smallest_region(&heap, 0);
-    const size_t first = (smallest + HEAP_INCREMENT - 1U) / HEAP_INCREMENT * HEAP_INCREMENT;
-    if (wasi_grow(first)) {
-        (void)heap_add_region(&heap, 0, base, first);
+    unsigned char *range = base;
+    for (unsigned pool = 0; pool < HEAP_POOLS; pool += 1U) {
+        const size_t smallest = heap_smallest_region(&heap, pool);
+        const size_t first = (smallest + HEAP_INCREMENT - 1U) / HEAP_INCREMENT * HEAP_INCREMENT;
+        if (wasi_grow(pool, first)) {
+            (void)heap_add_region(&heap, pool, range, first);
+        }
+        range += ranges[pool];
     }
+#if HEAP_OBJECT_POOLS > 0
+    heap_add_slabs(&heap, range, slab_records, slab_slack, HEAP_WASI_SLABS);
+#endif
 }
 
 static inline heap_t *settled(void)

@@ -26,7 +26,7 @@ pub(super) fn heap_config(description: &Description, options: &Options) -> Strin
         text.objects(description, options);
     }
     match options.wasi {
-        Some(pool) => text.wasi(pool),
+        Some(pool) => text.wasi(description, pool),
         None => text.mapped(options.mapped),
     }
     text.0 + "\n#endif\n"
@@ -359,19 +359,28 @@ impl Header {
     }
 
     /// What wasi.c compiles, and how the library takes memory from it.
-    fn wasi(&mut self, pool: WasiPool) {
+    fn wasi(&mut self, description: &Description, pool: WasiPool) {
         self.section(
-            "In a WebAssembly module: where blocks begin, as max_align_t of that target needs; bytes of the\n \
-             * pool, bytes that its index is laid out for; who gives memory (in wasi.c)",
+            "In a WebAssembly module: where blocks begin, as max_align_t of that target needs; bytes of all\n \
+             * pools, those of each general pool and the number of slabs, bytes that indexes are laid out for;\n \
+             * who gives memory (in wasi.c)",
         );
         self.define("HEAP_GRANULE", format_args!("((size_t){WASI_GRANULE})"));
-        self.define("HEAP_WASI_POOL", format_args!("((size_t){}U)", pool.bytes));
+        let bytes = pool.bytes(description);
+        self.define("HEAP_WASI_POOL", format_args!("((size_t){bytes}U)"));
+        let pools = pool.pools.iter().take(description.general.len());
+        let pools: Vec<String> = pools.map(|bytes| format!("{bytes}U")).collect();
+        self.define("HEAP_WASI_POOLS", format_args!("{{{}}}", pools.join(", ")));
+        if !description.slabs().is_empty() {
+            self.define("HEAP_WASI_SLABS", format_args!("{}U", pool.slabs));
+            self.define("HEAP_GROW_SLABS(source, bytes)", "((void)(source), true)");
+        }
         self.define("HEAP_WASI_SPAN", format_args!("((size_t){}U)", pool.span));
         self.define(
             "HEAP_GROW(source, pool, bytes)",
-            "((void)(source), wasi_grow(bytes))",
+            "((void)(source), wasi_grow((pool), (bytes)))",
         );
-        self.0 += "bool wasi_grow(size_t bytes);\n";
+        self.0 += "bool wasi_grow(unsigned pool, size_t bytes);\n";
     }
 
     /// The rule of mapped blocks.

@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 
 use metes_heap::Description;
-use metes_heap::description::{Invalid, LEVELS};
+use metes_heap::description::{GENERAL, Invalid, LEVELS};
 use metes_heap::store::Geometry;
 
 mod build;
@@ -42,13 +42,34 @@ pub struct Options {
     pub wasi: Option<WasiPool>,
 }
 
-/// The memory that an emitted heap has inside a WebAssembly module.
+/// The memory that an emitted heap has inside a WebAssembly module: the range of each general pool, one behind the other,
+/// and the slabs of the object pools behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WasiPool {
-    /// Bytes of the pool.
-    pub bytes: usize,
-    /// Bytes that the index is laid out for: no block is larger.
+    /// Bytes of each general pool, multiples of 4096: blocks lie in all as if it lay at 0.
+    pub pools: [usize; GENERAL],
+    /// Slabs that the object pools may have together; at least one where there are object pools.
+    pub slabs: usize,
+    /// Bytes that the indexes are laid out for: no block is larger.
     pub span: usize,
+}
+
+impl WasiPool {
+    /// Memory for a heap of one general pool.
+    pub const fn single(bytes: usize, span: usize) -> WasiPool {
+        let mut pools = [0; GENERAL];
+        pools[0] = bytes;
+        WasiPool {
+            pools,
+            slabs: 0,
+            span,
+        }
+    }
+
+    /// Bytes of all ranges. The records of slabs are not among them: they are data of the module.
+    pub fn bytes(&self, description: &Description) -> usize {
+        self.pools.iter().sum::<usize>() + self.slabs * description.slabs().bytes()
+    }
 }
 
 /// What blocks of C begin at multiples of on wasm32, as `max_align_t` of that target needs.

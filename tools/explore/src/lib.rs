@@ -63,7 +63,7 @@ pub use metes_heap::description::LEVELS;
 pub use outcome::{Outcome, constant_time};
 pub use output::{OutputError, heap_file, write_front, write_json, write_whole};
 pub use pareto::{Front, Objectives, dominates, front};
-pub use placement::{MAPPED_BIT, Placements, SLAB_BIT};
+pub use placement::{MAPPED_BIT, POOL_SHIFT, Placements, SLAB_BIT};
 pub use pools::Arena;
 pub use proven::{bounded, proven};
 pub use random::Random;

@@ -10,7 +10,7 @@
 use crate::events::Operation;
 
 /// Offsets of blocks in general pool `n` have `n` above this bit.
-pub(crate) const POOL_SHIFT: u32 = 44;
+pub const POOL_SHIFT: u32 = 44;
 /// Offsets inside the slab range have this bit set.
 pub const SLAB_BIT: u64 = 1 << 60;
 

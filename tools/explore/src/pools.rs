@@ -366,6 +366,8 @@ impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
 #[derive(Default)]
 struct Meter {
     used: Vec<u32>,
+    /// Bits of a word.
+    bits: u64,
     /// Whether a word says which words of a bitmap are not full.
     summarised: bool,
     /// Words of a bitmap.
@@ -384,7 +386,7 @@ impl Meter {
         // to the first free slot, the count; what changes is written.
         let searched = match self.summarised {
             true => 2,
-            false => slot as u64 / 64 + 1,
+            false => slot as u64 / self.bits + 1,
         };
         self.reads += 3 + searched;
         self.writes += 2 + u64::from(self.summarised);
@@ -392,7 +394,7 @@ impl Meter {
             // Taken from the empty ones or new, its bitmap, two links, count and
             // pool written, put in front.
             let bitmap = match self.summarised {
-                true => 1 + u64::from(slots).div_ceil(64),
+                true => 1 + u64::from(slots).div_ceil(self.bits),
                 false => self.words,
             };
             self.reads += 3;
@@ -432,6 +434,8 @@ pub(crate) struct Many<'a, I> {
     composite: Composite<'a, I, Counting<'a>>,
     supply: Supply,
     slab: usize,
+    /// Bytes of the record of a slab on the target.
+    record: usize,
     meter: Meter,
     /// Of the general pools.
     records: [RecordsAt; GENERAL],
@@ -452,14 +456,17 @@ impl<'a, I: Index<Counting<'a>>> Many<'a, I> {
                 return None;
             }
         }
+        let (slabs, target) = (description.slabs(), arena.target);
         Some(Many {
             slab: composite.objects().slab_bytes(),
+            record: target.slab_record(&slabs),
             composite,
             records,
             supply: Supply { arena, levels },
             meter: Meter {
-                summarised: description.slabs().summarised(),
-                words: description.slabs().words() as u64,
+                bits: target.bits() as u64,
+                summarised: slabs.summarised(),
+                words: target.bitmap(&slabs) as u64,
                 ..Meter::default()
             },
         })
@@ -604,7 +611,11 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
 
     #[inline(always)]
     fn footprint(&self) -> usize {
-        self.composite.footprint()
+        let here = self.composite.footprint();
+        match self.supply.arena.target {
+            Target::Host => here,
+            Target::Wasm32 => here - self.composite.objects().record_bytes() + self.slabs().1,
+        }
     }
 
     fn spilled(&self) -> u64 {
@@ -617,6 +628,9 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
 
     fn slabs(&self) -> (usize, usize) {
         let objects = self.composite.objects();
-        (objects.extent(), objects.record_bytes())
+        let extent = objects.extent();
+        // Without object pools a slab has no bytes.
+        let count = extent.checked_div(self.slab).unwrap_or(0);
+        (extent, count * self.record)
     }
 }

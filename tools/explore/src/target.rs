@@ -2,7 +2,7 @@
 //!
 //! Invariant: a replay for a target places every block where the emitted C does on that target.
 
-use metes_heap::{Geometry, bounds};
+use metes_heap::{Geometry, Slabs, bounds};
 use serde::Serialize;
 
 /// Where heaps are to run.
@@ -28,6 +28,32 @@ impl Target {
                 ..Geometry::tagged(4)
             },
         }
+    }
+
+    /// Bits of a word.
+    pub(crate) const fn bits(self) -> usize {
+        match self {
+            Target::Host => usize::BITS as usize,
+            Target::Wasm32 => 32,
+        }
+    }
+
+    /// Words of the bitmap of a slab, a summary included.
+    pub(crate) fn bitmap(self, slabs: &Slabs) -> usize {
+        slabs.slots().div_ceil(self.bits()) + usize::from(slabs.summarised())
+    }
+
+    /// Bytes of the record of a slab: two links, count and pool, the bitmap.
+    pub(crate) fn slab_record(self, slabs: &Slabs) -> usize {
+        match self {
+            Target::Host => slabs.record_bytes(),
+            Target::Wasm32 => 12 + 4 * self.bitmap(slabs),
+        }
+    }
+
+    /// Whether emitted C has room for a summary of the slots of a slab, which is one word.
+    pub fn summarises(self, slabs: &Slabs) -> bool {
+        !slabs.summarised() || slabs.slots() <= self.bits() * self.bits()
     }
 
     /// The same, as bounds are computed from it.

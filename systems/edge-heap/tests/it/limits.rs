@@ -1,10 +1,11 @@
 //! What requests cost: measured under traffic, and bounded by the longest path through the code.
 
-use metes_edge_heap::fuel::Guest;
+use metes_edge_heap::adversary::{Search, attack, replay};
+use metes_edge_heap::fuel::{Allocator, Guest};
 use metes_edge_heap::longest::{Code, Given, Unbounded};
 use metes_edge_heap::traffic::{Most, churn, comb, first_request};
 
-use crate::support::{allocator_of_c, guest};
+use crate::support::{allocator_of_c, guest, recorded};
 
 /// Operators of an allocation at the most.
 const ALLOCATE: u64 = 350;
@@ -45,6 +46,33 @@ fn measured(wasm: &[u8]) -> Most {
         assert_eq!(guest.grown(), 0, "the memory grew");
     }
     assert_eq!(most.refused, 0);
+    most.max(of_adversaries(wasm)).max(of_programs(wasm))
+}
+
+/// The most of adversaries, who look at blocks and operators and go on from what came furthest.
+fn of_adversaries(wasm: &[u8]) -> Most {
+    let allocator = Allocator::new(wasm).expect("a module that runs");
+    let found = attack(&allocator, &Search::default()).expect("attacks");
+    assert_eq!((found.attacks, found.grown), (40, 0), "{found:?}");
+    assert!(found.requests > 100_000, "{found:?}");
+    Most {
+        allocate: found.allocate.operators,
+        free: found.free.operators,
+        ..Most::default()
+    }
+}
+
+/// The most of what programs were recorded to ask.
+fn of_programs(wasm: &[u8]) -> Most {
+    let mut most = Most::default();
+    for (name, events) in recorded() {
+        let mut guest = Guest::new(wasm).expect("a module that runs");
+        first_request(&mut guest).expect("a request");
+        let of_program = replay(&mut guest, events).expect("a replay");
+        assert_eq!((of_program.refused, guest.grown()), (0, 0), "{name}");
+        assert!(of_program.calls > 100, "{name}");
+        most = most.max(of_program);
+    }
     most
 }
 
@@ -101,6 +129,26 @@ fn c_on_the_library() {
         "{} bytes of code",
         code.bytes(&own)
     );
+}
+
+/// What is found depends on nothing but what is asked, and an allocator that searches is found out.
+#[test]
+fn adversaries_find_the_same_again_and_more_where_there_is_more() {
+    let few = Search {
+        attacks: 16,
+        requests: 5_000,
+        ..Search::default()
+    };
+    let [ours, theirs] = [true, false].map(|ours| {
+        let wasm = allocator_of_c(ours);
+        let found = || attack(&Allocator::new(&wasm).expect("a module"), &few).expect("attacks");
+        let once = found();
+        assert_eq!(once, found());
+        once
+    });
+    assert!(theirs.allocate.operators > ALLOCATE, "{theirs:?}");
+    assert!(theirs.allocate.operators > ours.allocate.operators);
+    assert!(theirs.free.operators > ours.free.operators);
 }
 
 #[test]

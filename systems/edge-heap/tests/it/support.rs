@@ -4,7 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+use metes_edge_heap::run::Input;
+use metes_edge_heap::tune::Tuning;
+use metes_explore::{Events, Preference};
 
 /// Bytes of memory of modules in C: the same at the beginning and at the most.
 pub(crate) const MEMORY: u32 = 8 << 20;
@@ -91,6 +95,59 @@ pub(crate) fn compiled(sources: &[&str], ours: bool, options: &[&str]) -> Vec<u8
     }
     succeed(command.args(options).arg("-o").arg(&module));
     std::fs::read(&module).expect("what clang has written")
+}
+
+/// What programs ask of an allocator, recorded in a module: of C, counting words and growing buffers, and of Rust.
+pub(crate) fn recorded() -> &'static [(String, Events)] {
+    static RECORDED: OnceLock<Vec<(String, Events)>> = OnceLock::new();
+    RECORDED.get_or_init(|| {
+        let grow = crate_directory().join("../../examples/programs/grow.c");
+        let grow = compiled(&[&grow.display().to_string()], false, &[]);
+        let words = compiled(&["words.c"], false, &[]);
+        let of_rust = rust("words.rs", &[]);
+        let runs: [(&[u8], &[&str]); 5] = [
+            (&words, &["words", "3"]),
+            (&of_rust, &["words"]),
+            (&grow, &["grow", "steps", "300000", "1000", "64"]),
+            (&grow, &["grow", "doubles", "50", "300000"]),
+            (&grow, &["grow", "comes", "5000", "777"]),
+        ];
+        let trace = |&(wasm, arguments): &(&[u8], &[&str])| {
+            let tuning = Tuning {
+                wasm,
+                input: Input {
+                    arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
+                    stdin: include_bytes!("../c/contract.c").repeat(4),
+                    stop: None,
+                },
+                seconds: 0.0,
+                configurations: None,
+                preference: Preference::Balanced,
+                heap_limit: None,
+                stop: Arc::default(),
+            };
+            let directory = tempfile::tempdir().expect("a directory");
+            let recorded = tuning.record(directory.path(), &mut |_| {});
+            (arguments.join(" "), recorded.expect("a recording").events)
+        };
+        runs.iter().map(trace).collect()
+    })
+}
+
+/// A program of Rust, on the standard library's own allocator unless it has another.
+pub(crate) fn rust(source: &str, options: &[&str]) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let module = directory.path().join("module.wasm");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    succeed(
+        Command::new(rustc)
+            .args(["--edition=2024", "-O", "--target=wasm32-wasip1"])
+            .args(options)
+            .arg(crate_directory().join("tests/rust").join(source))
+            .arg("-o")
+            .arg(&module),
+    );
+    std::fs::read(&module).expect("what rustc has written")
 }
 
 /// A module that exports C's allocator and has nothing else.

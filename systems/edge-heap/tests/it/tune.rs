@@ -9,11 +9,16 @@ use metes_edge_heap::outline::{Outline, Request, SpliceError};
 use metes_edge_heap::run::{Input, RunError, run};
 use metes_edge_heap::splice::{Change, splice};
 use metes_edge_heap::tune::{Error, Found, MODULE, OnHeap, Tuned, Tuning, arena};
-use metes_explore::{Observer, Options, Preference, catalogue};
+use metes_explore::{Observer, Options, Preference, Replayer, Target, catalogue};
+use metes_heap::Description;
+use metes_heap::compact::Partition;
+use metes_heap::description::{DedicatedPool, General, IndexKind, List, ObjectPoolKind};
+use metes_heap::index::links::Links;
+use metes_heap::index::list::{Fit, Order};
 use metes_tune::Watch;
 
-use crate::programs_of_rust::{rust, rust_on_crate};
-use crate::support::compiled;
+use crate::programs_of_rust::rust_on_crate;
+use crate::support::{compiled, rust};
 
 struct Nobody;
 impl Observer for Nobody {
@@ -116,7 +121,7 @@ fn a_c_module_is_predicted_block_by_block() {
 }
 
 #[test]
-fn every_named_heap_of_one_pool_decides_as_predicted() {
+fn every_named_heap_decides_as_predicted() {
     let wasm = compiled(&["words.c"], false, &[]);
     let tuning = tuning(&wasm, &["words", "2"], 1);
     let directory = tempfile::tempdir().expect("a directory");
@@ -130,16 +135,136 @@ fn every_named_heap_of_one_pool_decides_as_predicted() {
     };
     let mut tried = 0;
     for named in catalogue() {
-        let heap = named.description;
-        if heap.general.len() != 1 || !heap.slabs().is_empty() {
-            continue;
-        }
-        let config = arena.config(heap);
+        let config = arena.config(named.description);
         let run = tuning.on(&recorded, &config, &options, directory.path(), &mut Nobody);
         as_predicted(named.name, &run.expect("it runs"));
         tried += 1;
     }
     assert!(tried >= 10, "{tried}");
+}
+
+/// Heaps of several pools, each of which has something to do.
+fn composites() -> Vec<(&'static str, Description)> {
+    let list = IndexKind::List {
+        fit: Fit::Best,
+        order: Order::Lifo,
+        depth_percent: 100,
+        max_fit_percent: 0,
+        links: Links::Double,
+    };
+    let tlsf = IndexKind::tlsf(16);
+    let upto = |up_to, index| General {
+        up_to,
+        ..General::of(index)
+    };
+    let mut dedicated = Description::of(list);
+    let mut objects = Description::of(tlsf);
+    for size in [16, 40] {
+        dedicated.dedicated.push(DedicatedPool {
+            order: Order::Fifo,
+            links: Links::Single,
+            ..DedicatedPool::new(size, 0)
+        });
+        objects.objects.push(ObjectPoolKind {
+            size: size.next_multiple_of(16),
+            slab: 1024,
+            level: 0,
+        });
+    }
+    let pools = |all: &[General]| Description {
+        general: List::from_slice(all),
+        ..Description::of(tlsf)
+    };
+    let kingsley = IndexKind::Kingsley;
+    let several = pools(&[upto(96, kingsley), upto(512, list), General::of(tlsf)]);
+    // A pool in the midst: what is smaller or larger goes to the last.
+    let ranged = pools(&[
+        General {
+            from: 32,
+            ..upto(96, list)
+        },
+        General::of(tlsf),
+    ]);
+    let everything = Description {
+        general: several.general,
+        dedicated: List::from_slice(&[DedicatedPool::new(200, 0), DedicatedPool::new(700, 0)]),
+        ..objects
+    };
+    let partition = Description {
+        partition: Some(Partition {
+            page: 4096,
+            smallest: 16,
+            largest: 1000,
+            ..Partition::DEFAULT
+        }),
+        ..Description::of(tlsf)
+    };
+    vec![
+        ("dedicated", dedicated),
+        ("objects", objects),
+        ("several", several),
+        ("ranged", ranged),
+        ("everything", everything),
+        ("partition", partition),
+    ]
+}
+
+#[test]
+fn composites_of_c_and_rust_decide_as_predicted() {
+    let modules = [
+        (compiled(&["words.c"], false, &[]), None),
+        (rust("words.rs", &[]), Some("words.rs")),
+    ];
+    for (wasm, source) in modules {
+        let tuning = tuning(&wasm, &["words", "2"], 1);
+        let directory = tempfile::tempdir().expect("a directory");
+        let recorded = tuning
+            .record(directory.path(), &mut |_| {})
+            .expect("a recording");
+        let arena = arena(recorded.events.peak_live());
+        let options = Options {
+            arena,
+            ..Options::default()
+        };
+        for (name, heap) in composites() {
+            let config = arena.config(heap);
+            let run = tuning.on(&recorded, &config, &options, directory.path(), &mut Nobody);
+            let run = run.expect("it runs");
+            as_predicted(name, &run);
+            // Every part of it serves something.
+            let detail = Replayer::new().inspect(&heap, &recorded.events, &options);
+            let parts = heap.general.len() + usize::from(!heap.slabs().is_empty());
+            assert_eq!(detail.parts.len(), parts, "{name}");
+            for part in &detail.parts {
+                assert!(part.allocate.writes > 0, "{name}: {}", part.name);
+            }
+        }
+        // The crate of the last one, whose pools share its memory, is an allocator, too.
+        if let Some(source) = source {
+            let other = rust_on_crate(source, &directory.path().join("rust"));
+            let ran = run(&other, &tuning.input).expect("it runs");
+            assert_eq!(ran.stdout, recorded.before.stdout);
+        }
+    }
+}
+
+#[test]
+fn slabs_of_more_slots_than_words_account_for_are_not_joined() {
+    let page = |page| {
+        let partition = Partition {
+            page,
+            smallest: 16,
+            largest: 1000,
+            ..Partition::DEFAULT
+        };
+        Description {
+            partition: Some(partition),
+            ..Description::of(IndexKind::tlsf(16))
+        }
+    };
+    assert!(Target::Wasm32.summarises(&page(16 << 10).slabs()));
+    assert!(!Target::Wasm32.summarises(&page(32 << 10).slabs()));
+    assert!(Target::Host.summarises(&page(32 << 10).slabs()));
 }
 
 #[test]

@@ -54,30 +54,9 @@ fn call(
     given: &[Val],
     results: &mut [Val],
 ) -> Result<(), wasmi::Error> {
-    let mut parameters = [0; 9];
-    for (parameter, value) in parameters.iter_mut().zip(given) {
-        *parameter = match value {
-            Val::I32(value) => u64::from(value.cast_unsigned()),
-            Val::I64(value) => value.cast_unsigned(),
-            _ => 0,
-        };
-    }
-    let memory = caller.get_export("memory").and_then(Extern::into_memory);
-    let answer = match memory {
-        Some(memory) => {
-            let (bytes, system) = memory.data_and_store_mut(&mut caller);
-            system.call(name, &parameters, bytes)
-        }
-        None => caller.data_mut().call(name, &parameters, &mut []),
-    };
-    match answer {
-        Answer::Exit(status) => Err(wasmi::Error::host(Exit(status))),
-        Answer::Number(number) => {
-            for result in results {
-                *result = Val::I32(number.cast_signed());
-            }
-            Ok(())
-        }
+    match answered!(caller, name, given, results) {
+        Some(status) => Err(wasmi::Error::host(Exit(status))),
+        None => Ok(()),
     }
 }
 
@@ -98,20 +77,7 @@ impl Loaded for Interpreted {
         let start = instance
             .get_typed_func::<(), ()>(&store, "_start")
             .map_err(stopped)?;
-        let status = match start.call(&mut store, ()) {
-            Ok(()) => 0,
-            Err(error) => match error.downcast_ref::<Exit>() {
-                Some(Exit(status)) => *status,
-                None => return Err(stopped(error)),
-            },
-        };
-        let System {
-            output, complaints, ..
-        } = store.into_data();
-        Ok(Ended {
-            status,
-            output,
-            complaints,
-        })
+        let called = start.call(&mut store, ());
+        over!(called, store, stopped)
     }
 }

@@ -46,6 +46,17 @@ pub enum HostError {
         /// The shortest.
         least: u64,
     },
+    /// The samples that its manifest names did not come with it.
+    #[error(
+        "the manifest names {named} samples, and {came} came: put them between manifest and module, and their sizes into \
+         the address (`samples=BYTES,BYTES`)"
+    )]
+    Samples {
+        /// How many are named.
+        named: usize,
+        /// How many came.
+        came: usize,
+    },
     /// The request is larger than the function takes.
     #[error(
         "the request has more than {limit} bytes, the largest of `{name}`: raise `input`, or send less"

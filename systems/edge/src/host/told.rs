@@ -5,6 +5,7 @@
 use metes_admission::Certificate;
 use serde::{Deserialize, Serialize};
 
+use super::Sampled;
 use crate::overheads::Overheads;
 use crate::station::Obtained;
 use crate::statistics::{Endings, Times};
@@ -30,6 +31,9 @@ pub struct Told {
     pub measured_ns: Option<u64>,
     /// What the host takes for each invocation beyond what it takes for all, in nanoseconds, as admitted.
     pub overhead_ns: u64,
+    /// What the requests take that its manifest names: of these alone, and enforced is the budget.
+    #[serde(default)]
+    pub samples: Vec<Sampled>,
     /// What the host has to say of its module.
     pub notes: Vec<String>,
     /// How invocations ended.

@@ -209,7 +209,7 @@ impl Failed {
 impl From<HostError> for Failed {
     fn from(error: HostError) -> Failed {
         let kind = match &error {
-            HostError::Manifest(_) => Kind::Manifest,
+            HostError::Manifest(_) | HostError::Samples { .. } => Kind::Manifest,
             HostError::Module(_) => Kind::Module,
             HostError::Exists(_) => Kind::Exists,
             HostError::Unknown(_) => Kind::Unknown,

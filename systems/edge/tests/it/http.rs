@@ -3,72 +3,42 @@
 //! *Invariant:* what a client of this file sends is bytes; no library between repairs them.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use metes_edge::http::HttpLimits;
-use metes_edge::serve::{Listeners, serve};
-use metes_edge::{Host, HostOptions, Options};
+use metes_edge::{HostOptions, Options};
 use serde_json::Value;
 
 use crate::guests::{NOP, NOTHING, binary};
+use crate::served::Served;
 
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-/// A host that serves until it is dropped.
-struct Served {
-    host: Host,
-    address: SocketAddr,
-    socket: PathBuf,
-    end: Option<tokio::sync::oneshot::Sender<()>>,
-    server: Option<JoinHandle<()>>,
-    _directory: tempfile::TempDir,
-}
-
 /// The two ways to a host.
 const WAYS: [bool; 2] = [true, false];
 
-impl Served {
-    fn new(limits: HttpLimits, functions: usize) -> Served {
-        let directory = tempfile::tempdir().expect("a directory");
-        let socket = directory.path().join("edge.sock");
-        let options = HostOptions {
-            functions,
-            // What is measured on a loaded machine would decide what is admitted.
-            overheads: Some(NOTHING),
-            engine: Options {
-                slots: 4,
-                slot_bytes: 1 << 17,
-                lock: false,
-                deadline_priority: None,
-                ..Options::default()
-            },
-            ..HostOptions::default()
-        };
-        let host = Host::start(options).expect("a host");
-        let listeners = Listeners::new(Some(([127, 0, 0, 1], 0).into()), Some(&socket));
-        let listeners = listeners.expect("sockets").with(limits);
-        let address = listeners.address().expect("an address");
-        let (end, ended) = tokio::sync::oneshot::channel();
-        let served = host.clone();
-        let server = std::thread::spawn(move || {
-            let ended = async { drop(ended.await) };
-            serve(served, listeners, ended).expect("it serves");
-        });
-        Served {
-            host,
-            address,
-            socket,
-            end: Some(end),
-            server: Some(server),
-            _directory: directory,
-        }
-    }
+/// A host of so many functions, whose clients may take so much.
+fn served(limits: HttpLimits, functions: usize) -> Served {
+    let options = HostOptions {
+        functions,
+        // What is measured on a loaded machine would decide what is admitted.
+        overheads: Some(NOTHING),
+        engine: Options {
+            slots: 4,
+            slot_bytes: 1 << 17,
+            lock: false,
+            deadline_priority: None,
+            ..Options::default()
+        },
+        ..HostOptions::default()
+    };
+    Served::new(options, limits)
+}
 
+impl Served {
     fn connect(&self, tcp: bool) -> Box<dyn Stream> {
         // A test that waits for ever says less than one that fails.
         let patience = Some(Duration::from_secs(60));
@@ -91,15 +61,6 @@ impl Served {
         let mut stream = self.connect(tcp);
         stream.write_all(bytes).expect("it takes bytes");
         read(stream.as_mut())
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // A server that has ended has nobody to tell.
-        let _ = self.end.take().map(|end| end.send(()));
-        let ended = self.server.take().map(JoinHandle::join);
-        assert!(std::thread::panicking() || matches!(ended, Some(Ok(()))));
     }
 }
 
@@ -182,7 +143,7 @@ fn short(limits: HttpLimits) -> HttpLimits {
 
 #[test]
 fn every_refusal_is_a_document() {
-    let served = Served::new(HttpLimits::default(), 1);
+    let served = served(HttpLimits::default(), 1);
     assert_eq!(served.ask(true, &deployment("a")).status, 201);
     let long = "x".repeat(20_000);
     let longest = "x".repeat(70_000);
@@ -228,7 +189,7 @@ fn every_refusal_is_a_document() {
 
 #[test]
 fn an_answer_reaches_a_client_that_still_sends() {
-    let served = Served::new(HttpLimits::default(), 1);
+    let served = served(HttpLimits::default(), 1);
     assert_eq!(served.ask(false, &deployment("a")).status, 201);
     for tcp in WAYS {
         let mut stream = served.connect(tcp);
@@ -245,7 +206,7 @@ fn an_answer_reaches_a_client_that_still_sends() {
 
 #[test]
 fn whoever_sends_slowly_is_told_and_closed() {
-    let served = Served::new(short(HttpLimits::default()), 1);
+    let served = served(short(HttpLimits::default()), 1);
     assert_eq!(served.ask(true, &deployment("a")).status, 201);
     for tcp in WAYS {
         for begun in [
@@ -304,7 +265,7 @@ fn connections_are_counted_over_both_sockets() {
         connections: 2,
         ..HttpLimits::default()
     };
-    let served = Served::new(limits, 1);
+    let served = served(limits, 1);
     for tcp in WAYS {
         let mut open = [entered(&served, true), entered(&served, false)];
         let answer = served.ask(tcp, b"GET /host HTTP/1.1\r\n\r\n");
@@ -330,7 +291,7 @@ fn whoever_does_not_read_loses_the_connection() {
         connections: 1,
         ..HttpLimits::default()
     };
-    let served = Served::new(short(limits), 1);
+    let served = served(short(limits), 1);
     for tcp in WAYS {
         let mut deaf = served.connect(tcp);
         // Answers are longer than requests: the sockets between are full some time.
@@ -357,7 +318,7 @@ fn deployments_are_limited_at_once_and_in_all() {
         deployments: 1,
         ..HttpLimits::default()
     };
-    let served = Served::new(limits, 2);
+    let served = served(limits, 2);
     for tcp in WAYS {
         let whole = deployment("a");
         let mut first = served.connect(tcp);

@@ -14,6 +14,7 @@ mod overrun;
 mod properties;
 mod quiet;
 mod rust;
+mod served;
 mod service;
 mod system_calls;
 mod tiers;

@@ -105,7 +105,7 @@ fn no_compiler_warns_of_mapped_blocks() {
 /// In place of the library for hosts there is malloc of WebAssembly, as part of a program and as a module of its own.
 #[test]
 fn no_compiler_warns_of_webassembly() {
-    for (_, description) in sample::some(&["tlsf", "buddy"]) {
+    for (_, description) in sample::some(&["tlsf", "buddy", "everything"]) {
         let directory = emitted_for_wasi(&description);
         assert!(!directory.path().join("c/preload.c").exists());
         for joined in [&[][..], &["-DWASI_JOINED", "-mbulk-memory"]] {

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use metes_emit::{self as emit, Options, WasiPool};
 use metes_explore::{Arena, EventsBuilder, Replay, Replayer};
-use metes_heap::description::Description;
+use metes_heap::description::{Description, GENERAL};
 use tempfile::TempDir;
 
 use crate::reference::Placed;
@@ -58,7 +58,8 @@ pub(crate) fn emitted_for_wasi(description: &Description) -> TempDir {
     let options = Options {
         increment: 1024,
         wasi: Some(WasiPool {
-            bytes: 1 << 20,
+            pools: [1 << 20; GENERAL],
+            slabs: 64,
             span: 1 << 24,
         }),
         ..Options::default()

@@ -63,13 +63,16 @@ pub(super) fn deploy(arguments: &EdgeDeploy, json: bool) -> Result<u8, Failure> 
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", output::name(file)));
     let text = String::from_utf8(read(file)?).map_err(|error| about(&error))?;
     let manifest = Manifest::parse(&text).map_err(|error| about(&error))?;
-    let module = file
-        .parent()
-        .unwrap_or(Path::new(""))
-        .join(&manifest.module);
+    let beside = |path: &Path| read(&file.parent().unwrap_or(Path::new("")).join(path));
     let mut body = text.into_bytes();
-    let target = format!("/functions?manifest={}", body.len());
-    body.extend(read(&module)?);
+    let mut target = format!("/functions?manifest={}", body.len());
+    for (number, sample) in manifest.samples.iter().enumerate() {
+        let sample = beside(sample)?;
+        let before = if number == 0 { "&samples=" } else { "," };
+        target += &format!("{before}{}", sample.len());
+        body.extend(sample);
+    }
+    body.extend(beside(&manifest.module)?);
     let answer = request(&arguments.host, "PUT", &target, &body)?;
     let refused = serde_json::from_slice::<Value>(&answer.body).ok();
     let refused = refused.filter(|document| document["error"]["kind"] == "not-admitted");
@@ -94,6 +97,9 @@ pub(super) fn deploy(arguments: &EdgeDeploy, json: bool) -> Result<u8, Failure> 
             told.core,
             bytes(told.memory)
         ))?;
+        if let Some(samples) = samples(std::slice::from_ref(&told)) {
+            output::text(&samples)?;
+        }
         for note in told.notes {
             output::note(&note);
         }
@@ -176,7 +182,8 @@ pub(super) fn list(host: &EdgeHost, json: bool) -> Result<u8, Failure> {
                 ],
             );
         }
-        table
+        let samples = samples(functions).unwrap_or_default();
+        format!("{table}{samples}")
     })
 }
 
@@ -214,11 +221,67 @@ pub(super) fn top(host: &EdgeHost, json: bool) -> Result<u8, Failure> {
             cells.extend(times.concat().into_iter().map(duration));
             table.row(Style::new(), cells);
         }
-        table
+        table.to_string()
     })
 }
 
-fn show(host: &EdgeHost, json: bool, table: impl FnOnce(&[Told]) -> Table) -> Result<u8, Failure> {
+/// What the requests take that manifests name; nothing where there are none.
+fn samples(functions: &[Told]) -> Option<String> {
+    let mut table = Table::new(&[
+        "sample",
+        "bytes",
+        "operators",
+        "ended",
+        "code",
+        "estimate",
+        "p50",
+        "longest",
+        "runs",
+        "overruns",
+    ]);
+    let mut any = false;
+    for told in functions {
+        for sample in &told.samples {
+            for of in &sample.tiers {
+                any = true;
+                let operators = sample
+                    .operators
+                    .map(|counts| counts.operators().to_string());
+                let about = if sample.repeatable {
+                    ""
+                } else {
+                    " (not twice the same)"
+                };
+                let estimate = of
+                    .estimate_ns
+                    .map(|[least, most]| format!("{} to {}", duration(least), duration(most)));
+                table.row(
+                    Style::new(),
+                    vec![
+                        format!("{} {}", told.name, sample.name),
+                        sample.bytes.to_string(),
+                        operators.map_or("-".to_owned(), |operators| operators + about),
+                        sample.ended.clone(),
+                        of.tier.clone(),
+                        estimate.unwrap_or_else(|| "-".to_owned()),
+                        duration(of.observed_ns.p50),
+                        duration(of.observed_ns.max),
+                        of.runs.to_string(),
+                        of.overruns.to_string(),
+                    ],
+                );
+            }
+        }
+    }
+    any.then(|| {
+        format!(
+            "\n{table}  of these requests alone: operators are exact, the estimate is between two rates of this machine, the \
+             longest is what was seen; the budget is what is enforced\n"
+        )
+    })
+}
+
+fn show(host: &EdgeHost, json: bool, shown: impl FnOnce(&[Told]) -> String) -> Result<u8, Failure> {
     let document = document(&request(host, "GET", "/functions", &[])?)?;
     if json {
         output::json(&document)?;
@@ -226,6 +289,6 @@ fn show(host: &EdgeHost, json: bool, table: impl FnOnce(&[Told]) -> Table) -> Re
     }
     let functions: Vec<Told> = serde_json::from_value(document)
         .map_err(|error| Failure::input(format!("the answer is of another host: {error}")))?;
-    output::text(&table(&functions).to_string())?;
+    output::text(&shown(&functions))?;
     Ok(0)
 }

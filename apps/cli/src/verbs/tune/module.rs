@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let input = input(arguments, &outline)?;
     let mut files = FILES.to_vec();
     // The names do not depend on the heap.
-    let pool = WasiPool { bytes: 0, span: 0 };
+    let pool = WasiPool::single(0, 0);
     let any = metes_config::resolve("tlsf").map_err(Failure::Heap)?;
     let emitted = metes_tune::emit_for_wasi(&any, pool)?.files;
     files.extend(emitted.iter().filter_map(|file| file.path.to_str()));

@@ -7,9 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use metes_edge::client::Client;
-use metes_edge::serve::{Listeners, serve};
-use metes_edge::{Host, HostOptions, Options, Overheads};
+use metes_edge::http::HttpLimits;
+use metes_edge::{HostOptions, Options, Overheads};
 use metes_random::Random;
+
+use crate::served::Served;
 
 const IMPORTS: &str = r#"
     (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
@@ -78,8 +80,6 @@ pub(crate) struct Found {
 
 /// Serves a host, and sends it so many requests.
 pub(crate) fn campaign(requests: u64, seed: u64) -> Found {
-    let directory = tempfile::tempdir().expect("a directory");
-    let socket = directory.path().join("edge.sock");
     let options = HostOptions {
         engine: Options {
             slots: FUNCTIONS.len() + 1,
@@ -97,16 +97,9 @@ pub(crate) fn campaign(requests: u64, seed: u64) -> Found {
         }),
         ..HostOptions::default()
     };
-    let host = Host::start(options).expect("a host");
-    let listeners = Listeners::new(None, Some(&socket)).expect("a socket");
-    let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let served = host.clone();
-    let server = std::thread::spawn(move || {
-        serve(served, listeners, async {
-            drop(ended.await);
-        })
-    });
-    let client = Client::Unix(socket.clone());
+    let served = Served::new(options, HttpLimits::default());
+    let host = &served.host;
+    let client = Client::Unix(served.socket.clone());
     for (name, fault, _) in FUNCTIONS {
         deploy(&client, name, fault);
     }
@@ -114,7 +107,7 @@ pub(crate) fn campaign(requests: u64, seed: u64) -> Found {
     let mut found = Found::default();
     let mut random = Random::new(seed);
     for _ in 0..requests {
-        one(&client, &socket, &mut random, &mut found);
+        one(&client, &served.socket, &mut random, &mut found);
     }
     for told in host.list() {
         if told.name == "well" {
@@ -130,8 +123,6 @@ pub(crate) fn campaign(requests: u64, seed: u64) -> Found {
     }
     found.slots = host.told().memory_taken;
     assert!(taken > 0, "functions have slots");
-    end.send(()).expect("it serves");
-    server.join().expect("it serves").expect("and ends well");
     found
 }
 
