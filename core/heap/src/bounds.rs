@@ -17,6 +17,8 @@ mod error;
 mod first_fit;
 mod fragmented;
 mod heap;
+#[cfg(test)]
+mod lowest;
 mod ordered;
 #[cfg(test)]
 mod properties;
@@ -352,9 +354,9 @@ fn any_fit_heap(
             Text::format(format_args!("s' = s rounded up to a size of the table"))
         }
         (_, Ceiling::Exact) => Text::format(format_args!("s' = s")),
-        (_, Ceiling::Classes { per_doubling } | Ceiling::Rounded { per_doubling }) => Text::format(format_args!(
-            "s' = s rounded up to a class, {per_doubling} per doubling"
-        )),
+        (_, Ceiling::Classes { per_doubling } | Ceiling::Rounded { per_doubling }) => Text::format(
+            format_args!("s' = s rounded up to a class, {per_doubling} per doubling"),
+        ),
     };
     let occupied = match load.rounding {
         demand::Rounding::Granule => Text::format(format_args!("w = {}", load.waste())),

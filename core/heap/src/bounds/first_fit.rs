@@ -18,30 +18,19 @@ const SCALE: u128 = 1 << 40;
 /// Bytes that suffice for first fit in address order, or `None` where the recursion leaves
 /// 128-bit arithmetic. `resized`: blocks are also resized in place, and M counts each at the
 /// largest request it has had. Steps: square of the number of classes.
-pub(super) fn first_fit(
-    load: &Load,
-    ceiling: Ceiling,
-    resized: bool,
-) -> Option<u128> {
+pub(super) fn first_fit(load: &Load, ceiling: Ceiling, resized: bool) -> Option<u128> {
     let mut last = 0;
-    frontiers(load, ceiling, resized, |class| last = class.frontier)?;
+    frontiers(load, ceiling, resized, |_, _, end| last = end)?;
     Some(last)
 }
 
-/// Block sizes of a class, in bytes, and how high a block of them or below was ever placed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Class {
-    pub(super) low: u128,
-    pub(super) high: u128,
-    pub(super) frontier: u128,
-}
-
-/// The frontiers of all classes, sizes rising.
+/// Tells `found` the frontiers of all classes, sizes rising: the smallest and the largest block of
+/// each, and how high one of them or below was ever placed.
 pub(super) fn frontiers(
     load: &Load,
     ceiling: Ceiling,
     resized: bool,
-    mut found: impl FnMut(Class),
+    mut found: impl FnMut(u128, u128, u128),
 ) -> Option<()> {
     let mut lows = [0u128; CLASSES];
     let mut ends = [0u128; CLASSES];
@@ -73,11 +62,7 @@ pub(super) fn frontiers(
         let end = place / load.granule * load.granule + load.pad + high + load.slack;
         let before = if count > 0 { ends[count - 1] } else { 0 };
         ends[count] = end.max(before);
-        found(Class {
-            low,
-            high,
-            frontier: ends[count],
-        });
+        found(low, high, ends[count]);
         count += 1;
         let request = load.request_above(high);
         next = (request <= load.largest).then(|| load.gross(request));
@@ -107,7 +92,7 @@ fn place(
 }
 
 /// Least quotient of request and owned bytes, of blocks of at least `low` bytes.
-fn share(load: &Load, low: u128, extra: u128) -> u128 {
+pub(super) fn share(load: &Load, low: u128, extra: u128) -> u128 {
     let of = |request: u128, block: u128| request * SCALE / (block + extra);
     let mut request = request_of(load, low);
     let mut block = low;
@@ -126,8 +111,11 @@ fn share(load: &Load, low: u128, extra: u128) -> u128 {
     }
 }
 
-/// Smallest request whose block is `block` bytes.
-fn request_of(load: &Load, block: u128) -> u128 {
+/// Smallest request whose block is `block` bytes: of a smallest block any that it can hold.
+pub(super) fn request_of(load: &Load, block: u128) -> u128 {
+    if block <= load.minimum {
+        return load.smallest;
+    }
     load.request_above(block - load.granule)
 }
 
