@@ -1,7 +1,8 @@
 //! First fit in address order, by exact sizes or by classes: *frontiers*, that is, how high a
 //! block of at most a given size was ever placed.
 //!
-//! Invariant: shares are rounded down and places up, so every rounding raises the bound.
+//! Invariant: shares are rounded down, which raises the bound; places are rounded down to
+//! granules only, where holes begin.
 //! Proof: `docs/guarantees.md#first-fit`.
 
 use super::any_fit::Ceiling;
