@@ -326,7 +326,7 @@ fn first_fit_by_requests_and_blocks() {
     assert_eq!(bytes, [3488 + 96 + 8]);
     // In a heap of 64 to 4096 bytes: 8.149 M with tags, less where every remainder can be a hole.
     let demand = Demand::new(1 << 20, 4096, 64);
-    let times = |heap, geometry| heap_bytes(heap, geometry, demand).unwrap() * 100 >> 20;
+    let times = |heap, geometry| (heap_bytes(heap, geometry, demand).unwrap() * 100) >> 20;
     assert_eq!(times(FIRST, Geometry::TAGGED_64), 814);
     let whole = Geometry {
         minimum: 16,
@@ -359,7 +359,10 @@ fn first_fit_by_class_searches_from_the_class() {
         let ceiling = rounded.of(granules * 16, &load) / 16;
         assert!(ceiling >= granules && (ceiling - granules) * 8 < granules);
         let step = (1 << ceiling.ilog2()) / 8;
-        assert!(ceiling < 16 || ceiling % step == 0, "{granules} {ceiling}");
+        assert!(
+            ceiling < 16 || ceiling.is_multiple_of(step),
+            "{granules} {ceiling}"
+        );
     }
     assert_eq!(rounded.of(17 * 16, &load), 18 * 16);
     // Finer classes never cost more, and the finest are exact.
