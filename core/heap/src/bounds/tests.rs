@@ -324,16 +324,6 @@ fn first_fit_by_requests_and_blocks() {
     let frontier = frontier.filter(|candidate| candidate.method.contains("frontier"));
     let bytes: std::vec::Vec<u128> = frontier.map(|candidate| candidate.bytes).collect();
     assert_eq!(bytes, [3488 + 96 + 8]);
-    // In a heap of 64 to 4096 bytes: 8.149 M with tags, less where every remainder can be a hole.
-    let demand = Demand::new(1 << 20, 4096, 64);
-    let times = |heap, geometry| (heap_bytes(heap, geometry, demand).unwrap() * 100) >> 20;
-    assert_eq!(times(FIRST, Geometry::TAGGED_64), 814);
-    let whole = Geometry {
-        minimum: 16,
-        ..Geometry::TAGGED_64
-    };
-    assert_eq!(times(FIRST, whole), 795);
-    assert_eq!(times(FIRST, Geometry::outside(16)), 776);
 }
 
 #[test]
@@ -371,6 +361,31 @@ fn first_fit_by_class_searches_from_the_class() {
     let by_class = |per_doubling| bytes(HeapKind::FirstFitByClass { per_doubling });
     assert!(by_class(4) >= by_class(8) && by_class(8) >= by_class(16));
     assert_eq!(by_class(512), bytes(FIRST));
+}
+
+#[test]
+fn first_fit_constants() {
+    // The table of docs/guarantees.md#first-fit, in thousandths of M.
+    let demand = Demand::new(1 << 20, 4096, 64);
+    let whole = Geometry {
+        minimum: 16,
+        ..Geometry::TAGGED_64
+    };
+    let by_class = |per_doubling| HeapKind::FirstFitByClass { per_doubling };
+    let heaps = [FIRST, by_class(16), by_class(8), by_class(4)];
+    for (geometry, expected, resized) in [
+        (Geometry::TAGGED_64, [8149, 8265, 8418, 8761], 8181),
+        (whole, [7954, 8069, 8221, 8560], 7954),
+        (Geometry::TAGGED_32, [7942, 8073, 8242, 8612], 7950),
+        (Geometry::outside(16), [7770, 7801, 7864, 8025], 7770),
+    ] {
+        let thousandths = |heap, demand| {
+            let bytes = heap_bytes(heap, geometry, demand).unwrap();
+            (bytes * 1000 + (1 << 19)) >> 20
+        };
+        assert_eq!(heaps.map(|heap| thousandths(heap, demand)), expected);
+        assert_eq!(thousandths(FIRST, demand.resizing_at_largest()), resized);
+    }
 }
 
 #[test]
