@@ -14,8 +14,11 @@ pub mod compact;
 mod demand;
 mod describe;
 mod error;
+mod first_fit;
 mod fragmented;
 mod heap;
+#[cfg(test)]
+mod lowest;
 mod ordered;
 #[cfg(test)]
 mod properties;
@@ -201,16 +204,24 @@ pub fn bound(
                 bound.offer(&load, herter_candidate(&load, bytes));
             }
         }
-        _ => searched(&mut bound, heap, load, demand.resized_in_place)?,
+        _ => searched(&mut bound, heap, load, demand)?,
     }
-    if bound
-        .used
-        .is_some_and(|used| used.method.ends_with(FRONTIER))
+    if let Some(used) = bound.used
+        && used.method.ends_with(FRONTIER)
     {
-        bound.note = Some(
-            "holds for allocating, freeing and resizing by moving; a program that resizes in \
-             place needs the any-fit bound",
-        );
+        bound.note = Some(match heap {
+            HeapKind::Buddy { .. } => {
+                "holds for allocating, freeing and resizing by moving; a program that resizes in \
+                 place needs the any-fit bound"
+            }
+            _ if demand.resized_in_place => {
+                "M counts each live block at the largest request that it has had"
+            }
+            _ => {
+                "holds for allocating, freeing and resizing by moving; a program that resizes in \
+                 place needs the any-fit bound, or M counted at each block's largest request"
+            }
+        });
     }
     Ok(bound)
 }
@@ -245,11 +256,12 @@ fn searched(
     bound: &mut Bound,
     heap: &HeapKind<'_>,
     mut load: Load,
-    resized_in_place: bool,
+    demand: &Demand,
 ) -> Result<(), BoundError> {
+    let resized = demand.resized_in_place;
     let limits = heap.limits();
     if limits.coalescing == Coalescing::Never {
-        if resized_in_place || load.pad > 0 {
+        if resized || load.pad > 0 {
             bound.note = Some(WORN);
             return Ok(());
         }
@@ -270,15 +282,21 @@ fn searched(
         let remainder = u128::from(remainder).next_multiple_of(load.granule);
         load.slack = remainder.max(load.minimum) - load.granule;
     }
-    any_fit_heap(bound, heap, &load, heap.ceiling()?)?;
-    if let HeapKind::FirstFit {
-        order: Order::Address,
-        ..
-    } = heap
-        && !resized_in_place
-        && let Some(bytes) = ordered::first_fit(&load)?
+    let ceiling = heap.ceiling()?;
+    any_fit_heap(bound, heap, &load, ceiling)?;
+    let lowest = matches!(
+        heap,
+        HeapKind::FirstFitByClass { .. }
+            | HeapKind::FirstFit {
+                order: Order::Address,
+                ..
+            }
+    );
+    if lowest
+        && (!resized || demand.live_at_largest)
+        && let Some(bytes) = first_fit::first_fit(&load, ceiling, resized)
     {
-        bound.offer(&load, first_fit_candidate(&load, bytes));
+        bound.offer(&load, first_fit_candidate(&load, ceiling, bytes));
     }
     if let (Coalescing::UpTo(limit), Some(bytes)) = (limits.coalescing, bound.heap_bytes)
         && u128::from(limit) < bytes
@@ -336,9 +354,9 @@ fn any_fit_heap(
             Text::format(format_args!("s' = s rounded up to a size of the table"))
         }
         (_, Ceiling::Exact) => Text::format(format_args!("s' = s")),
-        (_, Ceiling::Classes { per_doubling }) => Text::format(format_args!(
-            "s' = s rounded up to a class, {per_doubling} per doubling"
-        )),
+        (_, Ceiling::Classes { per_doubling } | Ceiling::Rounded { per_doubling }) => Text::format(
+            format_args!("s' = s rounded up to a class, {per_doubling} per doubling"),
+        ),
     };
     let occupied = match load.rounding {
         demand::Rounding::Granule => Text::format(format_args!("w = {}", load.waste())),
@@ -421,20 +439,22 @@ fn buddy(
     Ok(())
 }
 
-fn first_fit_candidate(load: &Load, bytes: u128) -> Candidate {
+fn first_fit_candidate(load: &Load, ceiling: Ceiling, bytes: u128) -> Candidate {
+    let search = match ceiling {
+        Ceiling::Rounded { per_doubling } => Text::format(format_args!(
+            "s' = s rounded up, {per_doubling} per doubling"
+        )),
+        _ => Text::format(format_args!("s' = s")),
+    };
     Candidate {
         method: "first-fit frontier",
         bytes,
         standing: Standing::Proved,
         formula: Text::format(format_args!(
-            "G(m) from the frontier recursion, at most M'(2 + log2(n'/l')), M' = M + w M/l, \
-             M = {}, n = {}, l = {}, g = {}, record = {}, w = {}",
-            load.live,
-            load.largest,
-            load.smallest,
-            load.granule,
-            load.record,
-            load.waste()
+            "G(m) = s + (M-r + sum over j<m of (x(j+1)-x(j)) G(j)) / x(m), \
+             x(j) = r(j)/(s(j)+h+slack), h = s'(m)-g, M = {}, n = {}, l = {}, g = {}, \
+             record = {}, slack = {}, {search}",
+            load.live, load.largest, load.smallest, load.granule, load.record, load.slack,
         )),
         citation: "Metes, frontier bound; compare Robson, Computer Journal 20(3) 1977, 242-244, \
                    and Knuth, TAOCP 1, exercise 2.5-43: M H_n / ln 2",
@@ -512,6 +532,7 @@ fn composite(bound: &mut Bound, parts: &[Part<'_>], demand: &Demand) -> Result<(
             // Doublings of the whole demand's l need not be doublings of the pool's own l.
             sizes: Sizes::Any,
             resized_in_place: demand.resized_in_place,
+            live_at_largest: demand.live_at_largest,
         };
         let inner = self::bound(&part.heap, &part.geometry, &routed)?;
         let sum = |total: u128, bytes: u128| total.checked_add(bytes).ok_or(BoundError::Overflow);

@@ -18,6 +18,7 @@ mod rover;
 mod sieve;
 mod staircase;
 mod sweep;
+mod zones;
 
 use metes_explore::Random;
 use metes_heap::bounds::Demand;
@@ -33,6 +34,7 @@ pub use rover::Rover;
 pub use sieve::Sieve;
 pub use staircase::Staircase;
 pub use sweep::Sweep;
+pub use zones::Zones;
 
 use crate::attack::Attack;
 use crate::target::Shape;
@@ -44,6 +46,8 @@ pub enum Program {
     Robson(Robson),
     /// Keeps the fewest bytes that leave no hole large enough.
     Sieve(Sieve),
+    /// First fit's frontier, zone by zone.
+    Zones(Zones),
     /// Cuts blocks into a hole and a pin, each time a little larger.
     Staircase(Staircase),
     /// Leads the rover of next fit to the hole that suits it least.
@@ -70,6 +74,7 @@ impl Program {
         let mut programs = Vec::new();
         programs.extend(Robson::first(demand, shape).map(Program::Robson));
         programs.extend(Sieve::first(demand).map(Program::Sieve));
+        programs.extend(Zones::first().map(Program::Zones));
         programs.extend(Staircase::first(demand, shape).map(Program::Staircase));
         programs.extend(Rover::first(demand).map(Program::Rover));
         programs.extend(Chunks::first(demand, shape).map(Program::Chunks));
@@ -88,6 +93,7 @@ impl Program {
             Program::Robson(robson) if robson.adaptive => "Robson, adaptive",
             Program::Robson(_) => "Robson, oblivious",
             Program::Sieve(_) => "sieve",
+            Program::Zones(_) => "zones",
             Program::Staircase(_) => "staircase",
             Program::Rover(_) => "rover",
             Program::Chunks(_) => "chunks",
@@ -105,6 +111,7 @@ impl Program {
         match self {
             Program::Robson(program) => program.play(attack),
             Program::Sieve(program) => program.play(attack),
+            Program::Zones(program) => program.play(attack),
             Program::Staircase(program) => program.play(attack),
             Program::Rover(program) => program.play(attack),
             Program::Chunks(program) => program.play(attack),
@@ -122,6 +129,7 @@ impl Program {
         match *self {
             Program::Robson(program) => Program::Robson(program.mutate(random)),
             Program::Sieve(program) => Program::Sieve(program.mutate(demand, random)),
+            Program::Zones(program) => Program::Zones(program.mutate(random)),
             Program::Staircase(program) => Program::Staircase(program.mutate(demand, random)),
             Program::Rover(program) => Program::Rover(program.mutate(demand, random)),
             Program::Chunks(program) => Program::Chunks(program.mutate(random)),

@@ -17,6 +17,9 @@ pub(super) enum Ceiling {
     /// Holes are kept in classes, `per_doubling` to a power of two, and the search starts at
     /// the first class all of whose members fit.
     Classes { per_doubling: u32 },
+    /// A search in granules is rounded up to a class of the whole block, `per_doubling` to a
+    /// power of two, and finds every hole of at least that size.
+    Rounded { per_doubling: u32 },
     /// Blocks have the sizes of a table, above its largest powers of two.
     Table(SizeTable),
 }
@@ -34,6 +37,10 @@ impl Ceiling {
                 let held = needed.saturating_sub(record).max(granule);
                 let width = (1u128 << held.ilog2()) / u128::from(per_doubling);
                 record + held.next_multiple_of(width.max(granule))
+            }
+            Ceiling::Rounded { per_doubling } => {
+                let width = (1u128 << needed.ilog2()) / u128::from(per_doubling);
+                needed.next_multiple_of(width.max(granule))
             }
             Ceiling::Table(sizes) => {
                 let mut rounded = sizes

@@ -75,9 +75,12 @@ pub struct Demand {
     pub alignment: u64,
     /// Which sizes between l and n occur.
     pub sizes: Sizes,
-    /// Blocks are shrunk or grown where they lie. The frontier bounds do not cover that; the
-    /// any-fit bounds do.
+    /// Blocks are shrunk or grown where they lie. The any-fit bounds cover that; that of first
+    /// fit by address does if `live_at_largest`; that of buddies does not.
     pub resized_in_place: bool,
+    /// M counts each live block at the largest request that it has had since it was allocated.
+    /// So it does by itself where blocks only grow in place.
+    pub live_at_largest: bool,
 }
 
 impl Demand {
@@ -90,12 +93,21 @@ impl Demand {
             alignment: 1,
             sizes: Sizes::Any,
             resized_in_place: false,
+            live_at_largest: false,
         }
     }
 
     /// This demand, of a program that also resizes blocks in place.
     pub const fn resizing(mut self) -> Self {
         self.resized_in_place = true;
+        self
+    }
+
+    /// This demand, of a program that also resizes blocks in place, with M counting each live
+    /// block at the largest request that it has had.
+    pub const fn resizing_at_largest(mut self) -> Self {
+        self.resized_in_place = true;
+        self.live_at_largest = true;
         self
     }
 

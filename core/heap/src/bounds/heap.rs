@@ -129,6 +129,12 @@ pub enum HeapKind<'a> {
         /// Limits of the search.
         limits: Limits,
     },
+    /// The lowest hole of at least the block's size rounded up to a class of sizes; the block
+    /// itself is cut to its size. Holes by address, all merged and split.
+    FirstFitByClass {
+        /// Classes to a power of two, counted in granules of whole blocks: 1 to 4096.
+        per_doubling: u32,
+    },
     /// The first hole that fits from where the last search ended.
     NextFit {
         /// Order of the free list.
@@ -211,6 +217,7 @@ impl HeapKind<'_> {
     pub const fn name(&self) -> &'static str {
         match self {
             HeapKind::FirstFit { .. } => "first-fit",
+            HeapKind::FirstFitByClass { .. } => "first-fit by class",
             HeapKind::NextFit { .. } => "next-fit",
             HeapKind::BestFit { .. } => "best-fit",
             HeapKind::WorstFit { .. } => "worst-fit",
@@ -275,6 +282,10 @@ impl HeapKind<'_> {
                     ClassSearch::NextClass => classes,
                 })
             }
+            HeapKind::FirstFitByClass { per_doubling } => {
+                classes("classes per doubling", per_doubling)?;
+                Ok(Ceiling::Rounded { per_doubling })
+            }
             HeapKind::FixedSizes { sizes } => Ok(Ceiling::Table(sizes)),
             _ => Ok(Ceiling::Exact),
         }
@@ -317,9 +328,10 @@ impl HeapKind<'_> {
                 search: ClassSearch::WholeClass,
                 ..
             } => (Time::Holes, Time::Constant),
-            HeapKind::SegregatedFit { .. } | HeapKind::HalfFit { .. } | HeapKind::Tlsf { .. } => {
-                (Time::Constant, Time::Constant)
-            }
+            HeapKind::FirstFitByClass { .. }
+            | HeapKind::SegregatedFit { .. }
+            | HeapKind::HalfFit { .. }
+            | HeapKind::Tlsf { .. } => (Time::Constant, Time::Constant),
             HeapKind::Buddy { choice, .. } => match choice {
                 BuddyChoice::Any => (Time::Orders, Time::Orders),
                 // The lists of the orders are kept by address.

@@ -1,75 +1,11 @@
-//! Bounds of heaps that always take the lowest place: first fit and aligned buddies in address
-//! order. Both follow *frontiers*: how high a block of at most a given size was ever placed.
+//! Bounds of buddies, of half-fit on powers of two, and of every heap that never moves a block.
+//! Buddies in address order follow *frontiers*, as [`super::first_fit`] does.
 //!
-//! Proofs: `docs/guarantees.md#first-fit` and `docs/guarantees.md#buddy`.
+//! Invariant: every quotient is rounded so that an upper bound rises and a lower one falls.
+//! Proof: `docs/guarantees.md#buddy`.
 
 use super::BoundError;
 use super::demand::{Load, Sizes, product};
-
-/// Size classes of the frontier recursion: exact up to 16 granules, 16 to a power of two above.
-const PER_DOUBLING: u64 = 16;
-const CLASSES: usize = 1024;
-/// Fixed-point scale of the recursion's quotients; every quotient is rounded up.
-const SCALE: u128 = 1 << 16;
-
-/// Bytes that suffice for first fit in address order, or `None` where the recursion leaves
-/// 128-bit arithmetic. Steps: square of the number of classes, at most 16 log2(n / g) of them.
-pub(super) fn first_fit(load: &Load) -> Result<Option<u128>, BoundError> {
-    let g = load.granule;
-    let occupied = load.occupied(load.live)? / g;
-    Ok(frontier(load, occupied).map(|units| units * g))
-}
-
-fn frontier(load: &Load, occupied: u128) -> Option<u128> {
-    let g = load.granule;
-    let (pad, slack) = (load.pad / g, load.slack / g);
-    let mut lows = [0u64; CLASSES];
-    let mut frontiers = [0u128; CLASSES];
-    let mut count = 0;
-    let mut next = Some((load.gross(load.smallest) / g) as u64);
-    while let Some(low) = next {
-        let high = class_top(load, low);
-        if count == CLASSES {
-            return None;
-        }
-        lows[count] = low;
-        let (low, high) = (u128::from(low), u128::from(high));
-        let hole = high + pad - 1;
-        // Blocks below the request own at least this much of the memory, by Abel summation.
-        let mut scaled = occupied.checked_sub(low)?.checked_mul(SCALE)?;
-        for class in 0..count {
-            let (a, b) = (u128::from(lows[class]), u128::from(lows[class + 1]));
-            let weight = hole.checked_mul(b - a)?.checked_mul(SCALE)?;
-            let scale = (a + hole).checked_mul(b + hole)?;
-            scaled += frontiers[class].checked_mul(weight)?.div_ceil(scale);
-        }
-        let place = scaled.checked_mul(low + hole)? / (low * SCALE);
-        let end = pad + place + high + slack;
-        let before = if count > 0 { frontiers[count - 1] } else { 0 };
-        frontiers[count] = end.max(before);
-        count += 1;
-        next = next_low(load, high as u64);
-    }
-    Some(frontiers[count - 1])
-}
-
-/// Largest block, in granules, of the class that starts at `low`.
-fn class_top(load: &Load, low: u64) -> u64 {
-    match load.sizes {
-        Sizes::Doubling => low,
-        Sizes::Any => {
-            let width = ((1 << low.ilog2()) / PER_DOUBLING).max(1);
-            let top = low / width * width + width - 1;
-            top.min((load.gross(load.largest) / load.granule) as u64)
-        }
-    }
-}
-
-/// Smallest block, in granules, above `high` that a request of the demand takes.
-fn next_low(load: &Load, high: u64) -> Option<u64> {
-    let request = load.request_above(u128::from(high) * load.granule);
-    (request <= load.largest).then(|| (load.gross(request) / load.granule) as u64)
-}
 
 /// Bytes that suffice for buddies that take the lowest aligned free place of any order.
 pub(super) fn lowest_buddy(load: &Load) -> Result<u128, BoundError> {

@@ -61,6 +61,9 @@ fn heaps() -> impl Strategy<Value = HeapKind<'static>> {
             }
         }),
         any::<bool>().prop_map(|power_of_two| HeapKind::HalfFit { power_of_two }),
+        (0u32..14).prop_map(|log| HeapKind::FirstFitByClass {
+            per_doubling: 1 << log
+        }),
         (0u32..14).prop_map(|log| HeapKind::Tlsf {
             second_level: 1 << log
         }),
@@ -76,9 +79,10 @@ fn magnitude() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift)
 }
 
-fn policies() -> [HeapKind<'static>; 9] {
+fn policies() -> [HeapKind<'static>; 10] {
     [
         FIRST,
+        HeapKind::FirstFitByClass { per_doubling: 8 },
         LIFO,
         BEST,
         HeapKind::HalfFit {

@@ -292,6 +292,103 @@ fn frontiers_do_not_cover_resizing_in_place() {
 }
 
 #[test]
+fn first_fit_is_never_below_what_was_played() {
+    // docs/guarantees.md#small-heaps: every sequence was tried.
+    for (live, largest, found) in [
+        (4, 2, 6),
+        (6, 2, 9),
+        (6, 3, 10),
+        (8, 2, 12),
+        (8, 3, 15),
+        (8, 4, 16),
+        (10, 3, 19),
+        (10, 4, 20),
+    ] {
+        assert!(unit(FIRST, live, largest) >= found);
+        for per_doubling in [4, 8, 16] {
+            let by_class = HeapKind::FirstFitByClass { per_doubling };
+            assert!(unit(by_class, live, largest) >= unit(FIRST, live, largest));
+        }
+    }
+}
+
+#[test]
+fn first_fit_by_requests_and_blocks() {
+    // Tags of a 64-bit machine, M = 1600, one block size: requests 64 to 72, block 80, remainder
+    // at most 16, holes at most 64 = 80 - 16. A block owns 80 + 64, or 96: 64 of 144 are requests.
+    // p <= 1536 * 144 / 64 + 2 * 16 = 3488, ends at 3488 + 80 + 16; any fit: equal blocks only if
+    // no remainder may stay, so 24 blocks of 96 and holes of 64, and 80: above.
+    let demand = Demand::new(1600, 72, 64);
+    let got = bound(&FIRST, &Geometry::TAGGED_64, &demand).unwrap();
+    let frontier = got.used.iter().chain(got.others.iter().flatten());
+    let frontier = frontier.filter(|candidate| candidate.method.contains("frontier"));
+    let bytes: std::vec::Vec<u128> = frontier.map(|candidate| candidate.bytes).collect();
+    assert_eq!(bytes, [3488 + 96 + 8]);
+}
+
+#[test]
+fn first_fit_resized_in_place_counts_each_block_at_its_largest() {
+    let plain = Demand::new(1 << 20, 4096, 64);
+    let tags = Geometry::TAGGED_64;
+    let bytes = |demand| heap_bytes(FIRST, tags, demand).unwrap();
+    // With resizing a hole behind a remainder may be small; without count the any-fit bound holds.
+    assert!(bytes(plain) <= bytes(plain.resizing_at_largest()));
+    assert!(bytes(plain.resizing_at_largest()) < 9 << 20);
+    assert!(bytes(plain.resizing()) > 60 << 20);
+    // Nothing of the kind is proved for buddies.
+    let demand = Demand::new(8, 2, 1).doubling().resizing_at_largest();
+    assert_eq!(heap_bytes(LOWEST_BUDDY, UNIT, demand), Some(14));
+}
+
+#[test]
+fn first_fit_by_class_searches_from_the_class() {
+    // Eight classes: 17 to 18 granules search 18; holes below are 17 at most.
+    let load = load(&Geometry::outside(16));
+    let rounded = Ceiling::Rounded { per_doubling: 8 };
+    for granules in 1..5000_u128 {
+        let ceiling = rounded.of(granules * 16, &load) / 16;
+        assert!(ceiling >= granules && (ceiling - granules) * 8 < granules);
+        let step = (1 << ceiling.ilog2()) / 8;
+        assert!(
+            ceiling < 16 || ceiling.is_multiple_of(step),
+            "{granules} {ceiling}"
+        );
+    }
+    assert_eq!(rounded.of(17 * 16, &load), 18 * 16);
+    // Finer classes never cost more, and the finest are exact.
+    let demand = Demand::new(1 << 20, 4096, 64);
+    let bytes = |heap| heap_bytes(heap, Geometry::TAGGED_64, demand).unwrap();
+    let by_class = |per_doubling| bytes(HeapKind::FirstFitByClass { per_doubling });
+    assert!(by_class(4) >= by_class(8) && by_class(8) >= by_class(16));
+    assert_eq!(by_class(512), bytes(FIRST));
+}
+
+#[test]
+fn first_fit_constants() {
+    // The table of docs/guarantees.md#first-fit, in thousandths of M.
+    let demand = Demand::new(1 << 20, 4096, 64);
+    let whole = Geometry {
+        minimum: 16,
+        ..Geometry::TAGGED_64
+    };
+    let by_class = |per_doubling| HeapKind::FirstFitByClass { per_doubling };
+    let heaps = [FIRST, by_class(16), by_class(8), by_class(4)];
+    for (geometry, expected, resized) in [
+        (Geometry::TAGGED_64, [8149, 8265, 8418, 8761], 8181),
+        (whole, [7954, 8069, 8221, 8560], 7954),
+        (Geometry::TAGGED_32, [7942, 8073, 8242, 8612], 7950),
+        (Geometry::outside(16), [7770, 7801, 7864, 8025], 7770),
+    ] {
+        let thousandths = |heap, demand| {
+            let bytes = heap_bytes(heap, geometry, demand).unwrap();
+            (bytes * 1000 + (1 << 19)) >> 20
+        };
+        assert_eq!(heaps.map(|heap| thousandths(heap, demand)), expected);
+        assert_eq!(thousandths(FIRST, demand.resizing_at_largest()), resized);
+    }
+}
+
+#[test]
 fn first_fit_frontier_stays_below_knuth() {
     // M H_n / ln 2 with H_n and ln 2 as rationals: the recursion is at least as good, up to
     // the rounding of each class (sizes to 16 are exact).

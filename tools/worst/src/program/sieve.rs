@@ -116,7 +116,14 @@ fn thin(held: &mut Vec<Block>, hole: u64, attack: &mut Attack<'_>) {
         spans.push((begin, end, block));
     }
     spans.sort_unstable_by_key(|span| span.0);
-    let ranges: Vec<(u64, u64)> = spans.iter().map(|span| (span.0, span.1)).collect();
+    let ranges: Vec<Span> = spans
+        .iter()
+        .map(|&(begin, end, _)| Span {
+            begin,
+            end,
+            cost: end - begin,
+        })
+        .collect();
     let keep = cheapest(&ranges, attack.high(), hole);
     held.clear();
     for (span, keep) in spans.iter().zip(keep) {
@@ -139,17 +146,25 @@ fn thin_blindly(held: &mut Vec<Block>, attack: &mut Attack<'_>) {
     });
 }
 
+/// A block's place and what it costs to keep it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) cost: u64,
+}
+
 /// Which of the spans to keep, so that no two kept neighbours are `hole` bytes
 /// or more apart, nor the last one from `high`; spans that are so far apart
-/// anyway count as near. Fewest bytes; spans by rising address. Linear: a window
+/// anyway count as near. Least cost; spans by rising address. Linear: a window
 /// with its minimum in front.
-fn cheapest(spans: &[(u64, u64)], high: u64, hole: u64) -> Vec<bool> {
+pub(super) fn cheapest(spans: &[Span], high: u64, hole: u64) -> Vec<bool> {
     // Place 0 is the beginning of memory, the last one its end.
-    let begin = spans.first().map_or(0, |span| span.0);
+    let begin = spans.first().map_or(0, |span| span.begin);
     let ends: Vec<u64> = std::iter::once(begin)
-        .chain(spans.iter().map(|span| span.1))
+        .chain(spans.iter().map(|span| span.end))
         .collect();
-    let begins = spans.iter().map(|span| span.0).chain([high]);
+    let begins = spans.iter().map(|span| span.begin).chain([high]);
     let mut cost = vec![0_u64];
     let mut before = vec![0_usize];
     let mut window = std::collections::VecDeque::from([0_usize]);
@@ -163,7 +178,7 @@ fn cheapest(spans: &[(u64, u64)], high: u64, hole: u64) -> Vec<bool> {
         }
         // Empty where even the nearest span is too far: that hole stays.
         let from = window.front().copied().unwrap_or(place - 1);
-        let own = spans.get(place - 1).map_or(0, |span| span.1 - span.0);
+        let own = spans.get(place - 1).map_or(0, |span| span.cost);
         cost.push(cost[from] + own);
         before.push(from);
         while window.back().is_some_and(|&back| cost[back] >= cost[place]) {
@@ -185,11 +200,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Bytes of the cheapest set, by trying all of them.
-    fn naive(spans: &[(u64, u64)], high: u64, hole: u64) -> u64 {
-        let allowed = |kept: &[(u64, u64)]| {
-            let mut end = spans.first().map_or(0, |span| span.0);
-            for next in kept.iter().copied().chain([(high, high)]) {
+    /// Cost of the cheapest set, by trying all of them.
+    fn naive(spans: &[Span], high: u64, hole: u64) -> u64 {
+        let allowed = |kept: &[Span]| {
+            let mut end = spans.first().map_or(0, |span| span.begin);
+            for next in kept
+                .iter()
+                .map(|span| (span.begin, span.end))
+                .chain([(high, high)])
+            {
                 if next.0 - end >= hole {
                     return false;
                 }
@@ -203,7 +222,7 @@ mod tests {
                     .filter(|&place| set >> place & 1 == 1)
                     .map(|place| spans[place])
                     .collect();
-                let bytes = kept.iter().map(|span| span.1 - span.0).sum();
+                let bytes = kept.iter().map(|span| span.cost).sum();
                 allowed(&kept).then_some(bytes)
             })
             .min()
@@ -213,19 +232,19 @@ mod tests {
     proptest! {
         #[test]
         fn the_set_is_the_cheapest(
-            pieces in prop::collection::vec((0_u64..3, 1_u64..6), 1..10),
+            pieces in prop::collection::vec((0_u64..3, 1_u64..6, 0_u64..5), 1..10),
             tail in 0_u64..3,
             hole in 3_u64..12,
         ) {
             let mut at = 5;
             let mut spans = Vec::new();
-            for (gap, length) in pieces {
-                spans.push((at + gap, at + gap + length));
+            for (gap, length, cost) in pieces {
+                spans.push(Span { begin: at + gap, end: at + gap + length, cost });
                 at += gap + length;
             }
             let high = at + tail;
             let keep = cheapest(&spans, high, hole);
-            let bytes: u64 = spans.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(span, _)| span.1 - span.0).sum();
+            let bytes: u64 = spans.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(span, _)| span.cost).sum();
             prop_assert_eq!(bytes, naive(&spans, high, hole));
         }
     }
