@@ -324,15 +324,15 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(mut self, mapped: Option<usize>) -> Result<Config, Error> {
-        // One level without a size is what a heap without levels lies in.
-        if self.levels.len() == 1 && self.levels[0].size.is_none() {
-            self.levels.clear();
-        }
         let source = self.source;
         let whole = 0..source.text.len();
         if self.numbered && !self.levels.is_empty() {
             let message = "levels have names or numbers, not both";
             return Err(source.error(whole, message, None));
+        }
+        // One level without a size is what a heap without levels lies in.
+        if self.levels.len() == 1 && self.levels[0].size.is_none() {
+            self.levels.clear();
         }
         let mut config = Config {
             store: self.store,

@@ -60,8 +60,8 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
-pub use guarantee::{GuaranteeError, guarantee};
-pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart};
+pub use guarantee::{GuaranteeError, guarantee, parts};
+pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart, NamedPart};
 pub use handles::HandleHeap;
 pub use pages::{BOUNDED, Pages};
 pub use quantity::{read_size, spell_size};
