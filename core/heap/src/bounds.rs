@@ -237,8 +237,11 @@ impl Bound {
     }
 }
 
-/// Robson's lower bound for a demand.
-fn necessary(geometry: &Geometry, demand: &Demand) -> Result<u128, BoundError> {
+/// Robson's lower bound for a demand: no heap that never moves a block does with less. O(log n).
+///
+/// # Errors
+/// [`BoundError`] where the demand contradicts itself.
+pub fn necessary(geometry: &Geometry, demand: &Demand) -> Result<u128, BoundError> {
     ordered::necessary(&Load::new(geometry, demand)?)
 }
 

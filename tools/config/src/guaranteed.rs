@@ -173,6 +173,18 @@ impl CompactGuarantee {
     }
 }
 
+/// All that suffices for a heap in 64-bit memory, what lies outside its pools and mapped blocks included;
+/// `None` where no finite size is known to. As [`guarantee`] in time.
+///
+/// # Errors
+/// As [`guarantee`].
+pub fn suffices(config: &Config, demand: &Demand) -> Result<Option<u128>, GuaranteeError> {
+    let mut bound = guarantee(config, demand)?;
+    let _ = MappedPart::add(config, demand, &mut bound);
+    let outside = bound.outside_bytes;
+    Ok(bound.heap_bytes.map(|bytes| bytes.saturating_add(outside)))
+}
+
 /// The guarantee of a heap of handles.
 fn of_handles(heap: &HandleHeap, demand: &Demand) -> Result<Bound, GuaranteeError> {
     match heap {

@@ -61,7 +61,7 @@ use metes_heap::{Description, Geometry};
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
 pub use guarantee::{GuaranteeError, guarantee, parts};
-pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart, NamedPart};
+pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart, NamedPart, suffices};
 pub use handles::HandleHeap;
 pub use pages::{BOUNDED, Pages};
 pub use quantity::{read_size, spell_size};
