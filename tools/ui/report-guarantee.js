@@ -22,7 +22,7 @@ function guaranteeView(model) {
   const [low, high] = [Math.min(...values) / 1.3, Math.max(...values) * 1.3];
   const place = (v) => `${((Math.log(v / low) / Math.log(high / low)) * 100).toFixed(2)}%`;
   const mark = (kind, v, title) => (isNumber(v) && v > 0 ? h("i", { class: `mark ${kind}`, style: `left:${place(v)}`, title: `${title}: ${exactBytes(v)}` }) : null);
-  const rail = (row) => h("div", { class: "rail", "aria-hidden": "true" },
+  const rail = (row) => h("div", { class: "reach", "aria-hidden": "true" },
     marks.map(([kind, value]) => mark(`line ${kind}`, value, kind)),
     isNumber(row.bytes) ? h("i", { class: "span", style: `left:${place(row.footprint)};right:calc(100% - ${place(row.bytes)})` }) : null,
     mark("measured", row.footprint, "measured"), mark("guaranteed", row.bytes, "guaranteed"));

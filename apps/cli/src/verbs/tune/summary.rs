@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use metes_explore::report::{BoundFigures, Document};
+use metes_explore::report::{BoundFigures, Document, GuaranteeFigures};
 use metes_explore::{Events, Exploration, Outcome};
 use metes_trace::record::Ending;
 use metes_tune::{Checked, Recorded, Tuned};
