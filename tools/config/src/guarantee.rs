@@ -64,9 +64,19 @@ pub fn parts(config: &Config, demand: &Demand) -> Result<Vec<PartBound>, Guarant
     if alone || sized || config.heap.partition.is_some() {
         return Ok(Vec::new());
     }
-    let (geometry, _) = laid_out(config, demand)?;
+    let (geometry, whole) = laid_out(config, demand)?;
+    // Lists that keep without limit are those of general pools.
+    let kept = !config.heap.dedicated.is_empty() && whole.heap_bytes.is_none();
     let mut parts = Vec::new();
-    let mut take = |part| parts.push(part);
+    let mut take = |mut part: PartBound| {
+        if kept && matches!(part.pool, bounds::Pool::General(_)) {
+            part.bound.heap_bytes = None;
+            part.bound.used = None;
+            part.bound.others = Default::default();
+            part.bound.note = whole.note;
+        }
+        parts.push(part);
+    };
     bounds::each_part(&config.heap, &geometry, demand, &mut take).map_err(GuaranteeError::Bound)?;
     Ok(parts)
 }

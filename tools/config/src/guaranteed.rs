@@ -242,6 +242,14 @@ mod tests {
         let reached = |part: &NamedPart| (part.part.demand.smallest, part.part.demand.largest);
         let reached: Vec<_> = whole.parts.iter().map(reached).collect();
         assert_eq!(reached, [(8, 16), (17, 64), (65, 1024), (1025, 4096)]);
+        // Lists that keep without limit leave their pool without a bound.
+        let kept = of("objects 16 + dedicated 40 + tlsf", demand);
+        let bounds: Vec<bool> = kept
+            .parts
+            .iter()
+            .map(|own| own.part.bound.heap_bytes.is_some())
+            .collect();
+        assert_eq!((kept.holds(), bounds), (false, vec![true, false]));
         // What no request reaches adds nothing, and what is of one pool has no parts.
         let small = of("objects 16/64 + tlsf", Demand::new(1 << 20, 16, 8));
         assert_eq!(small.parts.len(), 1);

@@ -163,7 +163,7 @@ pub(crate) fn guarantee_text(figures: &GuaranteeFigures) -> String {
         "  {:<9} {} for M = {} live, n = {} largest, l = {} smallest\n",
         "guarantee",
         match figures.bytes {
-            Some(most) => format!("{}, {} live,", bytes(most), ratio(most, demand.live)),
+            Some(most) => format!("{}, {} × live,", bytes(most), ratio(most, demand.live)),
             None => "none".to_owned(),
         },
         grouped(demand.live),
@@ -171,15 +171,15 @@ pub(crate) fn guarantee_text(figures: &GuaranteeFigures) -> String {
         grouped(demand.min_block),
     );
     text += &format!(
-        "  {:<9} {} is {}: {}\n",
+        "  {:<9} useful is up to {}, {}{}\n",
         "",
-        if figures.useful {
-            "useful, which"
-        } else {
-            "not useful, which"
-        },
         bytes(figures.limit),
         figures.sentence,
+        if figures.useful {
+            ""
+        } else {
+            ": this heap has none"
+        },
     );
     if let (Some(without), Some(own)) = (&figures.without, figures.footprint) {
         text += &format!(
