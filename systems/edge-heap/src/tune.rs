@@ -133,7 +133,7 @@ pub struct Shown {
 #[derive(Debug)]
 pub enum Found {
     /// No heap is as was asked for; least footprint of those that serve the module.
-    Nothing(Lacking),
+    Nothing(Box<Lacking>),
     /// The heap, and all there is to say of it.
     Heap(Box<Tuned>),
 }
@@ -309,10 +309,8 @@ impl Tuning<'_> {
         let Some(Choice { outcome, why, .. }) = choice.clone() else {
             let joining = found.outcomes.iter().filter(|outcome| joins(outcome));
             let least = joining.map(|outcome| outcome.footprint).min();
-            return Ok(Found::Nothing(Lacking::of(
-                &joined(found, self.heap_limit),
-                least,
-            )));
+            let joined = joined(found, self.heap_limit);
+            return Ok(Found::Nothing(Box::new(Lacking::of(&joined, least))));
         };
         let config = arena.config(outcome.description);
         let run = self.on(&recorded, &config, &searched.options, directory, watch)?;

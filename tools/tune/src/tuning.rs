@@ -165,7 +165,7 @@ impl Lacking {
 #[derive(Debug)]
 pub enum Found {
     /// No heap is as was asked for.
-    Nothing(Lacking),
+    Nothing(Box<Lacking>),
     /// The heap, and all there is to say of it.
     Heap(Box<Tuned>),
 }
@@ -280,7 +280,7 @@ impl Tuning<'_> {
         report::write(directory, &content.document(None))?;
         let Some(choice) = choice.clone() else {
             let least = found.pareto.iter().map(|outcome| outcome.footprint).min();
-            return Ok(Found::Nothing(Lacking::of(found, least)));
+            return Ok(Found::Nothing(Box::new(Lacking::of(found, least))));
         };
         let mut chosen = predict(choice, &events, &content);
         let mut files = emitted::write(&emitted::emit(&chosen.config)?.files, directory)?;
