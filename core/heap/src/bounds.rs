@@ -121,7 +121,9 @@ impl Bound {
     pub fn citation(&self) -> &'static str {
         match (&self.used, self.heap_bytes) {
             (Some(used), _) => used.citation,
-            (None, Some(_)) => "the bounds of the pools added up (docs/guarantees.md#pool)",
+            (None, Some(_)) => {
+                "the bounds of the pools added up (docs/guarantees.md#several-pools)"
+            }
             (None, None) => "docs/guarantees.md#not-guaranteed",
         }
     }

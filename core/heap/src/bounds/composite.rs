@@ -1,7 +1,7 @@
 //! Of what the bound of a heap of several pools is made.
 //!
 //! A request goes to one pool by its size, so each pool has a demand of its own, and what suffices for
-//! each suffices together (`docs/guarantees.md#composite`).
+//! each suffices together (`docs/guarantees.md#several-pools`).
 //!
 //! Invariant: the bounds that [`each_part`] gives are those that [`described`](super::described) adds up.
 
