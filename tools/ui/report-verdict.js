@@ -103,8 +103,7 @@ function commands(model, spec) {
   const given = isObject(model.data.commands) ? model.data.commands : {};
   const defaults = { replay: "metes replay TRACE --heap {spec}", emit: "metes emit --heap {spec} -o DIR", run: `metes run --heap {spec} -- ${shellLine(model.data.command) || "CMD"}` };
   return Object.entries({ ...defaults, ...given }).filter(([, text]) => typeof text === "string" && text)
-    // Heaps of several pools have a name for people only; their heap.toml stands above.
-    .map(([verb, text]) => [verb, text.replaceAll("{spec}", () => (spec.includes(" + ") ? "heap.toml" : shellWord(spec)))]);
+    .map(([verb, text]) => [verb, text.replaceAll("{spec}", () => shellWord(spec))]);
 }
 
 function detailsView(model) {

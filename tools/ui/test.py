@@ -157,6 +157,22 @@ class Samples(PageTest):
         self.open(data)
         self.assertIn("not every placement", self.text("#proof"))
 
+    def test_measured_and_guaranteed_footprint_stand_on_one_axis(self):
+        data = SAMPLES["small"]
+        self.open(data)
+        rows = self.column("table.guarantees", 0)
+        self.assertIn(data["chosen"]["spec"], rows[0])
+        self.assertIn("without a guarantee", rows[1])
+        guaranteed = self.column("table.guarantees", 2)
+        self.assertEqual(len(rows) - guaranteed.count("none"), browser.run("document.querySelectorAll('.guarantees .span').length"))
+        # A guarantee lies to the right of what was measured.
+        left = lambda kind: browser.run(f"document.querySelector('tr.chosen .reach .{kind}').getBoundingClientRect().left")
+        self.assertLess(left("measured"), left("guaranteed"))
+        without = copy.deepcopy(data)
+        without["guarantee"] = None
+        self.open(without)
+        self.assertEqual(browser.run("document.querySelectorAll('table.guarantees').length"), 0)
+
     def test_a_dominated_point_in_the_front_is_reported(self):
         data = copy.deepcopy(SAMPLES["small"])
         worst = max(range(len(data["configurations"]["rows"])), key=lambda i: data["configurations"]["rows"][i][0])
@@ -448,7 +464,7 @@ class BadData(PageTest):
                 del data[key]
                 self.open(data)
                 self.assertIn(f"“{key}” is missing", self.text("main"))
-                self.assertEqual(browser.run("document.querySelectorAll('section').length"), 5)
+                self.assertEqual(browser.run("document.querySelectorAll('section').length"), 6)
         self.open({"version": 1})
         self.assertIn("No heap was chosen.", self.text("h1"))
         self.assertEqual(browser.run("document.querySelectorAll('.missing').length"), 4)
@@ -463,7 +479,8 @@ class BadData(PageTest):
                     data[key] = value
                     self.open(data)
                     self.assertEqual(browser.run("document.documentElement.dataset.ready"), "yes")
-                    self.assertEqual(browser.run("document.querySelectorAll('section').length"), 5)
+                    # What is guaranteed has a section where the demand is known.
+                    self.assertEqual(browser.run("document.querySelectorAll('section').length"), 5 if key == "guarantee" else 6)
                     self.assertNotIn("undefined", self.text("main"))
                     self.assertNotIn("NaN", self.text("main"))
 

@@ -7,6 +7,7 @@ mod device;
 mod edge;
 mod edge_lab;
 mod firmware;
+mod guarantee;
 mod leon3;
 mod mesh;
 mod mission;
@@ -28,6 +29,7 @@ pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 pub(crate) use edge::{Edge, EdgeAction, EdgeCheck, EdgeDeploy, EdgeHost, EdgeInvoke, EdgeServe};
 pub(crate) use edge_lab::{EdgeLab, EdgeRunner};
 use firmware::Firmware;
+pub(crate) use guarantee::Guarantee;
 pub(crate) use leon3::{
     Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model,
     Leon3Profile, Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
@@ -112,6 +114,7 @@ pub(crate) enum Verb {
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes tune --budget 10 -o out -- sqlite3 :memory: 'select 1'
+  metes tune --guarantee 8x --live 1MiB --max-block 4KiB -- ./program
   metes tune --budget 10 -o out -- module.wasm ARGUMENT")]
 pub(crate) struct Tune {
     /// Seconds of exploration: all replays; recording, building and running the
@@ -135,6 +138,8 @@ pub(crate) struct Tune {
     /// What matters most
     #[arg(long, value_name = "WHAT", default_value = "balanced")]
     pub(crate) prefer: Prefer,
+    #[command(flatten)]
+    pub(crate) guarantee: Guarantee,
     /// The process to tune, by number (0 is the command itself, its children
     /// follow) or by program name [default: the command, unless another process
     /// makes more than twice as many requests]
@@ -155,6 +160,8 @@ pub(crate) enum Prefer {
     Speed,
     /// The least time of the slowest operation
     Worst,
+    /// The least memory that is proved to suffice
+    Guarantee,
 }
 
 impl From<Prefer> for Preference {
@@ -164,6 +171,7 @@ impl From<Prefer> for Preference {
             Prefer::Footprint => Preference::Footprint,
             Prefer::Speed => Preference::Speed,
             Prefer::Worst => Preference::Worst,
+            Prefer::Guarantee => Preference::Guarantee,
         }
     }
 }
@@ -298,6 +306,8 @@ pub(crate) struct Explore {
     /// energy and time]
     #[arg(long, value_name = "LIST", value_parser = objectives)]
     pub(crate) objectives: Option<ObjectiveSet>,
+    #[command(flatten)]
+    pub(crate) guarantee: Guarantee,
     /// Memory levels, for energy and time: NAME=SIZE, ... or a file
     #[arg(long, value_name = "LEVELS")]
     pub(crate) levels: Option<String>,

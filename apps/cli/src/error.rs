@@ -67,6 +67,12 @@ impl From<metes_explore::SpaceError> for Failure {
     }
 }
 
+impl From<metes_explore::TermsError> for Failure {
+    fn from(error: metes_explore::TermsError) -> Self {
+        Failure::input(error.to_string())
+    }
+}
+
 impl From<metes_explore::engine::EngineError> for Failure {
     fn from(error: metes_explore::engine::EngineError) -> Self {
         Failure::Engine(Box::new(error))

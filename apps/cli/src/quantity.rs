@@ -12,6 +12,15 @@ pub(crate) fn positive_size(text: &str) -> Result<u64, String> {
     metes_quantity::read_positive_bytes(text)
 }
 
+/// Times a quantity: `8x`, `1.5x` or `8`.
+pub(crate) fn times(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(['x', '×']).unwrap_or(text);
+    match number.parse::<f64>() {
+        Ok(times) if times > 0.0 && times <= 1e9 => Ok(times),
+        _ => Err("give a factor above zero, as in 8x".to_owned()),
+    }
+}
+
 /// Bytes of a slice of a block: a power of two.
 pub(crate) fn slice(text: &str) -> Result<u64, String> {
     let size = read_bytes(text).map_err(|error| error.to_string())?;

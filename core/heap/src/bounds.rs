@@ -11,6 +11,7 @@
 mod any_fit;
 mod block_table;
 pub mod compact;
+mod composite;
 mod demand;
 mod describe;
 mod error;
@@ -31,6 +32,7 @@ mod text;
 
 use any_fit::Ceiling;
 pub use block_table::block_table;
+pub use composite::{PartBound, Pool, each_part};
 use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
 pub use describe::{described, described_in};
@@ -122,7 +124,9 @@ impl Bound {
     pub fn citation(&self) -> &'static str {
         match (&self.used, self.heap_bytes) {
             (Some(used), _) => used.citation,
-            (None, Some(_)) => "the bounds of the pools added up (docs/guarantees.md#pool)",
+            (None, Some(_)) => {
+                "the bounds of the pools added up (docs/guarantees.md#several-pools)"
+            }
             (None, None) => "docs/guarantees.md#not-guaranteed",
         }
     }
@@ -246,8 +250,11 @@ impl Bound {
     }
 }
 
-/// Robson's lower bound for a demand.
-fn necessary(geometry: &Geometry, demand: &Demand) -> Result<u128, BoundError> {
+/// Robson's lower bound for a demand: no heap that never moves a block does with less. O(log n).
+///
+/// # Errors
+/// [`BoundError`] where the demand contradicts itself.
+pub fn necessary(geometry: &Geometry, demand: &Demand) -> Result<u128, BoundError> {
     ordered::necessary(&Load::new(geometry, demand)?)
 }
 
@@ -513,27 +520,15 @@ fn composite(bound: &mut Bound, parts: &[Part<'_>], demand: &Demand) -> Result<(
     let mut total = Some(0u128);
     let mut next = demand.smallest;
     for part in parts {
-        let smallest = demand.smallest.max(part.smallest);
-        let largest = demand.largest.min(part.largest);
-        if smallest > largest {
+        let Some(routed) = part.routed(demand) else {
             continue;
-        }
-        if smallest != next {
+        };
+        if routed.smallest != next {
             return Err(BoundError::Routing {
-                from: next.min(smallest),
+                from: next.min(routed.smallest),
             });
         }
-        next = largest.saturating_add(1);
-        let routed = Demand {
-            live: part.live.unwrap_or(demand.live).min(demand.live),
-            largest,
-            smallest,
-            alignment: demand.alignment,
-            // Doublings of the whole demand's l need not be doublings of the pool's own l.
-            sizes: Sizes::Any,
-            resized_in_place: demand.resized_in_place,
-            live_at_largest: demand.live_at_largest,
-        };
+        next = routed.largest.saturating_add(1);
         let inner = self::bound(&part.heap, &part.geometry, &routed)?;
         let sum = |total: u128, bytes: u128| total.checked_add(bytes).ok_or(BoundError::Overflow);
         total = match (total, inner.heap_bytes) {

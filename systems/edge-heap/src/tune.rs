@@ -14,13 +14,13 @@ use std::sync::atomic::AtomicBool;
 
 use metes_config::Config;
 use metes_explore::engine::{EXPLORATION, RESULTS};
-use metes_explore::report::{Document, PlacementFigures, Usage};
+use metes_explore::report::{DemandFigures, Document, PlacementFigures, Usage};
 use metes_explore::{
     Arena, Choice, EventError, Events, Options, Outcome, Preference, Replay, Replayer, Target,
-    choose, write_whole,
+    Wanted, choose, write_whole,
 };
 use metes_trace::{Inconsistency, Trace, write_parquet};
-use metes_tune::{Content, DOCUMENT, PAGE as REPORT_PAGE, Searched, Step, TRACE, Watch};
+use metes_tune::{Content, DOCUMENT, Lacking, PAGE as REPORT_PAGE, Searched, Step, TRACE, Watch};
 
 use crate::fit::{joined, joins, pool_of};
 use crate::joined::{self, BuildError, HEAP};
@@ -63,6 +63,8 @@ pub struct Tuning<'a> {
     pub preference: Preference,
     /// Most bytes that the heap may take.
     pub heap_limit: Option<u64>,
+    /// What is asked of its guarantee.
+    pub guarantee: Wanted,
     /// Ends the search, or a run on the module's own allocator, when set.
     pub stop: Arc<AtomicBool>,
 }
@@ -131,7 +133,7 @@ pub struct Shown {
 #[derive(Debug)]
 pub enum Found {
     /// No heap is as was asked for; least footprint of those that serve the module.
-    Nothing(Option<u64>),
+    Nothing(Box<Lacking>),
     /// The heap, and all there is to say of it.
     Heap(Box<Tuned>),
 }
@@ -265,6 +267,10 @@ impl Tuning<'_> {
             arena,
             mapped: None,
             pages: None,
+            guarantee: (
+                self.guarantee,
+                DemandFigures::of(&metes_trace::profile(trace)),
+            ),
             fresh: false,
             trace: place.join(TRACE),
             stop: Arc::clone(&self.stop),
@@ -276,11 +282,11 @@ impl Tuning<'_> {
         watch.begins(Step::Compare);
         let content = Content::new(trace, events, &searched, choice.as_ref());
         metes_tune::write_report(directory, &content.document(None))?;
-        let Some(Choice { outcome, why }) = choice.clone() else {
+        let Some(Choice { outcome, why, .. }) = choice.clone() else {
             let joining = found.outcomes.iter().filter(|outcome| joins(outcome));
-            return Ok(Found::Nothing(
-                joining.map(|outcome| outcome.footprint).min(),
-            ));
+            let least = joining.map(|outcome| outcome.footprint).min();
+            let joined = joined(found, self.heap_limit);
+            return Ok(Found::Nothing(Box::new(Lacking::of(&joined, least))));
         };
         let config = arena.config(outcome.description);
         let run = self.on(&recorded, &config, &searched.options, directory, watch)?;

@@ -386,19 +386,19 @@ enum Kind {
 
 /// Pools as read, each with its place.
 #[derive(Default)]
-struct Pools {
-    general: Vec<(General, At)>,
-    dedicated: Vec<(DedicatedPool, At)>,
+pub(crate) struct Pools {
+    pub(crate) general: Vec<(General, At)>,
+    pub(crate) dedicated: Vec<(DedicatedPool, At)>,
     /// A slab of zero bytes stands for one that is not said.
-    objects: Vec<(ObjectPoolKind, At)>,
+    pub(crate) objects: Vec<(ObjectPoolKind, At)>,
     /// The first slab that is said.
-    slab: Option<usize>,
+    pub(crate) slab: Option<usize>,
 }
 
 impl Pools {
     /// Sorts and verifies. Each kind is verified by growing prefixes, so that
     /// the pool with which a description ceases to be valid is the one shown.
-    fn describe(mut self, source: &Source<'_>) -> Result<Description, Error> {
+    pub(crate) fn describe(mut self, source: &Source<'_>) -> Result<Description, Error> {
         sort(&mut self.general);
         self.dedicated.sort_by_key(|(pool, _)| pool.size);
         self.objects.sort_by_key(|(pool, _)| pool.size);

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry};
+use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry, PartBound};
 use metes_heap::compact::{MOVES, Options, Partition};
 use metes_heap::complexity::Declaration;
 use metes_heap::index::Index;
@@ -51,6 +51,38 @@ pub fn guarantee(config: &Config, demand: &Demand) -> Result<Bound, GuaranteeErr
     if let Some(partition) = config.heap.partition {
         return partitioned(config, &partition, demand);
     }
+    Ok(laid_out(config, demand)?.1)
+}
+
+/// What each pool of a heap adds to its [guarantee], by rising size; nothing of a heap of one pool.
+///
+/// # Errors
+/// As [`guarantee`].
+pub fn parts(config: &Config, demand: &Demand) -> Result<Vec<PartBound>, GuaranteeError> {
+    let alone = config.heap.objects.is_empty() && config.heap.general.len() == 1;
+    let sized = config.level_sizes().iter().any(Option::is_some);
+    if alone || sized || config.heap.partition.is_some() {
+        return Ok(Vec::new());
+    }
+    let (geometry, whole) = laid_out(config, demand)?;
+    // Lists that keep without limit are those of general pools.
+    let kept = !config.heap.dedicated.is_empty() && whole.heap_bytes.is_none();
+    let mut parts = Vec::new();
+    let mut take = |mut part: PartBound| {
+        if kept && matches!(part.pool, bounds::Pool::General(_)) {
+            part.bound.heap_bytes = None;
+            part.bound.used = None;
+            part.bound.others = Default::default();
+            part.bound.note = whole.note;
+        }
+        parts.push(part);
+    };
+    bounds::each_part(&config.heap, &geometry, demand, &mut take).map_err(GuaranteeError::Bound)?;
+    Ok(parts)
+}
+
+/// The bound, and how blocks are laid out in it.
+fn laid_out(config: &Config, demand: &Demand) -> Result<(Geometry, Bound), GuaranteeError> {
     let shape = match config.store {
         StoreKind::Hardened => store::Geometry::hardened(8),
         _ => GEOMETRY,
@@ -58,8 +90,8 @@ pub fn guarantee(config: &Config, demand: &Demand) -> Result<Bound, GuaranteeErr
     let outside = Geometry::outside(shape.granule as u64);
     let sizes = config.level_sizes();
     if !config.store.inside() {
-        return bounds::described_in(&config.heap, &sizes, &outside, demand)
-            .map_err(GuaranteeError::Bound);
+        let bound = bounds::described_in(&config.heap, &sizes, &outside, demand);
+        return Ok((outside, bound.map_err(GuaranteeError::Bound)?));
     }
     // The list heads lie in the memory, and how many there are depends on its
     // size: the size found with the heads of a larger memory holds.
@@ -71,7 +103,7 @@ pub fn guarantee(config: &Config, demand: &Demand) -> Result<Bound, GuaranteeErr
             .map_err(GuaranteeError::Bound)?;
         let needed = bound.heap_bytes.unwrap_or(0);
         if needed <= u128::from(span) || span == u64::MAX {
-            return Ok(bound);
+            return Ok((geometry, bound));
         }
         span = u64::try_from(needed)
             .unwrap_or(u64::MAX)

@@ -4,10 +4,11 @@
 //! Invariant: the bound has mapped blocks in it wherever the demand may have some.
 
 use metes_heap::bounds::compact::CompactBound;
-use metes_heap::bounds::{self, Bound, Demand};
+use metes_heap::bounds::{self, Bound, Demand, PartBound, Pool};
 use metes_heap::compact::complexity::Configuration;
 use metes_heap::compact::{MOVES, Options};
 use metes_heap::complexity::Predictability;
+use metes_heap::description::ObjectPoolKind;
 use metes_heap::mapped;
 
 use crate::{Config, GuaranteeError, HandleHeap, guarantee};
@@ -36,6 +37,17 @@ pub struct Guaranteed {
     pub compact: Option<CompactGuarantee>,
     /// Of a heap that may map blocks of the demand.
     pub mapped: Option<MappedPart>,
+    /// Of a heap of several pools: what each that the demand reaches adds, by rising size.
+    pub parts: Vec<NamedPart>,
+}
+
+/// What a pool adds to the bound of a heap.
+#[derive(Clone, Debug)]
+pub struct NamedPart {
+    /// The pool in words.
+    pub name: String,
+    /// What it adds.
+    pub part: PartBound,
 }
 
 /// What blocks that are mappings of their own add to a bound, which has them then.
@@ -71,6 +83,7 @@ impl Guaranteed {
                 fragmentation: heap.declares().fragmentation,
                 compact: None,
                 mapped: None,
+                parts: Vec::new(),
             }),
         }
     }
@@ -85,6 +98,7 @@ impl Guaranteed {
             fragmentation: config.declares().fragmentation,
             compact: compact.transpose()?,
             mapped: MappedPart::add(config, &demand, &mut bound),
+            parts: NamedPart::of(config, &demand)?,
             bound,
         })
     }
@@ -92,6 +106,30 @@ impl Guaranteed {
     /// Whether some memory suffices.
     pub fn holds(&self) -> bool {
         self.bound.heap_bytes.is_some()
+    }
+}
+
+impl NamedPart {
+    fn of(config: &Config, demand: &Demand) -> Result<Vec<Self>, GuaranteeError> {
+        let named = |part: PartBound| {
+            let heap = match part.pool {
+                Pool::Objects(pool) => return Self::objects(&pool, part),
+                Pool::General(pool) => crate::spec::of(pool.index, pool.limits),
+            };
+            NamedPart {
+                name: Config::of(heap).name(),
+                part,
+            }
+        };
+        let parts = crate::guarantee::parts(config, demand)?;
+        Ok(parts.into_iter().map(named).collect())
+    }
+
+    fn objects(pool: &ObjectPoolKind, part: PartBound) -> Self {
+        NamedPart {
+            name: format!("objects {}", pool.size),
+            part,
+        }
     }
 }
 
@@ -133,6 +171,18 @@ impl CompactGuarantee {
         let moves = self.bound.size_class_bytes.is_some();
         moves.then(|| self.bound.page_block.min(increment))
     }
+}
+
+/// All that suffices for a heap in 64-bit memory, what lies outside its pools and mapped blocks included;
+/// `None` where no finite size is known to. As [`guarantee`] in time.
+///
+/// # Errors
+/// As [`guarantee`].
+pub fn suffices(config: &Config, demand: &Demand) -> Result<Option<u128>, GuaranteeError> {
+    let mut bound = guarantee(config, demand)?;
+    let _ = MappedPart::add(config, demand, &mut bound);
+    let outside = bound.outside_bytes;
+    Ok(bound.heap_bytes.map(|bytes| bytes.saturating_add(outside)))
 }
 
 /// The guarantee of a heap of handles.
@@ -178,6 +228,32 @@ mod tests {
         let latency = by_increments.compact.unwrap().latency_bytes();
         assert_eq!(latency, Some(64));
         assert!(whole > 64 && whole == compact.bound.page_block);
+    }
+
+    #[test]
+    fn the_bound_of_several_pools_is_that_of_its_parts() {
+        let demand = Demand::new(1 << 20, 4096, 8);
+        let whole = of("objects 16/64 + best-fit up to 1KiB + tlsf", demand);
+        let names: Vec<&str> = whole.parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["objects 16", "objects 64", "best-fit", "tlsf"]);
+        let parts = whole.parts.iter().map(|part| part.part.bound);
+        let sum: u128 = parts.map(|bound| bound.heap_bytes.unwrap()).sum();
+        assert_eq!(whole.bound.heap_bytes, Some(sum));
+        let reached = |part: &NamedPart| (part.part.demand.smallest, part.part.demand.largest);
+        let reached: Vec<_> = whole.parts.iter().map(reached).collect();
+        assert_eq!(reached, [(8, 16), (17, 64), (65, 1024), (1025, 4096)]);
+        // Lists that keep without limit leave their pool without a bound.
+        let kept = of("objects 16 + dedicated 40 + tlsf", demand);
+        let bounds: Vec<bool> = kept
+            .parts
+            .iter()
+            .map(|own| own.part.bound.heap_bytes.is_some())
+            .collect();
+        assert_eq!((kept.holds(), bounds), (false, vec![true, false]));
+        // What no request reaches adds nothing, and what is of one pool has no parts.
+        let small = of("objects 16/64 + tlsf", Demand::new(1 << 20, 16, 8));
+        assert_eq!(small.parts.len(), 1);
+        assert!(of("tlsf", demand).parts.is_empty());
     }
 
     #[test]

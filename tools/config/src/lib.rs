@@ -16,6 +16,10 @@
 //! assert_eq!(metes_config::spec("tlsf:mapped=1MiB")?.arena.mapped, Some(1 << 20));
 //! assert_eq!(metes_config::spec_on_host("tlsf:mapped=no")?, metes_config::spec("tlsf")?);
 //!
+//! // A heap of several pools in a line; its name is read back as the same heap.
+//! let pools = metes_config::spec("objects 16/32 + dedicated 40/56 + tlsf")?;
+//! assert_eq!(pools.name(), "objects 16/32 + dedicated 40/56 + tlsf");
+//!
 //! // What is said of their pages is said of mapped blocks.
 //! let buried = metes_config::spec("tlsf:pages=graveyard")?;
 //! assert_eq!(buried.spec().as_deref(), Some("tlsf:mapped=128KiB,pages=graveyard"));
@@ -30,6 +34,7 @@
 //!
 //! Invariant: a `Config` that this crate returns holds a valid description.
 
+mod composite;
 mod document;
 mod error;
 mod fields;
@@ -55,8 +60,8 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
-pub use guarantee::{GuaranteeError, guarantee};
-pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart};
+pub use guarantee::{GuaranteeError, guarantee, parts};
+pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart, NamedPart, suffices};
 pub use handles::HandleHeap;
 pub use pages::{BOUNDED, Pages};
 pub use quantity::{read_size, spell_size};
@@ -248,8 +253,9 @@ impl Config {
         write::spec(self)
     }
 
-    /// A name for people, such as `objects 16/32 + dedicated 72 + tlsf`; the
-    /// spec where there is one.
+    /// The heap in a line, such as `objects 16/32 + dedicated 72 + tlsf`; the spec where there is one.
+    /// [`spec`] reads it back as the same heap: of the arena it says what is mapped, of levels name and
+    /// size.
     pub fn name(&self) -> String {
         write::name(self)
     }
@@ -291,12 +297,19 @@ pub fn parse(text: &str, source: &str) -> Result<Config, Error> {
     document::parse(text, source)
 }
 
-/// Reads a spec.
+/// Reads a spec, or the [name](Config::name) of a heap of several pools.
 ///
 /// # Errors
 /// [`Error`] points at the first thing that is wrong.
 pub fn spec(text: &str) -> Result<Config, Error> {
-    spec::parse(text, "heap", None)
+    in_a_line(text, None)
+}
+
+fn in_a_line(text: &str, mapped: Option<usize>) -> Result<Config, Error> {
+    match composite::is_composite(text) {
+        true => composite::parse(text, "heap", mapped),
+        false => spec::parse(text, "heap", mapped),
+    }
 }
 
 /// Reads a spec of a heap that serves a program on a host: as [`spec`], but where nothing is said of
@@ -305,7 +318,7 @@ pub fn spec(text: &str) -> Result<Config, Error> {
 /// # Errors
 /// As [`spec`].
 pub fn spec_on_host(text: &str) -> Result<Config, Error> {
-    spec::parse(text, "heap", Some(metes_heap::mapped::THRESHOLD))
+    in_a_line(text, Some(metes_heap::mapped::THRESHOLD))
 }
 
 /// Reads a spec that names a heap of handles, such as `fragmented:block=64`; `None` where it
@@ -355,13 +368,14 @@ pub fn load(path: impl AsRef<Path>) -> Result<Config, Error> {
 }
 
 /// Whether [`resolve`] takes the text for a path: it has a directory or ends
-/// in `.toml`.
+/// in `.toml`, and is no [name](Config::name) of several pools.
 pub fn is_path(text: &str) -> bool {
-    text.ends_with(".toml")
-        || text
-            .split(':')
+    let named = || {
+        text.split(':')
             .next()
             .is_some_and(|name| name.contains('/'))
+    };
+    text.ends_with(".toml") || !composite::is_composite(text) && named()
 }
 
 /// Reads a spec or, where the text [is one](is_path), the `heap.toml` at a path.

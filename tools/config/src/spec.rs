@@ -17,6 +17,17 @@ use crate::{Config, GEOMETRY, Pages, STORES, StoreKind, names, partition};
 pub(crate) fn parse(text: &str, source: &str, mapped: Option<usize>) -> Result<Config, Error> {
     let source = Source { name: source, text };
     let (mut config, said) = read(source)?;
+    map(&mut config, said, mapped, source)?;
+    Ok(config)
+}
+
+/// Puts what was said of mapped blocks into a configuration; where nothing was, `mapped` if it can.
+pub(crate) fn map(
+    config: &mut Config,
+    said: Said,
+    mapped: Option<usize>,
+    source: Source<'_>,
+) -> Result<(), Error> {
     match said {
         Some(((said, pages), at)) => {
             if said.is_some() {
@@ -27,11 +38,11 @@ pub(crate) fn parse(text: &str, source: &str, mapped: Option<usize>) -> Result<C
         None if config.can_map().is_ok() => config.arena.mapped = mapped,
         None => {}
     }
-    Ok(config)
+    Ok(())
 }
 
 /// What a spec says of mapped blocks, if anything, and where.
-type Said = Option<((Option<usize>, Option<Pages>), Range<usize>)>;
+pub(crate) type Said = Option<((Option<usize>, Option<Pages>), Range<usize>)>;
 
 /// The heap, and what is said of mapped blocks.
 fn read(source: Source<'_>) -> Result<(Config, Said), Error> {
@@ -63,20 +74,26 @@ fn read(source: Source<'_>) -> Result<(Config, Said), Error> {
 
 /// The name that a spec begins with, and its parameters.
 pub(crate) fn split(source: Source<'_>) -> Result<(&str, Fields<'_>), Error> {
-    let text = source.text;
+    split_at(source, 0..source.text.len())
+}
+
+/// The same of a part of a text.
+pub(crate) fn split_at(source: Source<'_>, at: Range<usize>) -> Result<(&str, Fields<'_>), Error> {
+    let text = &source.text[at.clone()];
     let (name, parameters) = match text.split_once(':') {
         Some((name, parameters)) => (name, Some(parameters)),
         None => (text, None),
     };
     let mut items = Vec::new();
     if let Some(parameters) = parameters {
-        let mut start = name.len() + 1;
+        let mut start = at.start + name.len() + 1;
         for item in parameters.split(',') {
             items.push(read_item(&source, item, start, &items)?);
             start += item.len() + 1;
         }
     }
-    let fields = Fields::new(source, format!("`{name}`"), 0..name.len(), items);
+    let name_at = at.start..at.start + name.len();
+    let fields = Fields::new(source, format!("`{name}`"), name_at, items);
     Ok((name, fields))
 }
 

@@ -5,12 +5,14 @@
 
 use std::fmt::Write;
 
-use metes_heap::description::{DEDICATED, DedicatedPool, General};
+use metes_heap::description::{DEDICATED, DedicatedPool, General, ObjectPoolKind};
 use metes_heap::{Description, IndexKind};
 
 use crate::document::ranged;
 use crate::quantity::{spell_size, write_size};
-use crate::{Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, names, partition};
+use crate::{
+    Arena, Config, DEFAULT_SLAB, GEOMETRY, Level, STORES, StoreKind, composite, names, partition,
+};
 
 /// Keys whose values are numbers in TOML; all others are strings.
 const NUMBERS: [&str; 5] = ["depth", "max_fit", "second_level", "probes", "keep_up_to"];
@@ -162,6 +164,11 @@ fn index(text: &mut String, key: &str, pool: &General) {
 /// Where a pool lies, if there are several levels.
 fn place(level: u8, config: &Config) -> String {
     match config.levels.get(usize::from(level)) {
+        Some(Level {
+            name,
+            size: Some(size),
+            ..
+        }) => format!(" in {name} of {}", spell_size(*size)),
         Some(own) if config.levels.len() > 1 => format!(" in {}", own.name),
         None if level > 0 => format!(" in level {level}"),
         _ => String::new(),
@@ -278,13 +285,9 @@ fn write_mapped(arena: &Arena) -> impl Iterator<Item = (&'static str, String)> +
     mapped.into_iter().chain(pages)
 }
 
-/// A name for people: the spec, with the pools in front of it.
+/// The heap in a line: the spec, with the pools in front of it.
 pub(crate) fn name(config: &Config) -> String {
     let mut parts = Vec::new();
-    let sizes = |sizes: &mut dyn Iterator<Item = usize>| {
-        let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
-        sizes.join("/")
-    };
     if let Some(own) = &config.heap.partition {
         if let Some(spec) = spec(config) {
             return spec;
@@ -293,18 +296,20 @@ pub(crate) fn name(config: &Config) -> String {
         parameters.extend(partition::write_partition(own, partition::STILL));
         parts.push(with(partition::NAME, &parameters));
     }
-    if !config.heap.objects.is_empty() {
-        let list = sizes(&mut config.heap.objects.iter().map(|pool| pool.size));
-        parts.push(format!("objects {list}"));
-    }
-    if !config.heap.dedicated.is_empty() {
-        let list = sizes(&mut config.heap.dedicated.iter().map(|pool| pool.size));
-        parts.push(format!("dedicated {list}"));
+    let objects: Vec<ObjectPoolKind> = config.heap.objects.iter().collect();
+    if let Some(first) = objects.first() {
+        let slab = (first.slab != DEFAULT_SLAB).then(|| ("slab", spell_size(first.slab)));
+        let list = sizes(objects.iter().map(|pool| pool.size));
+        let head = with(composite::OBJECTS, &Vec::from_iter(slab));
+        parts.push(format!("{head} {list}{}", place(first.level, config)));
     }
     let (ranges, general) = split(&config.heap);
-    for pool in ranges {
-        let place = place(pool.level, config);
-        parts.push(format!("dedicated {}{place}", pool.size));
+    let lists: Vec<DedicatedPool> = config.heap.dedicated.iter().collect();
+    let alike = |a: &DedicatedPool, b: &DedicatedPool| DedicatedPool { size: b.size, ..*a } == *b;
+    for lists in lists.chunk_by(alike).chain(ranges.chunks(1)) {
+        let head = with(composite::DEDICATED, &names::write_keeping(&lists[0]));
+        let list = sizes(lists.iter().map(|pool| pool.size));
+        parts.push(format!("{head} {list}{}", place(lists[0].level, config)));
     }
     for pool in general {
         let last = pool.up_to == usize::MAX;
@@ -325,5 +330,10 @@ pub(crate) fn name(config: &Config) -> String {
         let place = place(pool.level, config);
         parts.push(format!("{spelt}{from}{up_to}{place}"));
     }
-    parts.join(" + ")
+    parts.join(composite::AND)
+}
+
+fn sizes(sizes: impl Iterator<Item = usize>) -> String {
+    let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
+    sizes.join("/")
 }

@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Outcome;
-use crate::search::Exploration;
+use crate::search::{Exploration, Guarantees};
+use crate::terms::Rule;
 
 /// What matters most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,8 @@ pub enum Preference {
     Speed,
     /// The least cycles that any single operation took.
     Worst,
+    /// The least memory that is proved to suffice, whatever a program within the demand does.
+    Guarantee,
 }
 
 /// The recommended heap, and why.
@@ -28,20 +31,107 @@ pub enum Preference {
 pub struct Choice {
     /// The outcome.
     pub outcome: Outcome,
-    /// One or two sentences.
+    /// Some sentences.
     pub why: String,
+    /// Where the heap was chosen for its guarantee and another would have been without: that one.
+    pub without: Option<Outcome>,
 }
 
 /// How much slower than the fastest a balanced heap may be: half as much again.
 const SLOWER: (u64, u64) = (3, 2);
 
-/// Recommends one outcome, and says of how many heaps it is the best. `None` when
-/// every heap failed a request.
+/// The fronts that one is chosen from, and of what they are.
+struct Fronts<'a> {
+    /// What nothing beats, by rising footprint.
+    pareto: &'a [Outcome],
+    /// The same of those of constant time.
+    constant_time: &'a [Outcome],
+    /// Of what a chosen heap is the best.
+    judged: String,
+}
+
+/// Recommends one outcome, and says of how many heaps it is the best. Where a search knows when a
+/// guarantee is useful, it is the best that has one, and the best without stands beside it; where none
+/// has, the best without one, unless a guarantee was asked for. For [`Preference::Balanced`] one without constant
+/// time is none to rely on. `None` when every heap failed a request.
 pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choice> {
-    let mut choice = best(exploration, preference)?;
+    let all = Fronts {
+        pareto: &exploration.pareto,
+        constant_time: &exploration.constant_time,
+        judged: judged(exploration),
+    };
+    let without = best(&all, preference);
+    let mut choice = match &exploration.guaranteed {
+        Some(guarantees) => relied_on(exploration, guarantees, without, preference)?,
+        None => without?,
+    };
     if let Some(unfinished) = unfinished(exploration) {
         choice.why.push_str(&unfinished);
     }
+    Some(choice)
+}
+
+/// The best heap that has a useful guarantee, or what is said where there is none.
+fn relied_on(
+    exploration: &Exploration,
+    guarantees: &Guarantees,
+    without: Option<Choice>,
+    preference: Preference,
+) -> Option<Choice> {
+    let Guarantees {
+        terms,
+        pareto,
+        constant_time,
+    } = guarantees;
+    // The least guarantee need not be on a front of other things.
+    let all: Vec<Outcome> = match preference {
+        Preference::Guarantee => (exploration.outcomes.iter())
+            .filter(|one| one.failed == 0 && terms.useful(one.guarantee))
+            .cloned()
+            .collect(),
+        _ => Vec::new(),
+    };
+    let fronts = Fronts {
+        pareto: if all.is_empty() { pareto } else { &all },
+        constant_time,
+        judged: format!(
+            "those of {} that have a useful guarantee",
+            judged(exploration)
+        ),
+    };
+    let chosen = match preference {
+        Preference::Balanced if constant_time.is_empty() => None,
+        _ => best(&fronts, preference),
+    };
+    if let Some(mut choice) = chosen {
+        let guarantee = choice.outcome.guarantee.unwrap_or(0);
+        choice.why.push_str(&format!(
+            " {} suffice for every program within the demand: useful is {}.",
+            bytes(guarantee),
+            terms.sentence()
+        ));
+        choice.without = without
+            .map(|without| without.outcome)
+            .filter(|without| without.description != choice.outcome.description);
+        return Some(choice);
+    }
+    let mut choice = without.filter(|_| terms.rule == Rule::Default)?;
+    let served = exploration.outcomes.iter().filter(|one| one.failed == 0);
+    let least = served
+        .filter_map(|one| Some((one.guarantee?, &one.heap)))
+        .min();
+    choice.why.push_str(&match least {
+        Some((least, heap)) => format!(
+            " No heap that was tried{} has a useful guarantee, {}: the least is {} of {heap}.",
+            match preference {
+                Preference::Balanced => " and is of constant time",
+                _ => "",
+            },
+            terms.sentence(),
+            bytes(least),
+        ),
+        None => " No heap that was tried has a finite guarantee for this demand.".to_owned(),
+    });
     Some(choice)
 }
 
@@ -81,8 +171,8 @@ fn unfinished(exploration: &Exploration) -> Option<String> {
     ))
 }
 
-fn best(exploration: &Exploration, preference: Preference) -> Option<Choice> {
-    let all = &exploration.pareto;
+fn best(fronts: &Fronts<'_>, preference: Preference) -> Option<Choice> {
+    let all = fronts.pareto;
     match preference {
         Preference::Footprint => {
             let outcome = all
@@ -91,7 +181,7 @@ fn best(exploration: &Exploration, preference: Preference) -> Option<Choice> {
             let why = format!(
                 "It has the smallest footprint of {}: {}. The mean cost is {:.1} modelled cycles \
                  a request.",
-                judged(exploration),
+                fronts.judged,
                 bytes(outcome.footprint),
                 outcome.cycles_mean,
             );
@@ -104,7 +194,7 @@ fn best(exploration: &Exploration, preference: Preference) -> Option<Choice> {
             let why = format!(
                 "It has the lowest mean cost of {}: {:.1} modelled cycles a request, with a \
                  footprint of {}.",
-                judged(exploration),
+                fronts.judged,
                 outcome.cycles_mean,
                 bytes(outcome.footprint),
             );
@@ -118,22 +208,34 @@ fn best(exploration: &Exploration, preference: Preference) -> Option<Choice> {
                 "No request took more than {} modelled cycles, copying included, the least of \
                  {}, with a footprint of {}.",
                 outcome.cycles_max,
-                judged(exploration),
+                fronts.judged,
                 bytes(outcome.footprint),
             );
             Some(chosen(outcome, why))
         }
-        Preference::Balanced => balanced(exploration),
+        Preference::Guarantee => {
+            let least = |o: &&Outcome| (o.guarantee.unwrap_or(u64::MAX), o.footprint, o.cycles);
+            let outcome = all.iter().min_by_key(least)?;
+            let why = format!(
+                "It has the least guarantee of {}, at a footprint of {} and a mean cost of {:.1} \
+                 modelled cycles a request.",
+                fronts.judged,
+                bytes(outcome.footprint),
+                outcome.cycles_mean,
+            );
+            Some(chosen(outcome, why))
+        }
+        Preference::Balanced => balanced(fronts),
     }
 }
 
-fn balanced(exploration: &Exploration) -> Option<Choice> {
-    let constant = &exploration.constant_time;
+fn balanced(fronts: &Fronts<'_>) -> Option<Choice> {
+    let constant = fronts.constant_time;
     let fastest = constant.iter().map(|outcome| outcome.cycles).min();
     let Some(fastest) = fastest else {
         // No heap of constant time served the trace, as when a buddy is asked
         // for more alignment than it has: the smallest of all, then.
-        let choice = best(exploration, Preference::Footprint)?;
+        let choice = best(fronts, Preference::Footprint)?;
         let why = format!(
             "No heap of constant time served every request. {}",
             choice.why
@@ -149,14 +251,11 @@ fn balanced(exploration: &Exploration) -> Option<Choice> {
         "Of {}, those whose every operation takes constant time but for copying, and whose mean \
          cost is at most half as much again as the fastest such heap's, it has the smallest \
          footprint: {} at {:.1} modelled cycles a request.",
-        judged(exploration),
+        fronts.judged,
         bytes(outcome.footprint),
         outcome.cycles_mean,
     );
-    let smaller = exploration
-        .pareto
-        .iter()
-        .find(|other| other.footprint < outcome.footprint);
+    let smaller = (fronts.pareto.iter()).find(|other| other.footprint < outcome.footprint);
     if let Some(other) = smaller {
         let percent =
             (outcome.footprint - other.footprint) as f64 * 100.0 / outcome.footprint as f64;
@@ -209,11 +308,12 @@ fn chosen(outcome: &Outcome, why: String) -> Choice {
     Choice {
         outcome: outcome.clone(),
         why,
+        without: None,
     }
 }
 
 /// Bytes as people read them, exact below ten KiB.
-fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     match count {
         0..10_240 => format!("{count} bytes"),
         10_240..10_485_760 => format!("{:.1} KiB", count as f64 / 1024.0),
@@ -248,6 +348,7 @@ mod tests {
             record_reads: 0,
             record_writes: 0,
             failed: 0,
+            guarantee: None,
         }
     }
 
@@ -267,6 +368,7 @@ mod tests {
             unfinished: Vec::new(),
             pareto,
             constant_time,
+            guaranteed: None,
             outcomes: Vec::new(),
             rows: Vec::new(),
             details: Vec::new(),

@@ -39,6 +39,7 @@ mod simulate;
 pub mod small_heaps;
 mod space;
 mod target;
+mod terms;
 mod windows;
 mod workers;
 
@@ -68,10 +69,13 @@ pub use pools::Arena;
 pub use proven::{bounded, proven};
 pub use random::Random;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
-pub use search::{AtLeast, Budget, Exploration, Observer, OnWindows, Sampled, Unfinished, explore};
+pub use search::{
+    AtLeast, Budget, Exploration, Guarantees, Observer, OnWindows, Sampled, Unfinished, explore,
+};
 pub use simulate::Simulated;
 pub use space::{
     Axis, AxisError, AxisValue, AxisValues, PAPER, PROTOTYPE, Parameters, Space, SpaceDescription,
     SpaceError,
 };
 pub use target::Target;
+pub use terms::{Declared, Rule, Terms, TermsError, USEFUL, Wanted};

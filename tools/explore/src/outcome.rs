@@ -47,6 +47,9 @@ pub struct Outcome {
     pub record_writes: u64,
     /// Requests that failed; such a heap is in no Pareto set.
     pub failed: u64,
+    /// All that is proved to suffice for the demand of a search; `None` where nothing finite is, and where
+    /// nobody asked.
+    pub guarantee: Option<u64>,
 }
 
 impl Outcome {
@@ -87,6 +90,7 @@ impl Outcome {
             record_reads: totals.reads,
             record_writes: totals.writes,
             failed: totals.failed,
+            guarantee: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::proven::{bounded, proven};
 use crate::replay::Options;
 use crate::search::{Budget, Exploration, Sampled, Unfinished};
 use crate::target::Target;
+use crate::terms::{Rule, Terms};
 
 /// Most points of a curve in the page.
 const POINTS: usize = 2000;
@@ -38,6 +39,7 @@ pub struct Document {
     pub heaps: Vec<HeapFigures>,
     pub configurations: Configurations,
     pub chosen: Option<Chosen>,
+    pub guarantee: Option<GuaranteeFigures>,
     pub curves: Vec<NamedCurve>,
     pub assumptions: Vec<String>,
 }
@@ -155,6 +157,7 @@ pub struct HeapFigures {
     pub pareto: bool,
     pub chosen: bool,
     pub bounds: Option<BoundFigures>,
+    pub guarantee: Option<u64>,
 }
 
 /// What is proven of a heap.
@@ -165,6 +168,80 @@ pub struct BoundFigures {
     pub heap_bytes: Option<u64>,
     pub formula: Option<String>,
     pub citation: Option<String>,
+}
+
+/// What the chosen heap guarantees, and what that costs.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "report.schema.json says each field")]
+pub struct GuaranteeFigures {
+    pub bytes: Option<u64>,
+    pub demand: GuaranteeDemand,
+    pub useful: bool,
+    pub limit: u64,
+    pub rule: Rule,
+    pub sentence: String,
+    pub necessary: u64,
+    pub footprint: Option<u64>,
+    pub without: Option<WithoutFigures>,
+}
+
+/// What a guarantee is of.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "report.schema.json says each field")]
+pub struct GuaranteeDemand {
+    pub live: u64,
+    pub max_block: u64,
+    pub min_block: u64,
+    pub alignment: u64,
+    pub resizes: bool,
+}
+
+/// The heap that would have been chosen without a guarantee.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "report.schema.json says each field")]
+pub struct WithoutFigures {
+    pub spec: String,
+    pub footprint: u64,
+    pub cycles_mean: f64,
+    pub bytes: Option<u64>,
+}
+
+impl GuaranteeFigures {
+    /// Of what was searched for under some terms.
+    pub fn of(terms: &Terms, choice: Option<&Choice>) -> Self {
+        let Demand {
+            live,
+            largest,
+            smallest,
+            alignment,
+            resized_in_place,
+            ..
+        } = terms.demand;
+        let bytes = choice.and_then(|choice| choice.outcome.guarantee);
+        let without = choice.and_then(|choice| choice.without.as_ref());
+        GuaranteeFigures {
+            bytes,
+            demand: GuaranteeDemand {
+                live,
+                max_block: largest,
+                min_block: smallest,
+                alignment,
+                resizes: resized_in_place,
+            },
+            useful: terms.useful(bytes),
+            limit: terms.limit,
+            rule: terms.rule,
+            sentence: terms.sentence(),
+            necessary: terms.necessary,
+            footprint: choice.map(|choice| choice.outcome.footprint),
+            without: without.map(|heap| WithoutFigures {
+                spec: heap.heap.clone(),
+                footprint: heap.footprint,
+                cycles_mean: heap.cycles_mean,
+                bytes: heap.guarantee,
+            }),
+        }
+    }
 }
 
 /// Proven time of each operation.
@@ -289,6 +366,8 @@ impl Document {
                 material.options.arena.target,
             ),
             chosen: material.chosen(),
+            guarantee: (material.budget.terms)
+                .map(|terms| GuaranteeFigures::of(&terms, material.choice)),
             curves: material.curves(),
             assumptions: material.assumptions(),
         }
@@ -442,6 +521,10 @@ impl Material<'_> {
                         .any(|outcome| outcome.objectives() == objectives),
                     chosen: self.is_chosen(heap),
                     bounds: self.bounds(heap),
+                    guarantee: self
+                        .budget
+                        .terms
+                        .and_then(|terms| terms.guarantee(description)),
                 }
             })
             .collect()

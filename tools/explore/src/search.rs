@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use metes_config::Config;
+use metes_heap::Description;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -36,10 +37,11 @@ use crate::compare::{self, Compared};
 use crate::engine::{Ended, Evaluator, Folder, Row, Status, Time, Watch};
 use crate::outcome::{Outcome, best, constant_time, slowness};
 use crate::output::OutputError;
+use crate::terms::{Judge, Terms};
 use crate::windows::windows;
 use crate::workers;
 
-use state::{BATCH, State};
+use state::{BATCH, Class, State};
 
 /// The named heaps may take this part of the time: some search long lists, and
 /// what suits the program better is yet to be found.
@@ -72,6 +74,9 @@ pub struct Budget {
     /// Whether replays end early when their heap is beaten. Changes how many
     /// outcomes are complete and how long it takes, never what nothing beats.
     pub end_early: bool,
+    /// When a guarantee is useful: then heaps that have one are searched for by themselves, too, and are
+    /// beaten by such heaps alone.
+    pub terms: Option<Terms>,
 }
 
 impl Default for Budget {
@@ -83,6 +88,7 @@ impl Default for Budget {
             seed: 1,
             patience: 50,
             end_early: true,
+            terms: None,
         }
     }
 }
@@ -94,7 +100,10 @@ impl Budget {
             Some(evaluations) => format!("evaluations {evaluations}"),
             None => "by the clock".to_owned(),
         };
-        format!("local, seed {}, {end}", self.seed)
+        let guarantee = self.terms.map_or(String::new(), |terms| {
+            format!(", guarantee of {}", terms.method())
+        });
+        format!("local, seed {}, {end}{guarantee}", self.seed)
     }
 }
 
@@ -130,6 +139,9 @@ pub struct Exploration {
     /// Among the heaps of constant time alone, the outcomes that no other one beats in footprint,
     /// mean and most cycles, by rising footprint.
     pub constant_time: Vec<Outcome>,
+    /// The same of the heaps that have a useful guarantee.
+    #[serde(skip)]
+    pub guaranteed: Option<Guarantees>,
     /// All outcomes of complete replays in the order of evaluation.
     #[serde(skip)]
     pub outcomes: Vec<Outcome>,
@@ -140,6 +152,29 @@ pub struct Exploration {
     /// What became of each configuration replayed on the whole trace, in the order of evaluation.
     #[serde(skip)]
     pub rows: Vec<Row>,
+}
+
+/// What nothing beats among the heaps that have a useful guarantee.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guarantees {
+    /// Of what, and when it is useful.
+    pub terms: Terms,
+    /// Among all of them, by rising footprint.
+    pub pareto: Vec<Outcome>,
+    /// Among those of constant time.
+    pub constant_time: Vec<Outcome>,
+}
+
+impl Guarantees {
+    /// Among some outcomes.
+    pub fn of(terms: Terms, outcomes: &[Outcome]) -> Self {
+        let useful = |outcome: &Outcome| terms.useful(outcome.guarantee);
+        Guarantees {
+            terms,
+            pareto: best(outcomes, useful),
+            constant_time: best(outcomes, |outcome| outcome.constant_time && useful(outcome)),
+        }
+    }
 }
 
 /// How a long trace was searched.
@@ -250,6 +285,7 @@ pub fn explore(
         folder,
         budget,
         timer,
+        judge: budget.terms.map(Judge::new),
         named: catalogue().iter().map(|named| named.name).collect(),
         pool: workers::pool(budget.workers),
     };
@@ -290,6 +326,7 @@ pub fn explore(
         sampled: sampled.map(|(sampled, _)| sampled),
         pareto: best(&state.outcomes, |_| true),
         constant_time: best(&state.outcomes, |outcome| outcome.constant_time),
+        guaranteed: (budget.terms).map(|terms| Guarantees::of(terms, &state.outcomes)),
         rows: state.rows().to_vec(),
         details: state.details,
         outcomes: state.outcomes,
@@ -315,6 +352,8 @@ struct Search<'s> {
     folder: Option<&'s Folder>,
     budget: &'s Budget,
     timer: &'s Timer<'s>,
+    /// What heaps guarantee.
+    judge: Option<Judge>,
     /// Names of the heaps to compare with, by number.
     named: Vec<&'static str>,
     pool: Option<rayon::ThreadPool>,
@@ -327,8 +366,8 @@ impl<'s> Search<'s> {
         windows: Option<&Evaluator<'_>>,
         observer: &mut dyn Observer,
     ) -> Result<(State<'s>, Option<(Sampled, State<'s>)>), OutputError> {
-        let mut state = State::new(self.whole.space(), self.budget.seed, self.folder);
-        let wanted = state.worth_recalling(self.whole);
+        let mut state = State::new(self.whole.space(), self.budget, self.folder);
+        let wanted = state.worth_recalling(self.whole, &|heap| self.class(heap));
         for (number, ended, took) in self.recall(&wanted) {
             state.recalled.insert(number, (ended, took));
         }
@@ -470,7 +509,7 @@ impl<'s> Search<'s> {
             }
         }
         if let Some(observer) = observer {
-            observer.progress(state.evaluated(), state.front(false).len());
+            observer.progress(state.evaluated(), state.front(Class::ANY).len());
         }
         state.keep(false)
     }
@@ -480,6 +519,18 @@ impl<'s> Search<'s> {
         outcome.number = number;
         outcome.named = self.name(number);
         outcome.heap = config.name();
+        outcome.guarantee = self
+            .judge
+            .as_ref()
+            .and_then(|judge| judge.guarantee(&config.heap));
+    }
+
+    /// Beside which heaps a heap stands.
+    fn class(&self, heap: &Description) -> Class {
+        Class {
+            constant: constant_time(heap),
+            useful: self.judge.as_ref().is_some_and(|judge| judge.useful(heap)),
+        }
     }
 
     fn replay(
@@ -502,9 +553,11 @@ impl<'s> Search<'s> {
             } if self.timer.now().saturating_sub(start) > *most => Time::TooLong,
             _ => Time::Left,
         };
-        let front = known.front(constant_time(&config.heap));
+        let front = rules
+            .may_be_beaten
+            .then(|| known.front(self.class(&config.heap)));
         let watch = Watch {
-            front: rules.may_be_beaten.then_some(front),
+            front,
             most_cycles: match rules.may_be_beaten {
                 true => known.most_cycles,
                 false => u64::MAX,

@@ -54,6 +54,9 @@ pub enum Error {
     /// A trace is none that a heap could serve.
     #[error("{0}")]
     Events(#[from] metes_explore::EventError),
+    /// No heap can guarantee what is asked for, or of what is not known.
+    #[error("{0}")]
+    Terms(#[from] metes_explore::TermsError),
     /// Results could not be written.
     #[error("{0}")]
     Output(#[from] metes_explore::OutputError),

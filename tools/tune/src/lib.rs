@@ -33,4 +33,4 @@ pub use per_thread::PerThread;
 pub use process::Process;
 pub use report::{Content, DOCUMENT, PAGE, write as write_report};
 pub use search::{Request, Searched, search};
-pub use tuning::{Chosen, FILES, Found, Recorded, Step, TRACE, Tuned, Tuning, Watch};
+pub use tuning::{Chosen, FILES, Found, Lacking, Recorded, Step, TRACE, Tuned, Tuning, Watch};

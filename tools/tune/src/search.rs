@@ -12,7 +12,7 @@ use metes_config::Pages;
 use metes_explore::engine::{self, Evaluator, Folder, ObjectiveSet, Origin, Source};
 use metes_explore::{
     Arena, Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Space,
-    SystemClock, Timer, compare, explore, write_front,
+    SystemClock, TermsError, Timer, Wanted, compare, explore, report::DemandFigures, write_front,
 };
 use metes_heap::Description;
 
@@ -31,6 +31,8 @@ pub struct Request {
     pub mapped: Option<usize>,
     /// When pages of freed mapped blocks go back: written down with each heap.
     pub pages: Option<Pages>,
+    /// What is asked of a guarantee, and what programs may ask for as recorded.
+    pub guarantee: (Wanted, DemandFigures),
     /// Whether whatever an exploration left is replaced.
     pub fresh: bool,
     /// Where the trace will lie, for whoever reads the results.
@@ -90,7 +92,7 @@ pub fn search(
     directory: &Path,
     observer: &mut dyn Observer,
 ) -> Result<Searched, Error> {
-    let budget = Budget {
+    let mut budget = Budget {
         time: Some(Duration::from_secs_f64(request.seconds)),
         evaluations: request.configurations,
         ..Budget::default()
@@ -101,6 +103,13 @@ pub fn search(
     };
     options.arena.mapped = request.mapped;
     options.arena.pages = request.pages;
+    let (wanted, recorded) = &request.guarantee;
+    budget.terms = match wanted.of(recorded, &options.arena) {
+        Ok(terms) => Some(terms),
+        // A demand of which no bound can be is that of nobody's program.
+        Err(TermsError::Unknown) if !wanted.asked() => None,
+        Err(error) => return Err(error.into()),
+    };
     let clock = SystemClock::start();
     let timer = Timer::begin(&clock, budget.time, &request.stop);
     let space = Space::suggested(events, &options.arena);

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 use metes_config::{Config, Pages};
 use metes_explore::engine::{EXPLORATION, RESULTS};
-use metes_explore::report::{Document, PlacementFigures, Usage};
+use metes_explore::report::{DemandFigures, Document, PlacementFigures, Usage};
 use metes_explore::{
-    Arena, Choice, Events, Exploration, Observer, Options, Outcome, Preference, Replay, Replayer,
-    choose,
+    Arena, Choice, Events, Exploration, Guarantees, Observer, Options, Outcome, Preference, Replay,
+    Replayer, Terms, Wanted, choose,
 };
 use metes_trace::record::Ending;
 use metes_trace::{RecordOptions, Trace, record, write_parquet};
@@ -63,6 +63,8 @@ pub struct Tuning<'a> {
     pub pages: Option<Pages>,
     /// Most bytes that the chosen heap may take.
     pub heap_limit: Option<u64>,
+    /// What is asked of its guarantee.
+    pub guarantee: Wanted,
     /// What matters most.
     pub preference: Preference,
     /// Ends the search when set; what was found until then counts.
@@ -135,11 +137,35 @@ pub struct Chosen {
     pub emitted: Vec<PathBuf>,
 }
 
+/// What is known where no heap is as was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Lacking {
+    /// Least footprint of the heaps that serve the program.
+    pub footprint: Option<u64>,
+    /// When a guarantee would have been useful, and the heap with the least that was tried.
+    pub guarantee: Option<(Terms, Option<(String, u64)>)>,
+}
+
+impl Lacking {
+    /// What a search found, with the least footprint.
+    pub fn of(found: &Exploration, footprint: Option<u64>) -> Self {
+        let served = found.outcomes.iter().filter(|one| one.failed == 0);
+        let least = served
+            .filter_map(|one| Some((one.heap.clone(), one.guarantee?)))
+            .min_by_key(|(_, bytes)| *bytes);
+        let terms = found.guaranteed.as_ref().map(|own| own.terms);
+        Lacking {
+            footprint,
+            guarantee: terms.map(|terms| (terms, least)),
+        }
+    }
+}
+
 /// What a tuning that came to its end found.
 #[derive(Debug)]
 pub enum Found {
-    /// No heap is as was asked for; least footprint of those that serve the program.
-    Nothing(Option<u64>),
+    /// No heap is as was asked for.
+    Nothing(Box<Lacking>),
     /// The heap, and all there is to say of it.
     Heap(Box<Tuned>),
 }
@@ -237,6 +263,10 @@ impl Tuning<'_> {
             arena: Arena::HOST,
             mapped: self.mapped,
             pages: self.pages,
+            guarantee: (
+                self.guarantee,
+                DemandFigures::of(&metes_trace::profile(&recorded.trace)),
+            ),
             fresh: false,
             trace: place.join(TRACE),
             stop: Arc::clone(&self.stop),
@@ -250,7 +280,7 @@ impl Tuning<'_> {
         report::write(directory, &content.document(None))?;
         let Some(choice) = choice.clone() else {
             let least = found.pareto.iter().map(|outcome| outcome.footprint).min();
-            return Ok(Found::Nothing(least));
+            return Ok(Found::Nothing(Box::new(Lacking::of(found, least))));
         };
         let mut chosen = predict(choice, &events, &content);
         let mut files = emitted::write(&emitted::emit(&chosen.config)?.files, directory)?;
@@ -304,6 +334,10 @@ fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
         found
             .constant_time
             .retain(|outcome| outcome.footprint <= limit);
+        found.outcomes.retain(|outcome| outcome.footprint <= limit);
+        if let Some(guaranteed) = &mut found.guaranteed {
+            *guaranteed = Guarantees::of(guaranteed.terms, &found.outcomes);
+        }
     }
     found
 }
@@ -311,7 +345,7 @@ fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
 /// What the trace's replay on the chosen heap found, with all that can be known: it
 /// was replayed for the report, which knows no arenas but those of a host.
 fn predict(choice: Choice, events: &Events, content: &Content<'_>) -> Chosen {
-    let Choice { outcome, why } = choice;
+    let Choice { outcome, why, .. } = choice;
     let config = content.options().arena.config(outcome.description);
     let options = Options::of(&config);
     let mut compared = content.compared.iter();

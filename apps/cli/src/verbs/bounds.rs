@@ -4,7 +4,7 @@ mod tables;
 mod tandem;
 mod trace;
 
-use metes_config::{CompactGuarantee, GuaranteeError, Guaranteed, MappedPart};
+use metes_config::{CompactGuarantee, GuaranteeError, Guaranteed, MappedPart, NamedPart};
 use metes_heap::bounds::{Bound, Candidate, Demand};
 use metes_heap::compact::complexity::Configuration;
 use metes_heap::complexity::Predictability;
@@ -73,7 +73,42 @@ fn guaranteed_document(guaranteed: &Guaranteed) -> Value {
             "proof": MappedPart::PROOF,
         });
     }
+    whole["parts"] = guaranteed.parts.iter().map(part_document).collect();
     whole
+}
+
+fn part_document(named: &NamedPart) -> Value {
+    let NamedPart { name, part } = named;
+    let mut whole = document(name, &part.bound);
+    whole["live"] = part.demand.live.into();
+    whole["from"] = part.demand.smallest.into();
+    whole["up_to"] = part.demand.largest.into();
+    whole
+}
+
+fn part_text(named: &NamedPart) -> String {
+    let NamedPart { name, part } = named;
+    let bound = &part.bound;
+    let size = match bound.heap_bytes {
+        Some(size) => format!("{} B", grouped(size)),
+        None => "no finite size is known".to_owned(),
+    };
+    let mut text = format!(
+        "\n  {:<11} {name}: {size}\n  {:<11} {} to {}, M = {} live\n",
+        "part",
+        "requests",
+        grouped(part.demand.smallest),
+        grouped(part.demand.largest),
+        grouped(part.demand.live)
+    );
+    match bound.used {
+        Some(used) => {
+            text += &format!("  {:<11} {}\n", "formula", used.formula);
+            text += &format!("{DIM}  {:<11} {}{DIM:#}\n", "proof", used.proof);
+        }
+        None => text += &format!("  {:<11} {}\n", "note", bound.formula()),
+    }
+    text
 }
 
 fn guaranteed_text(guaranteed: &Guaranteed) -> String {
@@ -84,10 +119,12 @@ fn guaranteed_text(guaranteed: &Guaranteed) -> String {
         fragmentation,
         compact,
         mapped,
+        parts,
     } = guaranteed;
     let mut whole = text(name, demand, bound, *fragmentation);
     whole += &compact.as_ref().map_or(String::new(), compact_text);
     whole += &mapped.map_or(String::new(), mapped_text);
+    whole.extend(parts.iter().map(part_text));
     whole
 }
 

@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 
 use metes_explore::engine::{EXPLORATION, Folder, RESULTS};
-use metes_explore::{Arena, Exploration};
-use metes_tune::{Content, Request, search, write_report};
+use metes_explore::report::{DemandFigures, GuaranteeFigures};
+use metes_explore::{Arena, Exploration, Preference, choose};
+use metes_tune::{Content, Lacking, Request, search, write_report};
 use serde_json::json;
 
 use crate::arguments::Explore;
 use crate::error::{DOES_NOT_HOLD, Failure};
-use crate::output::{self, Table};
+use crate::output::{self, DIM, Table};
 use crate::quantity::{bytes, grouped, ratio};
 use crate::results::{Kind, Results};
 use crate::search::{Bar, outcomes};
-use crate::verbs::tune::summary::explored;
+use crate::verbs::tune::no_choice;
+use crate::verbs::tune::summary::{explored, guarantee_text};
 use crate::{interrupt, progress, tracefile};
 
 pub(super) mod described;
@@ -55,8 +57,14 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "{option} is for described spaces: add --space paper or --space FILE.toml"
         )));
     }
+    let wanted = arguments.guarantee.wanted()?;
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
+    // What is asked for in vain is told before anything is written.
+    let demand = DemandFigures::of(&metes_trace::profile(&trace));
+    if wanted.asked() {
+        wanted.of(&demand, &Arena::HOST)?;
+    }
     let results = Results::open(&arguments.output, KIND)?;
     if !arguments.fresh {
         Folder::may_be_suggested(&arguments.output)?;
@@ -73,6 +81,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         arena: Arena::HOST,
         mapped: arguments.mapped.unwrap_or_default().0,
         pages: None,
+        guarantee: (wanted, demand),
         fresh: arguments.fresh,
         trace: arguments.trace.clone(),
         stop: interrupt::flag()?,
@@ -95,7 +104,12 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let wheel = progress::spinner("comparing heaps");
     let content = Content::new(&trace, &events, &searched, None);
     wheel.finish_and_clear();
-    let report = results.shown(&write_report(results.gathered(), &content.document(None))?);
+    let relied_on = choose(found, Preference::Balanced);
+    let terms = found.guaranteed.as_ref().map(|own| own.terms);
+    let guarantee = terms.map(|terms| GuaranteeFigures::of(&terms, relied_on.as_ref()));
+    let mut document = content.document(None);
+    document.guarantee.clone_from(&guarantee);
+    let report = results.shown(&write_report(results.gathered(), &document)?);
     results.replace()?;
     if json {
         output::json(&json!({
@@ -104,6 +118,9 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "space": found.space,
             "mapped": searched.options.arena.mapped(),
             "pareto": outcomes(front, &files)?,
+            "heap": relied_on.as_ref().map(|choice| &choice.outcome.heap),
+            "why": relied_on.as_ref().map(|choice| &choice.why),
+            "guarantee": guarantee,
             "seconds": found.seconds,
             "interrupted": found.interrupted,
             "sampled": found.sampled,
@@ -116,12 +133,20 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     } else {
         let mut text = summary(found);
         text += &format!("\n{}\n", unbeaten(front, &files, events.peak_live()));
+        if let Some(choice) = &relied_on {
+            text += &format!("{}\n{DIM}{}{DIM:#}\n", choice.outcome.heap, choice.why);
+        }
+        text += &guarantee.as_ref().map_or(String::new(), guarantee_text);
         text += &format!(
             "report {}\nheaps  {}\n",
             report.display(),
             arguments.output.join("pareto").display()
         );
         output::text(&text)?;
+    }
+    if wanted.limited() && !front.is_empty() && relied_on.is_none() {
+        output::note(&no_choice(&Lacking::of(found, None), None));
+        return Ok(DOES_NOT_HOLD);
     }
     if front.is_empty() {
         output::note("no heap serves every request of this trace");

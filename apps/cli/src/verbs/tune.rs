@@ -9,11 +9,11 @@ pub(super) mod summary;
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
-use metes_explore::Observer;
 use metes_explore::engine::Folder;
+use metes_explore::{Observer, Rule};
 use metes_trace::RecordError;
 use metes_trace::record::{Ending, find_program};
-use metes_tune::{Error, FILES, Found, Pass, Step, TRACE, Tuned, Tuning};
+use metes_tune::{Error, FILES, Found, Lacking, Pass, Step, TRACE, Tuned, Tuning};
 use serde_json::json;
 
 use crate::arguments::Tune;
@@ -40,6 +40,8 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
              mapped: leave out one of them",
         ));
     }
+    let guarantee = arguments.guarantee.wanted()?;
+    guarantee.check(&metes_explore::Arena::HOST)?;
     let stop = interrupt::flag()?;
     // The names do not depend on the heap.
     let emitted = metes_tune::emit(&metes_config::resolve("tlsf").map_err(Failure::Heap)?)?;
@@ -63,6 +65,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         mapped: arguments.mapped.0,
         pages: arguments.pages,
         heap_limit: arguments.heap_limit,
+        guarantee,
         preference: arguments.prefer.into(),
         stop,
     };
@@ -79,8 +82,8 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     };
     results.replace()?;
     match found {
-        Found::Nothing(least) => {
-            output::note(&no_choice(least, arguments.heap_limit));
+        Found::Nothing(lacking) => {
+            output::note(&no_choice(&lacking, arguments.heap_limit));
             Ok(DOES_NOT_HOLD)
         }
         Found::Heap(tuned) => {
@@ -215,8 +218,22 @@ fn kept(arguments: &Tune, results: &Results) -> PathBuf {
     arguments.output.join(name)
 }
 
-fn no_choice(least: Option<u64>, limit: Option<u64>) -> String {
-    match (least, limit) {
+/// What is said where no heap is as was asked for.
+pub(super) fn no_choice(lacking: &Lacking, limit: Option<u64>) -> String {
+    if let Some((terms, least)) = &lacking.guarantee
+        && terms.rule != Rule::Default
+        && limit.is_none()
+    {
+        return format!(
+            "no heap that was tried guarantees {}: {}",
+            terms.sentence(),
+            match least {
+                Some((heap, bytes)) => format!("the least is {} bytes, of {heap}", grouped(*bytes)),
+                None => "none has a finite guarantee for this demand".to_owned(),
+            }
+        );
+    }
+    match (lacking.footprint, limit) {
         (Some(least), Some(limit)) => format!(
             "no heap stays within {} bytes: the smallest footprint found is {}",
             grouped(limit),
@@ -260,6 +277,7 @@ fn print_json(tuned: &Tuned) -> Result<(), Failure> {
         "events": chosen.predicted.events,
         "bounds": document.heaps.iter().find(|heap| heap.chosen).map(|heap| &heap.bounds),
         "bounded": document.configurations.bounded,
+        "guarantee": document.guarantee,
         "cycles_max": chosen.outcome.cycles_max,
         "own_cycles_max": chosen.outcome.own_cycles_max,
         "copy_cycles_max": chosen.outcome.copy_cycles_max,

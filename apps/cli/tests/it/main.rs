@@ -13,6 +13,7 @@ mod device;
 mod energy;
 mod files;
 mod firmware;
+mod guarantee;
 mod leon3;
 mod mapped;
 mod mesh;

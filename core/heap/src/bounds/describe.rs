@@ -5,9 +5,9 @@
 
 use super::{
     Bound, BoundError, BuddyChoice, ClassSearch, Coalescing, Demand, Geometry, HeapKind, Limits,
-    Order, Part, Splitting,
+    Order, Splitting, composite,
 };
-use crate::description::{Description, GENERAL, IndexKind, LEVELS, OBJECTS};
+use crate::description::{Description, IndexKind, LEVELS};
 use crate::{Fit, index, store};
 
 impl HeapKind<'static> {
@@ -144,21 +144,18 @@ pub fn described_in(
             allowed: "a heap without one: the bound of non-compacting compact-fit is not computed",
         });
     }
-    let mut asked = *demand;
+    let asked = composite::asked(description, demand)?;
     let lists = description.dedicated.len() as u64;
-    if lists > 0 {
-        asked.live = demand
-            .live
-            .checked_mul(lists + 1)
-            .ok_or(BoundError::Overflow)?;
-    }
     let mut bound = match (description.objects.is_empty(), description.general.len()) {
         (true, 1) => {
             let general = description.general.iter().next();
             let kind = general.map(|pool| HeapKind::of(pool.index, pool.limits));
             super::bound(&kind.unwrap_or(HeapKind::Composite(&[])), geometry, &asked)?
         }
-        _ => pools(description, geometry, demand, &asked)?,
+        _ => {
+            let parts = composite::parts_of(description, geometry, demand);
+            super::bound(&HeapKind::Composite(&parts), geometry, &asked)?
+        }
     };
     if lists > 0 {
         let unmerged = description.general.iter().any(|pool| {
@@ -199,50 +196,4 @@ pub fn described_in(
     }
     bound.time = description.declares().times;
     Ok(bound)
-}
-
-/// Object pools and general pools, each with the requests that are routed to it.
-fn pools(
-    description: &Description,
-    geometry: &Geometry,
-    demand: &Demand,
-    asked: &Demand,
-) -> Result<Bound, BoundError> {
-    let none = Part {
-        smallest: u64::MAX,
-        largest: 0,
-        live: None,
-        heap: HeapKind::Composite(&[]),
-        geometry: *geometry,
-    };
-    let mut parts = [none; OBJECTS + GENERAL];
-    let mut filled = parts.iter_mut();
-    let mut smallest = 1u64;
-    for pool in description.objects.iter() {
-        let Some(part) = filled.next() else { break };
-        *part = Part {
-            smallest,
-            largest: pool.size as u64,
-            // Dedicated lists stand in front of the general pools only.
-            live: Some(demand.live),
-            heap: HeapKind::ObjectPool {
-                slot: pool.size as u64,
-                slab: pool.slab as u64,
-            },
-            geometry: Geometry::outside(crate::objects::GRANULE as u64),
-        };
-        smallest = pool.size as u64 + 1;
-    }
-    for pool in description.general.iter() {
-        let Some(part) = filled.next() else { break };
-        *part = Part {
-            smallest,
-            largest: pool.up_to as u64,
-            live: None,
-            heap: HeapKind::of(pool.index, pool.limits),
-            geometry: *geometry,
-        };
-        smallest = smallest.max((pool.up_to as u64).saturating_add(1));
-    }
-    super::bound(&HeapKind::Composite(&parts), geometry, asked)
 }

@@ -328,10 +328,11 @@ impl HeapKind<'_> {
                 search: ClassSearch::WholeClass,
                 ..
             } => (Time::Holes, Time::Constant),
-            HeapKind::FirstFitByClass { .. }
-            | HeapKind::SegregatedFit { .. }
-            | HeapKind::HalfFit { .. }
-            | HeapKind::Tlsf { .. } => (Time::Constant, Time::Constant),
+            // By a tree whose depth follows the memory.
+            HeapKind::FirstFitByClass { .. } => (Time::Orders, Time::Orders),
+            HeapKind::SegregatedFit { .. } | HeapKind::HalfFit { .. } | HeapKind::Tlsf { .. } => {
+                (Time::Constant, Time::Constant)
+            }
             HeapKind::Buddy { choice, .. } => match choice {
                 BuddyChoice::Any => (Time::Orders, Time::Orders),
                 // The lists of the orders are kept by address.

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use metes_edge_heap::run::Input;
 use metes_edge_heap::tune::Tuning;
-use metes_explore::{Events, Preference};
+use metes_explore::{Events, Preference, Wanted};
 
 /// Bytes of memory of modules in C: the same at the beginning and at the most.
 pub(crate) const MEMORY: u32 = 8 << 20;
@@ -124,6 +124,7 @@ pub(crate) fn recorded() -> &'static [(String, Events)] {
                 configurations: None,
                 preference: Preference::Balanced,
                 heap_limit: None,
+                guarantee: Wanted::default(),
                 stop: Arc::default(),
             };
             let directory = tempfile::tempdir().expect("a directory");

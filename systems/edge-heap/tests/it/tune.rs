@@ -42,6 +42,7 @@ fn tuning<'a>(wasm: &'a [u8], arguments: &[&str], configurations: u64) -> Tuning
         configurations: Some(configurations),
         preference: Preference::Balanced,
         heap_limit: None,
+        guarantee: metes_explore::Wanted::default(),
         stop: Arc::default(),
     }
 }
@@ -284,7 +285,7 @@ fn a_limit_below_every_heap_finds_nothing() {
         ..tuning(&wasm, &["words", "2"], 4)
     };
     let found = go(&tuning, directory.path()).expect("a search");
-    assert!(matches!(found, Found::Nothing(Some(least)) if least > 100));
+    assert!(matches!(found, Found::Nothing(ref lacking) if lacking.footprint > Some(100)));
 }
 
 #[test]

@@ -253,6 +253,20 @@ proptest! {
     }
 
     #[test]
+    fn a_name_is_read_as_the_heap_that_it_names(config in config()) {
+        let name = config.name();
+        let read = spec(&name).map_err(|e| TestCaseError::fail(format!("{e}\n{name}")))?;
+        // A level that is alone and has no size need not be named.
+        prop_assert_eq!(&spec(&read.name()).unwrap(), &read, "{}", name);
+        if config.levels.is_empty() {
+            // What a host takes at once is no part of a heap's name.
+            let (arena, own) = (Arena::default(), config.arena);
+            let said = Arena { mapped: own.mapped, pages: own.pages, ..arena };
+            prop_assert_eq!(&read, &Config { arena: said, ..config }.normal());
+        }
+    }
+
+    #[test]
     fn every_spec_of_one_pool_survives(index in index(), limits in limits()) {
         let mut heap = Description::of(index);
         let pool = heap.general.iter().next().unwrap();
@@ -464,9 +478,9 @@ fn files_read_as_they_look() {
     assert_eq!(general[1].level, 1);
     assert_eq!(
         config.name(),
-        "objects 32/64 + dedicated 72 + \
-         best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 in scratchpad + \
-         tlsf:second_level=8,split_down_to=64 in dram"
+        "objects:slab=8KiB 32/64 in scratchpad of 64 KiB + dedicated 72 in scratchpad of 64 KiB + \
+         best-fit:order=fifo,depth=50,max_fit=150,coalesce_up_to=never up to 512 in scratchpad of 64 KiB + \
+         tlsf:second_level=8,split_down_to=64 in dram of 1 GiB"
     );
     assert_eq!(parse(&config.to_toml(), "heap.toml").unwrap(), config);
 }
@@ -554,7 +568,7 @@ fn a_dedicated_pool_in_another_level_takes_a_range() {
     assert_eq!(lists, [DedicatedPool::new(200, 1)]);
     assert_eq!(
         config.name(),
-        "dedicated 200 + dedicated 88 in scratchpad + tlsf:second_level=4 in main"
+        "dedicated 200 in main + dedicated:order=fifo 88 in scratchpad of 2 KiB + tlsf:second_level=4 in main"
     );
     let written = config.to_toml();
     assert!(
@@ -562,4 +576,37 @@ fn a_dedicated_pool_in_another_level_takes_a_range() {
         "{written}"
     );
     assert_eq!(parse(&written, "heap.toml").unwrap(), config, "{written}");
+}
+
+#[test]
+fn what_a_line_of_pools_gets_wrong_is_said() {
+    for (text, said) in [
+        ("objects", "`objects` needs sizes"),
+        ("objects 16/x + tlsf", "x"),
+        ("objects 16/32", "a heap needs a general pool"),
+        ("objects 15 + tlsf", "multiples of 16"),
+        ("objects 16 up to 4KiB + tlsf", "takes no range"),
+        ("dedicated:order=left 40 + tlsf", "`order` cannot be `left`"),
+        ("dedicated 40 + tslf", "there is no heap named `tslf`"),
+        ("tlsf 16 + tlsf", "there is no heap named `tlsf 16`"),
+        ("tlsf up to 4KiB", "must take every size"),
+        ("tlsf up to four + tlsf", "four"),
+        ("tlsf up to 4KiB + tlsf up to 4KiB + tlsf", "must rise"),
+        ("tlsf + ", "there is no heap named ``"),
+        ("compact-fit + tlsf", "blocks move has no pools"),
+        (
+            "compact-fit:moving=no,behind=tlsf + tlsf",
+            "leave out `behind`",
+        ),
+        ("tlsf in level 4", "one of 4 memory levels"),
+        ("dedicated 40 in near + tlsf in level 1", "not both"),
+        (
+            "tlsf in near of 4KiB + best-fit in near of 8KiB",
+            "one size",
+        ),
+        ("tlsf:mapped=64KiB in near of 4MiB", "mapped"),
+    ] {
+        let error = spec(text).expect_err(text).to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
 }

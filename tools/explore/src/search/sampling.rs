@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::state::{BATCH, State};
+use super::state::{BATCH, Class, State};
 use super::{Observer, Rules, Sampled, Search};
 use crate::choose::by_merit;
 use crate::clock::Moment;
@@ -51,7 +51,7 @@ impl<'s> Search<'s> {
         let left = timer.until(end).unwrap_or_default();
         let alone = start + left / BEFORE_FINALISTS;
         // What is found on windows is no result, and not kept.
-        let mut sampled = State::new(self.whole.space(), self.budget.seed, None);
+        let mut sampled = State::new(self.whole.space(), self.budget, None);
         let mut rules = Rules {
             deadline: end,
             most_time: timer.time().map(|time| time / MOST_OF_TIME),
@@ -91,7 +91,7 @@ impl<'s> Search<'s> {
             // What is under way when the first finalists' time has come would only delay them.
             rules.deadline = if now < alone { Some(alone) } else { end };
             self.evaluate(&batch, windows, &rules, &mut sampled, None)?;
-            observer.progress(sampled.evaluated(), state.front(false).len());
+            observer.progress(sampled.evaluated(), state.front(Class::ANY).len());
         }
         let unbeaten = sampled.unbeaten();
         let judged: HashSet<u64> = finals
@@ -203,9 +203,15 @@ impl Finals {
             .iter()
             .map(|&index| &sampled.outcomes[index])
             .collect();
+        let useful: Vec<usize> = (0..outcomes.len())
+            .filter(|&at| sampled.useful(outcomes[at]))
+            .collect();
+        let guaranteed: Vec<&Outcome> = useful.iter().map(|&at| outcomes[at]).collect();
+        let among =
+            by_merit(&guaranteed).map(|order| order.into_iter().map(|at| useful[at]).collect());
         let mut found = Vec::new();
-        for order in by_merit(&outcomes) {
-            let mut order = order.into_iter().map(|at| untried[at]);
+        for order in by_merit(&outcomes).into_iter().chain(among) {
+            let mut order: std::iter::Map<_, _> = Vec::into_iter(order).map(|at| untried[at]);
             found.extend(order.find(|index| !found.contains(index)));
         }
         found

@@ -1,19 +1,21 @@
 //! What a search has found so far, and what it looks at next.
 //!
-//! Two local searches take turns, one among all heaps and one among those of constant time, and
-//! some configurations come from anywhere in the space, so that no corner is left out for good.
+//! Two local searches take turns, one among all heaps and one among those of constant time, where a useful
+//! guarantee is asked for two more among the heaps that have one; and some configurations come from anywhere in the space, so that no corner is left out for good.
 //!
 //! Invariant: what is looked at next depends on the seed and on what was found, in that order, alone.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::AtLeast;
+use metes_heap::Description;
+
+use super::{AtLeast, Budget};
 use crate::compare::Compared;
 use crate::engine::{
     Course, Ended, Evaluator, Folder, Front, LocalSearch, RandomSearch, Row, Searcher, Status,
 };
-use crate::outcome::{Outcome, constant_time, unbeaten};
+use crate::outcome::{Outcome, unbeaten};
 use crate::output::OutputError;
 use crate::space::Space;
 
@@ -25,8 +27,10 @@ const ANYWHERE: usize = 8;
 /// What was found on one ground.
 pub(super) struct State<'s> {
     course: Course<'s>,
-    /// Among all heaps, and among those of constant time.
-    near: [LocalSearch<'s>; 2],
+    /// Among the heaps of each class, in the order of [`Class::ALL`]; the last two only with `limit`.
+    near: Vec<LocalSearch<'s>>,
+    /// A guarantee of at most so many bytes is useful.
+    limit: Option<u64>,
     anywhere: RandomSearch,
     /// Asked for already.
     asked: HashSet<u64>,
@@ -45,12 +49,58 @@ pub(super) struct State<'s> {
     pub(super) most_cycles: u64,
 }
 
+/// What heaps are compared with each other: all, or those that have something that the others lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Class {
+    /// Constant time.
+    pub(super) constant: bool,
+    /// A useful guarantee.
+    pub(super) useful: bool,
+}
+
+impl Class {
+    /// All heaps.
+    pub(super) const ANY: Class = Class {
+        constant: false,
+        useful: false,
+    };
+    /// Every class, the wider before the narrower.
+    const ALL: [Class; 4] = [
+        Class::ANY,
+        Class {
+            constant: true,
+            useful: false,
+        },
+        Class {
+            constant: false,
+            useful: true,
+        },
+        Class {
+            constant: true,
+            useful: true,
+        },
+    ];
+
+    /// Whether a heap that is `self` has all that `other` asks for.
+    fn is(self, other: Class) -> bool {
+        self.constant >= other.constant && self.useful >= other.useful
+    }
+}
+
 impl<'s> State<'s> {
     /// Goes on from what a folder has.
-    pub(super) fn new(space: &'s Space, seed: u64, folder: Option<&'s Folder>) -> Self {
+    pub(super) fn new(space: &'s Space, budget: &Budget, folder: Option<&'s Folder>) -> Self {
+        let seed = budget.seed;
+        let seeds = [seed, !seed, seed.rotate_left(32), !seed.rotate_left(32)];
+        let limit = budget.terms.map(|terms| terms.limit);
+        let classes = if limit.is_some() { 4 } else { 2 };
         State {
             course: Course::open(folder),
-            near: [seed, !seed].map(|seed| LocalSearch::new(space, seed)),
+            near: seeds[..classes]
+                .iter()
+                .map(|&seed| LocalSearch::new(space, seed))
+                .collect(),
+            limit,
             anywhere: RandomSearch::new(space, seed),
             asked: HashSet::new(),
             outcomes: Vec::new(),
@@ -71,9 +121,13 @@ impl<'s> State<'s> {
 
     /// Of what an earlier run found, the heaps of which more than a row is wanted: the named ones and
     /// those that nothing beats. First of all, so that their time is part of this run's.
-    pub(super) fn worth_recalling(&self, evaluator: &Evaluator<'_>) -> Vec<u64> {
+    pub(super) fn worth_recalling(
+        &self,
+        evaluator: &Evaluator<'_>,
+        class: &dyn Fn(&Description) -> Class,
+    ) -> Vec<u64> {
         let space = evaluator.space();
-        let mut fronts = [Front::new(), Front::new()];
+        let mut fronts = [const { Front::new() }; 4];
         let mut wanted = Vec::new();
         for number in self.course.untaken() {
             let complete = |row: &Row| row.status == Status::Complete;
@@ -81,10 +135,12 @@ impl<'s> State<'s> {
                 continue;
             };
             let point = evaluator.objectives().point(&row.metrics);
-            fronts[0].enter(point, number);
             let config = space.describe(number);
-            if config.is_some_and(|config| constant_time(&config.heap)) {
-                fronts[1].enter(point, number);
+            let class = config.map_or(Class::ANY, |config| class(&config.heap));
+            for (front, wanted) in fronts.iter_mut().zip(Class::ALL) {
+                if class.is(wanted) {
+                    front.enter(point, number);
+                }
             }
             if number < space.baselines() {
                 wanted.push(number);
@@ -117,11 +173,15 @@ impl<'s> State<'s> {
         rows.filter(|row| row.status == status).count() as u64
     }
 
-    /// What nothing beats: among all heaps, or among those of constant time.
-    pub(super) fn front(&self, constant: bool) -> &Front {
-        match constant {
-            true => self.near[1].front(),
-            false => self.course.front(),
+    /// What nothing beats among the heaps of a class.
+    pub(super) fn front(&self, class: Class) -> &Front {
+        let near = Class::ALL.into_iter().position(|own| own == class);
+        match near
+            .filter(|&near| near > 0)
+            .and_then(|near| self.near.get(near))
+        {
+            Some(near) => near.front(),
+            None => self.course.front(),
         }
     }
 
@@ -184,9 +244,10 @@ impl<'s> State<'s> {
             }
         };
         let point = self.course.enter(row, evaluator);
-        let constant = constant_time(&ended.outcome.description);
-        self.near[0].tell(number, point);
-        self.near[1].tell(number, point.filter(|_| constant));
+        let class = self.class(&ended.outcome);
+        for (near, wanted) in self.near.iter_mut().zip(Class::ALL) {
+            near.tell(number, point.filter(|_| class.is(wanted)));
+        }
         self.details.extend(ended.detail);
         // Named heaps are compared even where they fail; others may have been broken off.
         let failed = row.status == Status::Failed && ended.outcome.named.is_some();
@@ -198,12 +259,25 @@ impl<'s> State<'s> {
         self.outcomes.last()
     }
 
-    /// Positions of the outcomes that nothing beats, among all heaps or among those
-    /// of constant time; of equals the first.
+    fn class(&self, outcome: &Outcome) -> Class {
+        Class {
+            constant: outcome.constant_time,
+            useful: (self.limit.zip(outcome.guarantee))
+                .is_some_and(|(limit, bytes)| bytes <= limit),
+        }
+    }
+
+    /// Whether an outcome has a useful guarantee.
+    pub(super) fn useful(&self, outcome: &Outcome) -> bool {
+        self.class(outcome).useful
+    }
+
+    /// Positions of the outcomes that nothing beats among the heaps of some class; of equals the first.
     pub(super) fn unbeaten(&self) -> Vec<usize> {
-        let constant = unbeaten(&self.outcomes, |outcome| outcome.constant_time);
-        let indices = unbeaten(&self.outcomes, |_| true);
-        let indices: HashSet<usize> = indices.into_iter().chain(constant).collect();
+        let classes = Class::ALL.into_iter().take(self.near.len());
+        let each = classes
+            .flat_map(|class| unbeaten(&self.outcomes, |outcome| self.class(outcome).is(class)));
+        let indices: HashSet<usize> = each.collect();
         let mut indices: Vec<usize> = indices.into_iter().collect();
         indices.sort_unstable();
         indices

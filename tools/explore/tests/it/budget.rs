@@ -206,6 +206,7 @@ fn merit(found: &Exploration, preference: Preference) -> u64 {
     let outcome = choose(found, preference).unwrap().outcome;
     match preference {
         Preference::Balanced | Preference::Footprint => outcome.footprint,
+        Preference::Guarantee => outcome.guarantee.unwrap_or(u64::MAX),
         Preference::Speed => outcome.cycles,
         Preference::Worst => outcome.cycles_max,
     }

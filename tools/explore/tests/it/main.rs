@@ -4,6 +4,7 @@ mod budget;
 mod differential;
 mod engine;
 mod golden;
+mod guarantee;
 mod levels;
 mod quick;
 mod report;

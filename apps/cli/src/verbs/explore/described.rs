@@ -66,6 +66,12 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
              nothing: leave it out, or the --space",
         ));
     }
+    if let Some(option) = arguments.guarantee.given() {
+        return Err(Failure::input(format!(
+            "{option} chooses among the heaps that a trace suggests: leave it out, or the --space, and judge a heap of \
+             a described space by `metes bounds --heap`"
+        )));
+    }
     let trace = tracefile::read(&arguments.trace)?;
     let events = tracefile::events(&trace)?;
     let text = space::find(&arguments.space)?;

@@ -67,6 +67,8 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     let outline = Outline::new(&wasm).map_err(|error| wrong(&error))?;
     joined::need_compiler().map_err(|error| Failure::input(error.to_string()))?;
+    let guarantee = arguments.guarantee.wanted()?;
+    guarantee.check(&metes_edge_heap::tune::arena(0))?;
     let stop = interrupt::flag()?;
     let input = input(arguments, &outline)?;
     let mut files = FILES.to_vec();
@@ -88,6 +90,7 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         configurations: None,
         preference: arguments.prefer.into(),
         heap_limit: arguments.heap_limit,
+        guarantee,
         stop,
     };
     let mut shown = Shown::new(arguments.budget);
@@ -102,8 +105,8 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         })?;
     results.replace()?;
     match found {
-        Found::Nothing(least) => {
-            output::note(&no_choice(least, arguments.heap_limit));
+        Found::Nothing(lacking) => {
+            output::note(&no_choice(&lacking, arguments.heap_limit));
             Ok(DOES_NOT_HOLD)
         }
         Found::Heap(tuned) => {
@@ -162,6 +165,8 @@ fn text(tuned: &Tuned, path: &Path, directory: &Path) -> String {
     );
     text += &format!("  {:<9} {}\n", "explored", summary::explored(found));
     text += &summary::bounds(&tuned.document);
+    let guarantee = tuned.document.guarantee.as_ref();
+    text += &guarantee.map_or(String::new(), summary::guarantee_text);
     text += "\n";
     let table = summary::comparison(found, &tuned.outcome, tuned.recorded.events.peak_live());
     text += &table.to_string();
@@ -249,6 +254,7 @@ fn print_json(tuned: &Tuned, path: &Path, directory: &Path) -> Result<(), Failur
         "events": tuned.run.predicted.events,
         "bounds": document.heaps.iter().find(|heap| heap.chosen).map(|heap| &heap.bounds),
         "bounded": document.configurations.bounded,
+        "guarantee": document.guarantee,
         "cycles_max": tuned.outcome.cycles_max,
         "own_cycles_max": tuned.outcome.own_cycles_max,
         "copy_cycles_max": tuned.outcome.copy_cycles_max,

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use metes_explore::report::{BoundFigures, Document};
+use metes_explore::report::{BoundFigures, Document, GuaranteeFigures};
 use metes_explore::{Events, Exploration, Outcome};
 use metes_trace::record::Ending;
 use metes_tune::{Checked, Recorded, Tuned};
@@ -57,6 +57,8 @@ pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
         );
     }
     text += &bounds(document);
+    let guarantee = document.guarantee.as_ref();
+    text += &guarantee.map_or(String::new(), guarantee_text);
     text += "\n";
     text += &comparison(found, &chosen.outcome, events.peak_live()).to_string();
     text += &format!(
@@ -152,6 +154,43 @@ pub(super) fn bounds(document: &Document) -> String {
         grouped(unbeaten),
         if bounded == 1 { "has" } else { "have" }
     )
+}
+
+/// What the chosen heap guarantees, of what demand, and what that costs here.
+pub(crate) fn guarantee_text(figures: &GuaranteeFigures) -> String {
+    let demand = &figures.demand;
+    let mut text = format!(
+        "  {:<9} {} for M = {} live, n = {} largest, l = {} smallest\n",
+        "guarantee",
+        match figures.bytes {
+            Some(most) => format!("{}, {} × live,", bytes(most), ratio(most, demand.live)),
+            None => "none".to_owned(),
+        },
+        grouped(demand.live),
+        grouped(demand.max_block),
+        grouped(demand.min_block),
+    );
+    text += &format!(
+        "  {:<9} useful is up to {}, {}{}\n",
+        "",
+        bytes(figures.limit),
+        figures.sentence,
+        if figures.useful {
+            ""
+        } else {
+            ": this heap has none"
+        },
+    );
+    if let (Some(without), Some(own)) = (&figures.without, figures.footprint) {
+        text += &format!(
+            "  {:<9} without one: {} at {}, so the guarantee costs {} of footprint here\n",
+            "",
+            without.spec,
+            bytes(without.footprint),
+            change(own, without.footprint),
+        );
+    }
+    text
 }
 
 /// The chosen heap beside the named ones, by rising footprint.
