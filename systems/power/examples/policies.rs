@@ -22,7 +22,6 @@ fn main() {
     };
     let (sets, seed) = (number(1000), number(1));
     energies(sets, seed);
-    speeds(seed);
 }
 
 /// Five frequencies, and a state to sleep in.
@@ -118,88 +117,4 @@ fn histogram(ratios: &[f64]) -> String {
         height => ['▁', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][height],
     });
     blocks.collect()
-}
-
-fn drawn(random: &mut Random, count: u64, span: u64, length: u64) -> Vec<Released> {
-    let one = |_| {
-        let release = random.below(span) as i64;
-        Released {
-            release: whole(release),
-            deadline: whole(release + random.between(1, length) as i64),
-            work: whole(random.between(1, 100) as i64),
-            priority: random.between(1, 20),
-        }
-    };
-    (0..count).map(one).collect()
-}
-
-fn speeds(seed: u64) {
-    let mut random = Random::new(seed);
-    for (span, length) in [(1_000_000, 1000), (1_000_000, 100_000), (10_000, 10_000)] {
-        let jobs = drawn(&mut random, 100_000, span, length);
-        let windows = windows(&jobs);
-        let began = Instant::now();
-        let groups = yds(&windows);
-        let found = began.elapsed();
-        let run = run_by_deadline(&jobs, &groups);
-        println!(
-            "YDS, 100000 jobs over {span}, windows to {length}: {} speeds in {:.3} s, with the schedule of {} stretches {:.3} s",
-            groups.groups.len(),
-            found.as_secs_f64(),
-            run.segments.len(),
-            began.elapsed().as_secs_f64()
-        );
-    }
-    for (span, length) in [(20_000, 100), (5_000, 100)] {
-        let jobs = drawn(&mut random, 1000, span, length);
-        let began = Instant::now();
-        let optimum = fixed_priority(&jobs, 2000);
-        let took = began.elapsed().as_secs_f64();
-        let (energy, bound) = (energy_of(&optimum.groups), energy_of(&optimum.bound));
-        println!(
-            "fixed priorities, 1000 jobs over {span}, windows to {length}: {} problems in {took:.3} s, {}, at most {:.4} times the optimum",
-            optimum.nodes,
-            if optimum.optimal {
-                "optimal"
-            } else {
-                "not proven"
-            },
-            nearly(&energy) / nearly(&bound)
-        );
-    }
-    for scheduler in ["fixed-priority", "edf"] {
-        let system = hundred_tasks(&mut random, scheduler);
-        let began = Instant::now();
-        let all = candidates(&system).expect("decided");
-        let took = began.elapsed().as_secs_f64();
-        let feasible = all.iter().filter(|candidate| candidate.feasible).count();
-        println!(
-            "{scheduler}, 100 tasks at {} pairs: {feasible} feasible, in {took:.3} s",
-            all.len()
-        );
-    }
-}
-
-fn hundred_tasks(random: &mut Random, scheduler: &str) -> System {
-    let list = |from: u64, step: u64, count: u64| {
-        let steps: Vec<String> = (0..count)
-            .map(|place| (from + place * step).to_string())
-            .collect();
-        steps.join(", ")
-    };
-    let mut text = format!(
-        "scheduler = \"{scheduler}\"\n[processor]\ncpu = [{}]\nmemory = [{}]\npower = {{ floor = 2, cpu_cubed = 1, memory = 1 }}\n",
-        list(600, 50, 20),
-        list(200, 50, 10)
-    );
-    let mut periods: Vec<u64> = (0..100).map(|_| random.between(10, 1000) * 10).collect();
-    periods.sort_unstable();
-    for (place, period) in periods.iter().enumerate() {
-        let (cpu, memory) = (period * random.between(3, 9), period * random.between(1, 2));
-        text += &format!(
-            "[[task]]\nname = \"t{place}\"\npriority = {}\nperiod = {period}\ncpu = {cpu}\nmemory = {memory}\n",
-            place + 1
-        );
-    }
-    System::parse(&text).expect("a system")
 }
