@@ -202,6 +202,9 @@ fn the_checker_decides_as_the_analysis_does() {
             .iter()
             .any(|task| task.jitter > whole(0) || task.blocking > whole(0));
         for candidate in candidates(&system).expect("decided") {
+            // Though not every pair was analysed.
+            let analysed = is_schedulable(&system, &candidate.pair);
+            assert_eq!(analysed, Ok(candidate.feasible), "{system:?} {candidate:?}");
             let checked = check_pair(&system, &candidate.pair);
             if candidate.feasible {
                 assert_eq!(checked, Ok(candidate.energy), "{system:?}");
