@@ -46,7 +46,7 @@ pub struct Effort {
 impl Default for Effort {
     fn default() -> Self {
         Effort {
-            nodes: 2_000,
+            nodes: 20_000,
             per_task: false,
         }
     }

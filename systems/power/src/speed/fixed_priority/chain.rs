@@ -107,6 +107,15 @@ fn finish<'a, N: Number>(
             parts.push(found);
         }
     }
+    if !over {
+        // Or found at once for all together.
+        let (found, solved) = Search::of_all(jobs.iter().collect()).dive();
+        nodes += solved;
+        let groups = parts.iter().flat_map(|part| part.groups.iter().cloned());
+        if found.cost.compare(&Cost::new(groups.collect())) == Ordering::Less {
+            parts = vec![found];
+        }
+    }
     let bound = Cost::new(bound);
     let bound = if bound.compare(whole) == Ordering::Less {
         whole.parts.clone()

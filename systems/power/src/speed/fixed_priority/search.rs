@@ -59,6 +59,17 @@ impl<'a, N: Number> Search<'a, N> {
         if let Some(last) = last {
             sure[last] = true;
         }
+        Search::from(jobs, due, sure)
+    }
+
+    /// All jobs, by release.
+    pub(super) fn of_all(jobs: Vec<&'a Job<N>>) -> Self {
+        let due = jobs.iter().map(|job| job.deadline.clone()).collect();
+        let sure = vec![false; jobs.len()];
+        Search::from(jobs, due, sure)
+    }
+
+    fn from(jobs: Vec<&'a Job<N>>, due: Vec<N>, sure: Vec<bool>) -> Self {
         let mut search = Search {
             jobs,
             open: BinaryHeap::new(),
