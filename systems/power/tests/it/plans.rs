@@ -3,6 +3,7 @@
 use metes_power::checker::{Flaw, check_pair, check_schedule};
 use metes_power::pair::{candidates, cheapest, hyperperiod, per_task};
 use metes_power::plan::{Effort, Plan, plan};
+use metes_power::policies::{Implicit, compare, uunifast};
 use metes_power::rational::whole;
 use metes_power::simulation::{Order, Speeds, simulate};
 use metes_power::system::{Processor, Scheduler};
@@ -245,4 +246,48 @@ fn the_checker_sees_what_is_wrong_with_a_schedule() {
         ..Processor::default()
     };
     assert_eq!(check(&run, &twos), Err(Flaw::Frequency(0)));
+}
+
+/// No policy is late, and none takes less than what knows all (asserted where they are compared); with all at their worst
+/// case, cycle-conserving EDF is static EDF.
+#[test]
+fn policies_of_others_take_no_less() {
+    let mut random = Random::new(3);
+    let (mut less, mut same) = (0, 0);
+    for round in 0..60 {
+        let tasks: Vec<Implicit> = uunifast(&mut random, 3, 600)
+            .iter()
+            .map(|part| Implicit {
+                period: whole([4, 8, 10][random.below(3) as usize]),
+                utilisation: Rational::new((*part).into(), 1000.into()),
+            })
+            .collect();
+        let processor = Processor {
+            cpu: (1..=4)
+                .map(|step| Rational::new(step.into(), 4.into()))
+                .collect(),
+            ..Processor::default()
+        };
+        let mut worst = || whole(1);
+        let mut half = || Rational::new(random.between(30, 100).into(), 100.into());
+        let taken: &mut dyn FnMut() -> Rational = if round % 2 == 0 {
+            &mut worst
+        } else {
+            &mut half
+        };
+        let found = compare(&tasks, &processor, taken).expect("it fits");
+        for other in [
+            &found.full_speed,
+            &found.race_to_idle,
+            &found.static_edf,
+            &found.cycle_conserving,
+            &found.split,
+        ] {
+            assert!(*other >= found.ours);
+        }
+        assert!(found.static_edf <= found.full_speed && found.cycle_conserving <= found.static_edf);
+        same += u64::from(found.cycle_conserving == found.static_edf);
+        less += u64::from(found.split < found.cycle_conserving);
+    }
+    assert!(same >= 30 && less >= 30, "{same} {less}");
 }
