@@ -172,13 +172,17 @@ pub fn is_schedulable(system: &System, pair: &Pair) -> Result<bool, AnalysisErro
     if !system.jobs.is_empty() {
         return Ok(check(system, Some(pair))?.schedulable);
     }
-    are_schedulable(system, &times)
+    are_schedulable(system, &times, pair)
 }
 
-/// Whether tasks of a system meet their deadlines if they take these times.
-pub(crate) fn are_schedulable(system: &System, times: &[Rational]) -> Result<bool, AnalysisError> {
+/// Whether tasks of a system meet their deadlines if they take these times, and are blocked as at a pair.
+pub(crate) fn are_schedulable(
+    system: &System,
+    times: &[Rational],
+    pair: &Pair,
+) -> Result<bool, AnalysisError> {
     for core in system.cores() {
-        if !Core::with_times(system, core, times).fits(system.scheduler)? {
+        if !Core::with_times(system, core, times, pair).fits(system.scheduler)? {
             return Ok(false);
         }
     }
@@ -200,10 +204,10 @@ impl Core {
             .iter()
             .map(|task| task.cost.time(pair))
             .collect();
-        Core::with_times(system, core, &times)
+        Core::with_times(system, core, &times, pair)
     }
 
-    fn with_times(system: &System, core: u32, times: &[Rational]) -> Core {
+    fn with_times(system: &System, core: u32, times: &[Rational], pair: &Pair) -> Core {
         let on_core = |task: &Task| task.core == core;
         let mut tasks: Vec<usize> = (0..system.tasks.len())
             .filter(|index| on_core(&system.tasks[*index]))
@@ -221,7 +225,7 @@ impl Core {
                 period: task.period.clone(),
                 deadline: task.deadline.clone(),
                 jitter: task.jitter.clone(),
-                blocking: task.blocking.clone(),
+                blocking: task.blocking.time(pair),
                 offset: phases.then(|| task.offset.clone()),
             }
         };

@@ -148,7 +148,7 @@ struct Choice {
 }
 
 /// The pairs of least energy, one for each task, by branch and bound over `nodes` analyses at most: frequencies change when
-/// tasks do, at no cost. None if no choice is feasible.
+/// tasks do, at no cost. Blocking is taken as at the highest pair; it should be the same at all. None if no choice is feasible.
 ///
 /// # Errors
 /// [`AnalysisError`] where a choice is not decided in bounded time.
@@ -176,7 +176,7 @@ pub fn per_task(system: &System, nodes: u64) -> Result<Option<PerTask>, Analysis
         least[index] = &least[index + 1] + &of_task[0].energy;
     }
     search.least_after = least;
-    if !are_schedulable(system, &search.times)? {
+    if !are_schedulable(system, &search.times, &system.processor.fastest())? {
         return Ok(None);
     }
     search.descend(&Rational::zero())?;
@@ -264,7 +264,7 @@ impl Search<'_> {
             self.nodes -= 1;
             self.times[index] = choice.time.clone();
             // With all others as fast as can be: what fails here fails however they are chosen.
-            if are_schedulable(self.system, &self.times)? {
+            if are_schedulable(self.system, &self.times, &self.system.processor.fastest())? {
                 self.chosen.push(number);
                 self.descend(&sum)?;
                 self.chosen.pop();

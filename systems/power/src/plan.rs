@@ -95,6 +95,14 @@ pub fn plan(system: &System, effort: Effort) -> Result<Plan, PlanError> {
         }
         return schedule(system, effort);
     }
+    if let Some(task) = system.tasks.iter().find(|task| !task.blocking.is_fixed())
+        && effort.per_task
+    {
+        return Err(PlanError::Unsuited(format!(
+            "blocking of `{}` depends on the frequencies, and a pair for each task does not say at which it is blocked: give it as a time",
+            task.name
+        )));
+    }
     if effort.per_task && system.jobs.is_empty() {
         return each_its_pair(system, effort);
     }
