@@ -7,6 +7,8 @@ mod fixed_priority;
 mod item;
 mod mixed;
 
+use std::cmp::Ordering;
+
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
 
@@ -124,7 +126,7 @@ pub fn check(system: &System, pair: Option<&Pair>) -> Result<Verdict, AnalysisEr
         if system.jobs.iter().any(|job| job.core == core) {
             mixed::responses(system, &on_core, &pair, &mut tasks, &mut jobs)?;
         }
-        cores.push((core, on_core.utilisation.clone()));
+        cores.push((core, on_core.utilisation()));
     }
     let tasks: Vec<TaskVerdict> = system
         .tasks
@@ -170,13 +172,17 @@ pub fn is_schedulable(system: &System, pair: &Pair) -> Result<bool, AnalysisErro
     if !system.jobs.is_empty() {
         return Ok(check(system, Some(pair))?.schedulable);
     }
-    are_schedulable(system, &times)
+    are_schedulable(system, &times, pair)
 }
 
-/// Whether tasks of a system meet their deadlines if they take these times.
-pub(crate) fn are_schedulable(system: &System, times: &[Rational]) -> Result<bool, AnalysisError> {
+/// Whether tasks of a system meet their deadlines if they take these times, and are blocked as at a pair.
+pub(crate) fn are_schedulable(
+    system: &System,
+    times: &[Rational],
+    pair: &Pair,
+) -> Result<bool, AnalysisError> {
     for core in system.cores() {
-        if !Core::with_times(system, core, times).fits(system.scheduler)? {
+        if !Core::with_times(system, core, times, pair).fits(system.scheduler)? {
             return Ok(false);
         }
     }
@@ -189,7 +195,6 @@ struct Core {
     /// Their places in the system.
     tasks: Vec<usize>,
     items: Vec<Item<Rational>>,
-    utilisation: Rational,
 }
 
 impl Core {
@@ -199,10 +204,10 @@ impl Core {
             .iter()
             .map(|task| task.cost.time(pair))
             .collect();
-        Core::with_times(system, core, &times)
+        Core::with_times(system, core, &times, pair)
     }
 
-    fn with_times(system: &System, core: u32, times: &[Rational]) -> Core {
+    fn with_times(system: &System, core: u32, times: &[Rational], pair: &Pair) -> Core {
         let on_core = |task: &Task| task.core == core;
         let mut tasks: Vec<usize> = (0..system.tasks.len())
             .filter(|index| on_core(&system.tasks[*index]))
@@ -220,17 +225,30 @@ impl Core {
                 period: task.period.clone(),
                 deadline: task.deadline.clone(),
                 jitter: task.jitter.clone(),
-                blocking: task.blocking.clone(),
+                blocking: task.blocking.time(pair),
                 offset: phases.then(|| task.offset.clone()),
             }
         };
         let items: Vec<Item<Rational>> = tasks.iter().map(item).collect();
-        let shares = items.iter().map(|item| &item.time / &item.period);
-        Core {
-            core,
-            utilisation: shares.fold(Rational::zero(), |sum, share| sum + share),
-            tasks,
-            items,
+        Core { core, tasks, items }
+    }
+
+    fn utilisation(&self) -> Rational {
+        let shares = self.items.iter().map(|item| &item.time / &item.period);
+        shares.fold(Rational::zero(), |sum, share| sum + share)
+    }
+
+    /// The utilisation, compared with 1: by a sum of nearest numbers where it is far from it, else exactly.
+    fn load<N: Whole>(&self, items: &[Item<N>]) -> Ordering {
+        let near = |value: &N| value.to_f64().unwrap_or(f64::NAN);
+        let shares = items
+            .iter()
+            .map(|item| near(&item.time) / near(&item.period));
+        let sum: f64 = shares.sum();
+        if (sum - 1.0).abs() > 1e-9 {
+            sum.total_cmp(&1.0)
+        } else {
+            self.utilisation().cmp(&Rational::one())
         }
     }
 
@@ -248,7 +266,8 @@ impl Core {
         grain: &BigInt,
     ) -> Result<Vec<Option<Rational>>, Stop> {
         let items = self.scaled::<N>(grain)?;
-        let repeats = self.repeats::<N>(grain)?;
+        let load = self.load(&items);
+        let repeats = self.repeats::<N>(grain, load)?;
         // Of the levels of priorities, only the whole can have no time to spare.
         let of_level = |index: usize| repeats.as_ref().filter(|_| index + 1 == items.len());
         let mut budget = Budget(STEPS);
@@ -258,7 +277,7 @@ impl Core {
             utilisation += &self.items[index].time / &self.items[index].period;
             let over = match scheduler {
                 Scheduler::FixedPriority => utilisation > Rational::one(),
-                Scheduler::Edf => self.utilisation > Rational::one(),
+                Scheduler::Edf => load == Ordering::Greater,
             };
             if over {
                 ends.push(None);
@@ -278,10 +297,6 @@ impl Core {
     }
 
     fn fits(&self, scheduler: Scheduler) -> Result<bool, AnalysisError> {
-        let too_much = self.utilisation > Rational::one();
-        if too_much || self.items.iter().any(|item| item.time > item.deadline) {
-            return Ok(false);
-        }
         let grain = grain(self.items.iter().flat_map(Item::values));
         let attempt = self.fits_in::<i64>(scheduler, &grain);
         let attempt = wider(attempt, || self.fits_in::<i128>(scheduler, &grain));
@@ -291,7 +306,11 @@ impl Core {
 
     fn fits_in<N: Whole>(&self, scheduler: Scheduler, grain: &BigInt) -> Result<bool, Stop> {
         let items = self.scaled::<N>(grain)?;
-        let repeats = self.repeats::<N>(grain)?;
+        let load = self.load(&items);
+        if load == Ordering::Greater || items.iter().any(|item| item.time > item.deadline) {
+            return Ok(false);
+        }
+        let repeats = self.repeats::<N>(grain, load)?;
         // Of the levels of priorities, only the whole can have no time to spare.
         let of_level = |index: usize| repeats.as_ref().filter(|_| index + 1 == items.len());
         let mut budget = Budget(STEPS);
@@ -317,12 +336,12 @@ impl Core {
 
     /// Where a core has no time to spare, a busy period may have no end; behind the greatest of all numbers and a common
     /// period all repeats itself.
-    fn repeats<N: Whole>(&self, grain: &BigInt) -> Result<Option<N>, Stop> {
+    fn repeats<N: Whole>(&self, grain: &BigInt, load: Ordering) -> Result<Option<N>, Stop> {
         let idles = self
             .items
             .iter()
             .all(|item| item.jitter.is_zero() && item.blocking.is_zero());
-        if idles || self.utilisation != Rational::one() {
+        if idles || load != Ordering::Equal {
             return Ok(None);
         }
         let periods = self.items.iter().map(|item| item.period.clone());

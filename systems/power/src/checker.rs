@@ -227,16 +227,17 @@ fn run_worst(pair: &Pair, tasks: &[&Task], own: &Task) -> Result<(), Flaw> {
         return Err(Flaw::Late(own.name.clone()));
     }
     let repeats = tasks.iter().fold(common(&more_urgent), |sum, task| {
-        sum + &task.period + &task.deadline + &task.jitter + &task.blocking
+        sum + &task.period + &task.deadline + &task.jitter + task.blocking.time(pair)
     });
     let mut end = own.period.clone();
     loop {
         let mut jobs: Vec<Released> = Vec::new();
-        if !own.blocking.is_zero() {
+        let blocking = own.blocking.time(pair);
+        if !blocking.is_zero() {
             jobs.push(Released {
                 release: Rational::zero(),
-                deadline: own.blocking.clone(),
-                work: own.blocking.clone(),
+                deadline: blocking.clone(),
+                work: blocking,
                 priority: 0,
             });
         }
@@ -296,7 +297,7 @@ fn count_demand(pair: &Pair, tasks: &[&Task]) -> Result<(), Flaw> {
         let concerned = tasks
             .iter()
             .filter(|task| &task.deadline - &task.jitter <= *time);
-        let blocking = concerned.map(|task| task.blocking.clone()).max();
+        let blocking = concerned.map(|task| task.blocking.time(pair)).max();
         if &demand + blocking.unwrap_or_else(Rational::zero) > *time {
             return Err(Flaw::Late(tasks[*index].name.clone()));
         }

@@ -1,13 +1,15 @@
 //! The pair of frequencies of least energy that meets all deadlines: one for all, by exhaustion, or one for each task.
 //!
-//! *Invariant:* every pair is analysed exactly; what is chosen is schedulable, and whatever takes less is not (for pairs of
+//! *Invariant:* every pair is decided exactly; what is chosen is schedulable, and whatever takes less is not (for pairs of
 //! each task: unless nodes ran out, which is told).
+
+use std::collections::BTreeSet;
 
 use num_traits::Zero;
 
 use crate::analysis::{AnalysisError, are_schedulable, is_schedulable};
 use crate::rational::{Rational, common_period};
-use crate::system::{Pair, System};
+use crate::system::{Cost, Pair, System};
 
 /// A pair, as it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,25 +49,77 @@ fn energy(system: &System, hyperperiod: &Rational, pairs: impl Fn(usize) -> Pair
     sum + &system.processor.idle * (whole - busy)
 }
 
-/// All pairs, the slowest first, each with its energy and whether it is feasible. Exact analyses: one a pair.
+/// What all tasks take together over a hyperperiod: one cost, of which the time at a pair is soon said.
+struct Busy {
+    cost: Cost,
+    /// Time of all cores that have tasks.
+    there_is: Rational,
+}
+
+impl Busy {
+    fn new(system: &System, hyperperiod: &Rational) -> Self {
+        let mut sums = [Rational::zero(), Rational::zero(), Rational::zero()];
+        for task in &system.tasks {
+            let jobs = hyperperiod / &task.period;
+            match &task.cost {
+                Cost::Time(time) => sums[2] += time * jobs,
+                Cost::Model {
+                    cpu,
+                    memory,
+                    constant,
+                } => {
+                    for (sum, part) in sums.iter_mut().zip([cpu, memory, constant]) {
+                        *sum += part * &jobs;
+                    }
+                }
+            }
+        }
+        let [cpu, memory, constant] = sums;
+        let cores: BTreeSet<u32> = system.tasks.iter().map(|task| task.core).collect();
+        Busy {
+            cost: Cost::Model {
+                cpu,
+                memory,
+                constant,
+            },
+            there_is: hyperperiod * crate::rational::whole(cores.len() as i64),
+        }
+    }
+
+    /// As [`energy`], all at one pair.
+    fn energy(&self, system: &System, hyperperiod: &Rational, pair: &Pair) -> Rational {
+        let busy = self.cost.time(pair);
+        let power = &system.processor.power;
+        let idle = &system.processor.idle * (&self.there_is - &busy);
+        &power.floor * hyperperiod + power.running(pair) * busy + idle
+    }
+}
+
+/// All pairs, the slowest first, each with its energy and whether it is feasible. As all is preemptive, what is feasible is so
+/// at higher frequencies, too: exact analyses go along the border, one a frequency of either kind.
 ///
 /// # Errors
 /// [`AnalysisError`] where a pair is not decided in bounded time.
 pub fn candidates(system: &System) -> Result<Vec<Candidate>, AnalysisError> {
     let hyperperiod = hyperperiod(system);
-    let looked_at = |pair: Pair| {
-        Ok(Candidate {
-            energy: energy(system, &hyperperiod, |_| pair.clone()),
-            feasible: is_schedulable(system, &pair)?,
-            pair,
-        })
-    };
-    system
-        .processor
-        .pairs()
-        .into_iter()
-        .map(looked_at)
-        .collect()
+    let busy = Busy::new(system, &hyperperiod);
+    let pairs = system.processor.pairs();
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(pairs.len());
+    // From the slowest processor on, how many of the memory's frequencies are too low.
+    let mut too_low: Option<usize> = None;
+    for row in pairs.chunk_by(|left, right| left.cpu == right.cpu) {
+        let mut low = too_low.unwrap_or(row.len());
+        while low > 0 && is_schedulable(system, &row[low - 1])? {
+            low -= 1;
+        }
+        too_low = Some(low);
+        candidates.extend(row.iter().enumerate().map(|(place, pair)| Candidate {
+            energy: busy.energy(system, &hyperperiod, pair),
+            feasible: place >= low,
+            pair: pair.clone(),
+        }));
+    }
+    Ok(candidates)
 }
 
 /// The feasible candidate of least energy; of equal ones the slowest.
@@ -94,7 +148,7 @@ struct Choice {
 }
 
 /// The pairs of least energy, one for each task, by branch and bound over `nodes` analyses at most: frequencies change when
-/// tasks do, at no cost. None if no choice is feasible.
+/// tasks do, at no cost. Blocking is taken as at the highest pair; it should be the same at all. None if no choice is feasible.
 ///
 /// # Errors
 /// [`AnalysisError`] where a choice is not decided in bounded time.
@@ -122,7 +176,7 @@ pub fn per_task(system: &System, nodes: u64) -> Result<Option<PerTask>, Analysis
         least[index] = &least[index + 1] + &of_task[0].energy;
     }
     search.least_after = least;
-    if !are_schedulable(system, &search.times)? {
+    if !are_schedulable(system, &search.times, &system.processor.fastest())? {
         return Ok(None);
     }
     search.descend(&Rational::zero())?;
@@ -210,7 +264,7 @@ impl Search<'_> {
             self.nodes -= 1;
             self.times[index] = choice.time.clone();
             // With all others as fast as can be: what fails here fails however they are chosen.
-            if are_schedulable(self.system, &self.times)? {
+            if are_schedulable(self.system, &self.times, &self.system.processor.fastest())? {
                 self.chosen.push(number);
                 self.descend(&sum)?;
                 self.chosen.pop();

@@ -46,7 +46,7 @@ pub struct Effort {
 impl Default for Effort {
     fn default() -> Self {
         Effort {
-            nodes: 2_000,
+            nodes: 20_000,
             per_task: false,
         }
     }
@@ -94,6 +94,14 @@ pub fn plan(system: &System, effort: Effort) -> Result<Plan, PlanError> {
             ));
         }
         return schedule(system, effort);
+    }
+    if let Some(task) = system.tasks.iter().find(|task| !task.blocking.is_fixed())
+        && effort.per_task
+    {
+        return Err(PlanError::Unsuited(format!(
+            "blocking of `{}` depends on the frequencies, and a pair for each task does not say at which it is blocked: give it as a time",
+            task.name
+        )));
     }
     if effort.per_task && system.jobs.is_empty() {
         return each_its_pair(system, effort);

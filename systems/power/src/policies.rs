@@ -2,6 +2,8 @@
 //!
 //! *Invariant:* each policy meets all deadlines of a set whose utilisation at the highest frequency is not above 1.
 
+mod run_time;
+
 use num_traits::{One, Zero};
 
 use crate::levels::{self, Level};
@@ -9,6 +11,7 @@ use crate::rational::{Rational, whole};
 use crate::simulation::{Order, Released, Run, Speeds, simulate};
 use crate::speed::{run_by_deadline, windows, yds};
 use crate::system::{Processor, Scheduler};
+use run_time::Rounding;
 
 /// A task of a comparison: implicit deadline, all released at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +31,11 @@ pub struct Energies {
     pub race_to_idle: Rational,
     /// The lowest frequency that is not below the utilisation (Pillai and Shin, SOSP 2001).
     pub static_edf: Rational,
-    /// That, chosen anew by what finished jobs have used (same). Where all take their worst case, as here, no less than
-    /// the static one.
+    /// That, chosen anew by what finished jobs have used (same).
     pub cycle_conserving: Rational,
-    /// The cheapest split of the optimal speeds, and of single levels.
+    /// The speeds of that, split in two neighbours instead of rounded up; never below the critical speed.
+    pub split: Rational,
+    /// The cheapest of the optimal speeds, split, of single levels, and of all of the above: what each job takes is known.
     pub ours: Rational,
 }
 
@@ -50,11 +54,16 @@ pub fn uunifast(random: &mut metes_random::Random, count: usize, thousandths: u6
     }
 }
 
-/// Compares policies on a set over a hyperperiod, all jobs taking their worst case. None if the set does not fit.
+/// Compares policies on a set over a hyperperiod. Each job takes `taken` of its worst case, asked for in order, above 0 and
+/// not above 1. None if the set does not fit.
 #[must_use]
-pub fn compare(tasks: &[Implicit], processor: &Processor) -> Option<Energies> {
+pub fn compare(
+    tasks: &[Implicit],
+    processor: &Processor,
+    taken: impl FnMut() -> Rational,
+) -> Option<Energies> {
     let all = levels::levels(processor);
-    let top = all.last()?.speed.clone();
+    let fast = all.last()?;
     let utilisation = tasks
         .iter()
         .fold(Rational::zero(), |sum, task| sum + &task.utilisation);
@@ -63,46 +72,71 @@ pub fn compare(tasks: &[Implicit], processor: &Processor) -> Option<Energies> {
     }
     let periods = tasks.iter().map(|task| task.period.clone());
     let end = periods.reduce(|left, right| crate::rational::common_period(&left, &right))?;
-    let jobs = jobs(tasks, &top, &end);
+    let (owners, jobs, worst) = jobs(tasks, &fast.speed, &end, taken);
     let zero = Rational::zero();
     let awake = Processor {
         sleep: None,
         ..processor.clone()
     };
-    let at = |level: &Level, processor: &Processor| {
-        let speeds = Speeds::Constant(level.speed.clone());
-        let run = simulate(&jobs, Order::Deadline, &speeds);
-        levels::energy(&run, &all, processor, &zero, &end)
+    let of = |run: &Run, processor: &Processor| {
+        assert_eq!(run.late(&jobs), None, "no policy is late");
+        levels::energy(run, &all, processor, &zero, &end)
     };
-    let fast = all.last()?;
+    let at = |level: &Level| {
+        let speeds = Speeds::Constant(level.speed.clone());
+        simulate(&jobs, Order::Deadline, &speeds)
+    };
     let fitting = all
         .iter()
-        .find(|level| level.speed >= &utilisation * &top)?;
-    let groups = yds(&windows(&jobs));
-    let optimal: Run = run_by_deadline(&jobs, &groups);
+        .find(|level| level.speed >= &utilisation * &fast.speed)?;
+    let still = match &processor.sleep {
+        Some(sleep) => &sleep.power - &processor.power.floor,
+        None => processor.idle.clone(),
+    };
+    let hull = levels::hull(&all, &still);
+    let chosen = |rounding| run_time::cycle_conserving(tasks, &owners, &jobs, &worst, &rounding);
+    let (full, fixed) = (at(fast), at(fitting));
+    let optimal = run_by_deadline(&jobs, &yds(&windows(&jobs)));
     let (_, ours) = levels::cheapest(&jobs, &optimal, Scheduler::Edf, processor, &zero, &end)?;
-    Some(Energies {
-        full_speed: at(fast, &awake),
-        race_to_idle: at(fast, processor),
-        static_edf: at(fitting, processor),
-        cycle_conserving: at(fitting, processor),
+    let mut energies = Energies {
+        full_speed: of(&full, &awake),
+        race_to_idle: of(&full, processor),
+        static_edf: of(&fixed, processor),
+        cycle_conserving: of(&chosen(Rounding::Up(&all)), processor),
+        split: of(&chosen(Rounding::Split(&hull)), processor),
         ours,
-    })
+    };
+    // Whoever knows what jobs take can run as any policy does.
+    for other in [&energies.cycle_conserving, &energies.split] {
+        if *other < energies.ours {
+            energies.ours = other.clone();
+        }
+    }
+    Some(energies)
 }
 
-fn jobs(tasks: &[Implicit], top: &Rational, end: &Rational) -> Vec<Released> {
-    let mut jobs = Vec::new();
-    for task in tasks.iter().filter(|task| !task.utilisation.is_zero()) {
+/// Whose each job is, what it takes, and what it may take.
+fn jobs(
+    tasks: &[Implicit],
+    top: &Rational,
+    end: &Rational,
+    mut taken: impl FnMut() -> Rational,
+) -> (Vec<usize>, Vec<Released>, Vec<Rational>) {
+    let (mut owners, mut jobs, mut worst) = (Vec::new(), Vec::new(), Vec::new());
+    for (owner, task) in tasks.iter().enumerate() {
         let mut release = whole(0);
-        while release < *end {
+        while release < *end && !task.utilisation.is_zero() {
+            let most = &task.utilisation * &task.period * top;
+            owners.push(owner);
             jobs.push(Released {
                 deadline: &release + &task.period,
                 release: release.clone(),
-                work: &task.utilisation * &task.period * top,
+                work: &most * taken(),
                 priority: 0,
             });
+            worst.push(most);
             release += &task.period;
         }
     }
-    jobs
+    (owners, jobs, worst)
 }

@@ -82,7 +82,7 @@ pub struct Task {
     /// Longest time from an arrival until the task is ready.
     pub jitter: Rational,
     /// Longest time for which less urgent work may hold the core against it.
-    pub blocking: Rational,
+    pub blocking: Cost,
     /// What it takes.
     pub cost: Cost,
 }
@@ -114,6 +114,28 @@ impl Cost {
                 memory,
                 constant,
             } => cpu / &pair.cpu + memory / &pair.memory + constant,
+        }
+    }
+
+    /// Whether it is nothing.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        match self {
+            Cost::Time(time) => time.is_zero(),
+            Cost::Model {
+                cpu,
+                memory,
+                constant,
+            } => cpu.is_zero() && memory.is_zero() && constant.is_zero(),
+        }
+    }
+
+    /// Whether it is the same at all frequencies.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            Cost::Time(_) => true,
+            Cost::Model { cpu, memory, .. } => cpu.is_zero() && memory.is_zero(),
         }
     }
 

@@ -10,7 +10,7 @@ use num_traits::{Signed, ToPrimitive};
 use crate::rational::Rational;
 
 /// Whole numbers of some width.
-pub(crate) trait Whole: Integer + Signed + Clone {
+pub(crate) trait Whole: Integer + Signed + Clone + ToPrimitive {
     /// Sums are below this.
     fn most() -> Option<Self>;
     /// A number that fits with room for sums over a system.

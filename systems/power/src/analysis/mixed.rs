@@ -61,7 +61,7 @@ pub(super) fn responses(
             core.core
         )));
     }
-    if core.utilisation > Rational::one() {
+    if core.utilisation() > Rational::one() {
         return Ok(());
     }
     let last = released.iter().map(|job| &job.release);

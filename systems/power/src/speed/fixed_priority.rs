@@ -4,18 +4,24 @@
 //! A job meets its deadline exactly if there is a time in its window, its deadline or the release of a more urgent
 //! job, by which it and all more urgent jobs that were released before are done: from every time up to its release on, the
 //! speeds suffice for what is released from there to then. For one such time of each job that is a problem with earlier
-//! deadlines and without priorities, whose optimum is that of [`yds`]; the least of all choices is the optimum. Choices are
-//! made only for jobs that are late in a run of what is optimal so far, which is a lower bound of all that follow.
+//! deadlines and without priorities, whose optimum is that of [`yds`](super::yds()); the least of all choices is the optimum.
+//! The choice for the least urgent job parts a problem in time ([`chain`]); others are made only for jobs that are late in a
+//! run of what is optimal so far, which is a lower bound of all that follow ([`search`]).
 //!
 //! *Invariant:* `bound ≤ optimum ≤ energy`; both are equal unless nodes ran out; no job is late in the run.
 
-use std::cmp::Ordering;
+mod chain;
+mod cost;
+mod relaxed;
+mod search;
 
-use num_traits::Zero;
+use num_bigint::BigInt;
+use num_traits::{ToPrimitive, Zero};
 
-use super::{Groups, profile, run_by_deadline, windows, yds};
-use crate::rational::Rational;
+use super::yds::Number;
+use crate::rational::{Rational, grain, in_grains};
 use crate::simulation::{Order, Released, Run, Speeds, ranking, simulate};
+use relaxed::Job;
 
 /// The least energy that was found, and what is proven of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +40,8 @@ pub struct Optimum {
     pub nodes: u64,
 }
 
-/// The optimal speeds under fixed priorities, by branch and bound over `nodes` problems at most for each stretch of time
-/// that some window covers; with 0, what the greedy choice gives, which is every late job's own deadline.
+/// The optimal speeds under fixed priorities. For each stretch of time that some window covers, `nodes` problems without
+/// priorities are solved, then what is found at once is taken for what is not known.
 #[must_use]
 pub fn fixed_priority(jobs: &[Released], nodes: u64) -> Optimum {
     let mut optimum = Optimum {
@@ -48,15 +54,16 @@ pub fn fixed_priority(jobs: &[Released], nodes: u64) -> Optimum {
     };
     for stretch in stretches(jobs) {
         let part: Vec<Released> = stretch.iter().map(|job| jobs[*job].clone()).collect();
-        let mut search = Search::new(&part, nodes);
-        search.solve();
-        optimum.optimal &= search.open.is_none();
-        optimum.nodes += search.nodes;
-        let best = search.best.expect("every late job was given its deadline");
-        let bound = search.open.unwrap_or_else(|| best.groups.clone());
-        optimum.profile.extend(best.profile);
-        optimum.groups.extend(best.groups.groups);
-        optimum.bound.extend(bound.groups);
+        let scaled = Scaled::new(&part);
+        let bits = scaled.bits();
+        // Products of all work and any time, and sums of two of them.
+        if bits < 60 {
+            scaled.solve(|value| value.to_i64().unwrap_or(0), nodes, &mut optimum);
+        } else if bits < 124 {
+            scaled.solve(|value| value.to_i128().unwrap_or(0), nodes, &mut optimum);
+        } else {
+            scaled.solve(BigInt::clone, nodes, &mut optimum);
+        }
     }
     optimum.run = simulate(
         jobs,
@@ -64,6 +71,87 @@ pub fn fixed_priority(jobs: &[Released], nodes: u64) -> Optimum {
         &Speeds::Profile(optimum.profile.clone()),
     );
     optimum
+}
+
+/// Jobs of a stretch in whole numbers, from its first release on.
+struct Scaled {
+    start: Rational,
+    time_grain: BigInt,
+    work_grain: BigInt,
+    /// By release.
+    jobs: Vec<Job<BigInt>>,
+}
+
+impl Scaled {
+    fn new(jobs: &[Released]) -> Self {
+        let start = jobs.iter().map(|job| &job.release).min();
+        let start = start.cloned().unwrap_or_else(Rational::zero);
+        let mut rank = vec![0; jobs.len()];
+        for (place, job) in ranking(jobs, Order::Priority).into_iter().enumerate() {
+            rank[job] = place;
+        }
+        let since = |time: &Rational| time - &start;
+        let times = jobs
+            .iter()
+            .flat_map(|job| [since(&job.release), since(&job.deadline)]);
+        let time_grain = grain(&times.collect::<Vec<_>>());
+        let work_grain = grain(jobs.iter().map(|job| &job.work));
+        let scaled = jobs.iter().zip(rank).map(|(job, rank)| Job {
+            release: in_grains(&since(&job.release), &time_grain),
+            deadline: in_grains(&since(&job.deadline), &time_grain),
+            work: in_grains(&job.work, &work_grain),
+            rank,
+        });
+        let mut scaled: Vec<Job<BigInt>> = scaled.collect();
+        scaled.sort_by(|left, right| left.release.cmp(&right.release));
+        Scaled {
+            start,
+            time_grain,
+            work_grain,
+            jobs: scaled,
+        }
+    }
+
+    fn bits(&self) -> u64 {
+        let work: BigInt = self.jobs.iter().map(|job| &job.work).sum();
+        let end = self.jobs.iter().map(|job| job.deadline.bits()).max();
+        work.bits() + end.unwrap_or(0)
+    }
+
+    fn solve<N: Number>(&self, number: impl Fn(&BigInt) -> N, nodes: u64, optimum: &mut Optimum) {
+        let jobs = self.jobs.iter().map(|job| Job {
+            release: number(&job.release),
+            deadline: number(&job.deadline),
+            work: number(&job.work),
+            rank: job.rank,
+        });
+        let best = chain::solve(&jobs.collect::<Vec<Job<N>>>(), nodes);
+        let time = |time: &N| Rational::new(time.clone().into(), self.time_grain.clone());
+        let group = |(work, length): &(N, N)| {
+            let work = Rational::new(work.clone().into(), self.work_grain.clone());
+            (&work / time(length), work)
+        };
+        optimum.nodes += best.nodes;
+        optimum.optimal &= best.bound.is_none();
+        let mut found = Vec::new();
+        for part in &best.parts {
+            let groups: Vec<(Rational, Rational)> = part.groups.iter().map(group).collect();
+            for slot in &part.slots {
+                let Some((speed, _)) = slot.group.map(|group| &groups[group]) else {
+                    continue;
+                };
+                let (from, to) = (&self.start + time(&slot.from), &self.start + time(&slot.to));
+                match optimum.profile.last_mut() {
+                    Some((_, end, last)) if *end == from && last == speed => *end = to,
+                    _ => optimum.profile.push((from, to, speed.clone())),
+                }
+            }
+            found.extend(groups);
+        }
+        let bound = best.bound.map(|parts| parts.iter().map(group).collect());
+        optimum.bound.extend(bound.unwrap_or_else(|| found.clone()));
+        optimum.groups.extend(found);
+    }
 }
 
 /// Jobs in order of time, parted where no window goes on.
@@ -92,168 +180,6 @@ fn stretches(jobs: &[Released]) -> Vec<Vec<usize>> {
         stretch.sort_unstable();
     }
     stretches
-}
-
-/// A problem without priorities, and who is late by priorities at its speeds.
-struct Node {
-    due: Vec<Rational>,
-    groups: Groups,
-    profile: Vec<(Rational, Rational, Rational)>,
-    late: Vec<usize>,
-}
-
-struct Search<'a> {
-    jobs: &'a [Released],
-    /// The most urgent first.
-    ranking: Vec<usize>,
-    limit: u64,
-    nodes: u64,
-    best: Option<Node>,
-    /// The least bound of what was left out.
-    open: Option<Groups>,
-}
-
-impl<'a> Search<'a> {
-    fn new(jobs: &'a [Released], limit: u64) -> Self {
-        Search {
-            jobs,
-            ranking: ranking(jobs, Order::Priority),
-            limit,
-            nodes: 0,
-            best: None,
-            open: None,
-        }
-    }
-
-    fn solve(&mut self) {
-        let due: Vec<Rational> = self.jobs.iter().map(|job| job.deadline.clone()).collect();
-        let root = self.node(due);
-        self.greedy(&root);
-        let mut stack = vec![root];
-        while let Some(node) = stack.pop() {
-            if !self.may_be_better(&node.groups) {
-                continue;
-            }
-            let Some(late) = node.late.first().copied() else {
-                self.best = Some(node);
-                continue;
-            };
-            if self.nodes >= self.limit {
-                self.leave_open(node.groups);
-                continue;
-            }
-            let mut children = Vec::new();
-            for time in self.times(late, &node.due) {
-                let child = self.node(self.tightened(late, &time, &node.due));
-                if self.may_be_better(&child.groups) {
-                    children.push(child);
-                }
-            }
-            // The cheapest is looked at first.
-            children.sort_by(|left, right| compare(&right.groups, &left.groups));
-            stack.extend(children);
-        }
-    }
-
-    /// A schedule at once: late jobs are done by their own deadlines, until none is late.
-    fn greedy(&mut self, root: &Node) {
-        let mut due = root.due.clone();
-        let mut late = root.late.clone();
-        loop {
-            for job in &late {
-                let time = due[*job].clone();
-                due = self.tightened(*job, &time, &due);
-            }
-            let node = self.node(due);
-            if node.late.is_empty() {
-                self.best = Some(node);
-                return;
-            }
-            due = node.due;
-            late = node.late;
-        }
-    }
-
-    fn may_be_better(&self, groups: &Groups) -> bool {
-        self.best
-            .as_ref()
-            .is_none_or(|best| less(groups, &best.groups))
-    }
-
-    fn leave_open(&mut self, groups: Groups) {
-        if self.open.as_ref().is_none_or(|open| less(&groups, open)) {
-            self.open = Some(groups);
-        }
-    }
-
-    /// Times by which a job and all more urgent ones that came before may be done.
-    fn times(&self, job: usize, due: &[Rational]) -> Vec<Rational> {
-        let mut times = vec![due[job].clone()];
-        let above = self.ranking.iter().take_while(|other| **other != job);
-        let releases = above.map(|other| &self.jobs[*other].release);
-        let inside = releases.filter(|time| **time > self.jobs[job].release && **time < due[job]);
-        times.extend(inside.cloned());
-        times.sort();
-        times.dedup();
-        times
-    }
-
-    /// Deadlines with which a job and all more urgent ones that came before are done by a time.
-    fn tightened(&self, job: usize, time: &Rational, due: &[Rational]) -> Vec<Rational> {
-        let mut due = due.to_vec();
-        for other in &self.ranking {
-            if self.jobs[*other].release < *time && due[*other] > *time {
-                due[*other] = time.clone();
-            }
-            if *other == job {
-                break;
-            }
-        }
-        due
-    }
-
-    fn node(&mut self, due: Vec<Rational>) -> Node {
-        self.nodes += 1;
-        let relaxed: Vec<Released> = self
-            .jobs
-            .iter()
-            .zip(&due)
-            .map(|(job, due)| Released {
-                deadline: due.clone(),
-                ..job.clone()
-            })
-            .collect();
-        let groups = yds(&windows(&relaxed));
-        let profile = profile(&run_by_deadline(&relaxed, &groups));
-        let speeds = Speeds::Profile(profile);
-        let run = simulate(self.jobs, Order::Priority, &speeds);
-        let Speeds::Profile(profile) = speeds else {
-            unreachable!("as it was made")
-        };
-        let is_late = |job: &usize| {
-            let end = run.finish[*job].as_ref();
-            end.is_none_or(|end| *end > self.jobs[*job].deadline)
-        };
-        Node {
-            late: self.ranking.iter().copied().filter(is_late).collect(),
-            due,
-            groups,
-            profile,
-        }
-    }
-}
-
-/// Energies in order: by their nearest numbers where these are apart, else exactly.
-fn compare(left: &Groups, right: &Groups) -> Ordering {
-    let (a, b) = (left.nearly(), right.nearly());
-    if (a - b).abs() > 1e-9 * a.abs().max(b.abs()) {
-        return a.total_cmp(&b);
-    }
-    left.energy().cmp(&right.energy())
-}
-
-fn less(left: &Groups, right: &Groups) -> bool {
-    compare(left, right) == Ordering::Less
 }
 
 /// Σ speed² · work of speeds and works.

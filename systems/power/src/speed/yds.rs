@@ -127,18 +127,19 @@ struct Scaled<N> {
 
 /// A job of a problem: times are those of the problem, from which what others run in is taken out.
 #[derive(Clone)]
-struct Item<N> {
-    job: usize,
-    release: N,
-    deadline: N,
-    work: N,
+pub(super) struct Item<N> {
+    pub(super) job: usize,
+    pub(super) release: N,
+    pub(super) deadline: N,
+    pub(super) work: N,
 }
 
 /// Jobs of one speed, their work, and the time that they have.
 type Part = (Vec<usize>, BigInt, BigInt);
 
-trait Number: Integer + Signed + Clone + Into<BigInt> {}
-impl<T: Integer + Signed + Clone + Into<BigInt>> Number for T {}
+/// Whole numbers of any width.
+pub(super) trait Number: Integer + Signed + Clone + Into<BigInt> + ToPrimitive {}
+impl<T: Integer + Signed + Clone + Into<BigInt> + ToPrimitive> Number for T {}
 
 fn parted<N: Number>(jobs: &[Scaled<BigInt>], number: impl Fn(&BigInt) -> N) -> Vec<Part> {
     let items = jobs.iter().enumerate().map(|(job, scaled)| Item {
@@ -147,7 +148,15 @@ fn parted<N: Number>(jobs: &[Scaled<BigInt>], number: impl Fn(&BigInt) -> N) -> 
         deadline: number(&scaled.deadline),
         work: number(&scaled.work),
     });
-    let mut problems = vec![items.collect::<Vec<_>>()];
+    let parts = of_one_speed(items.collect()).into_iter();
+    parts
+        .map(|(jobs, work, length)| (jobs, work.into(), length.into()))
+        .collect()
+}
+
+/// Jobs of one speed each, their work, and the time that they have. Products of all work and any time must not overflow.
+pub(super) fn of_one_speed<N: Number>(items: Vec<Item<N>>) -> Vec<(Vec<usize>, N, N)> {
+    let mut problems = vec![items];
     let mut done = Vec::new();
     while let Some(mut items) = problems.pop() {
         if items.is_empty() {
@@ -161,7 +170,7 @@ fn parted<N: Number>(jobs: &[Scaled<BigInt>], number: impl Fn(&BigInt) -> N) -> 
         let intervals = above_average(&items, &work, &length);
         if intervals.is_empty() {
             let jobs = items.iter().map(|item| item.job).collect();
-            done.push((jobs, work.into(), length.into()));
+            done.push((jobs, work, length));
             continue;
         }
         problems.extend(part(items, &intervals));

@@ -33,8 +33,26 @@ struct TaskText {
     deadline: Option<Number>,
     offset: Option<Number>,
     jitter: Option<Number>,
-    blocking: Option<Number>,
+    blocking: Option<Blocking>,
     time: Option<Number>,
+    cpu: Option<Number>,
+    memory: Option<Number>,
+    constant: Option<Number>,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "blocking is a time, or { cpu, memory, constant } of what holds the core"
+)]
+enum Blocking {
+    Of(CostText),
+    For(Number),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CostText {
     cpu: Option<Number>,
     memory: Option<Number>,
     constant: Option<Number>,
@@ -245,7 +263,15 @@ fn task_of(task: TaskText, fixed: bool) -> Result<Task, String> {
         period: task.period.0,
         offset: or_zero(task.offset),
         jitter: or_zero(task.jitter),
-        blocking: or_zero(task.blocking),
+        blocking: match task.blocking {
+            None => Cost::Time(Rational::zero()),
+            Some(Blocking::For(time)) => Cost::Time(time.0),
+            Some(Blocking::Of(cost)) => Cost::Model {
+                cpu: or_zero(cost.cpu),
+                memory: or_zero(cost.memory),
+                constant: or_zero(cost.constant),
+            },
+        },
         cost,
         name,
     })

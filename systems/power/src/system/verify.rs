@@ -123,31 +123,49 @@ fn task(task: &Task, processor: &Processor) -> Result<(), String> {
     positive(&of("deadline"), &task.deadline)?;
     not_negative(&of("offset"), &task.offset)?;
     not_negative(&of("jitter"), &task.jitter)?;
-    not_negative(&of("blocking"), &task.blocking)?;
-    let (cpu, memory, constant) = match &task.cost {
-        Cost::Time(time) => return positive(&of("time"), time),
-        Cost::Model {
-            cpu,
-            memory,
-            constant,
-        } => (cpu, memory, constant),
+    let of_blocking = |key: &str| match key {
+        "time" => of("blocking"),
+        _ => format!("{key} of the blocking of `{}`", task.name),
     };
-    not_negative(&of("cpu"), cpu)?;
-    not_negative(&of("memory"), memory)?;
-    not_negative(&of("constant"), constant)?;
-    if cpu.is_zero() && memory.is_zero() && constant.is_zero() {
+    cost(&task.name, of_blocking, &task.blocking, processor)?;
+    if let Cost::Time(time) = &task.cost {
+        return positive(&of("time"), time);
+    }
+    cost(&task.name, of, &task.cost, processor)?;
+    if task.cost.is_zero() {
         return Err(format!(
             "`{}` takes no time: cpu, memory and constant are all 0",
             task.name
         ));
     }
-    if !memory.is_zero() && processor.memory.is_empty() {
-        return Err(format!(
-            "`{}` takes cycles of the memory, but [processor] has no memory: list its frequencies",
-            task.name
-        ));
-    }
     Ok(())
+}
+
+/// No part of a cost is below 0, and there is a memory if it takes cycles of one.
+fn cost(
+    name: &str,
+    of: impl Fn(&str) -> String,
+    cost: &Cost,
+    processor: &Processor,
+) -> Result<(), String> {
+    match cost {
+        Cost::Time(time) => not_negative(&of("time"), time),
+        Cost::Model {
+            cpu,
+            memory,
+            constant,
+        } => {
+            not_negative(&of("cpu"), cpu)?;
+            not_negative(&of("memory"), memory)?;
+            not_negative(&of("constant"), constant)?;
+            if !memory.is_zero() && processor.memory.is_empty() {
+                return Err(format!(
+                    "`{name}` takes cycles of the memory, but [processor] has no memory: list its frequencies"
+                ));
+            }
+            Ok(())
+        }
+    }
 }
 
 fn job(job: &Job) -> Result<(), String> {

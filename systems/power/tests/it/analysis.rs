@@ -77,8 +77,7 @@ fn cores_are_apart() {
     assert_eq!(responses(text), ["2", "1"]);
 }
 
-/// Preemptive scheduling has no anomaly: less time, or more speed, never makes a set late. The known anomaly is one of
-/// work that is not preempted: here, blocking that is declared does not shrink with the frequency.
+/// Preemptive scheduling has no anomaly: less time, or more speed, never makes a set late.
 #[test]
 fn more_speed_never_hurts_under_preemption() {
     let text = "scheduler = \"fixed-priority\"\n\

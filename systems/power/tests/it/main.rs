@@ -2,6 +2,7 @@
 //! implementations and planted faults; machines as trees of files.
 
 mod analysis;
+mod anomalies;
 mod foreign;
 mod machine;
 mod meter;

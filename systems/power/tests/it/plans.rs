@@ -3,8 +3,9 @@
 use metes_power::checker::{Flaw, check_pair, check_schedule};
 use metes_power::pair::{candidates, cheapest, hyperperiod, per_task};
 use metes_power::plan::{Effort, Plan, plan};
+use metes_power::policies::{Implicit, compare, uunifast};
 use metes_power::rational::whole;
-use metes_power::simulation::{Order, Speeds, simulate};
+use metes_power::simulation::{Order, Released, Speeds, simulate};
 use metes_power::system::{Processor, Scheduler};
 use metes_power::{Rational, System, is_schedulable};
 use metes_random::Random;
@@ -22,6 +23,7 @@ fn planned(text: &str) -> Plan {
 const GOLDEN: &str = include_str!("../../examples/golden.toml");
 const PAPER: &str = include_str!("../../examples/paper.toml");
 const DUSTER: &str = include_str!("../../examples/duster.toml");
+const EDGE: &str = include_str!("../../examples/edge.toml");
 const ESTIMATES: &str = include_str!("../../examples/estimates.toml");
 
 #[test]
@@ -77,6 +79,34 @@ fn the_mission_has_no_time_to_spare() {
     }
 }
 
+/// The edge host's functions at their budgets: the processor can be slower, the memory cannot. So it is in a run of all that
+/// come at once behind the longest invocation, which has just begun.
+#[test]
+fn the_edge_host_can_be_slower() {
+    let plan = planned(EDGE);
+    let pair = plan.pair.expect("there is one");
+    let fastest = plan.candidates.last().expect("pairs");
+    let system = system(EDGE);
+    let mut jobs = vec![job(0, 20_000, 1, 1)];
+    jobs[0].work = system.tasks[1].blocking.time(&pair);
+    for task in &system.tasks {
+        let mut release = whole(0);
+        while release < &plan.length + &plan.length {
+            jobs.push(Released {
+                deadline: &release + &task.deadline,
+                release: release.clone(),
+                work: task.cost.time(&pair),
+                priority: 1,
+            });
+            release += &task.period;
+        }
+    }
+    let run = simulate(&jobs, Order::Deadline, &Speeds::Constant(whole(1)));
+    assert_eq!(run.late(&jobs), None);
+    assert_eq!((pair.cpu, pair.memory), (whole(1600), whole(800)));
+    assert!(plan.energy.expect("exact") < fastest.energy);
+}
+
 #[test]
 fn the_first_estimates_left_time_to_spare() {
     let plan = planned(ESTIMATES);
@@ -129,7 +159,7 @@ fn a_pair_for_each_task_takes_no_more_than_one_for_all() {
     let mut random = Random::new(11);
     let mut less = 0;
     for _ in 0..60 {
-        let system = drawn_tasks(&mut random, 3);
+        let system = drawn_tasks(&mut random, 3, false);
         let all = candidates(&system).expect("decided");
         let Some(one) = cheapest(&all) else { continue };
         let each = per_task(&system, u64::MAX)
@@ -166,7 +196,8 @@ fn brute_per_task(system: &System) -> Option<Rational> {
     least
 }
 
-fn drawn_tasks(random: &mut Random, count: u64) -> System {
+/// Blocking that depends on the frequencies only where it is said.
+fn drawn_tasks(random: &mut Random, count: u64, depends: bool) -> System {
     let scheduler = ["edf", "fixed-priority"][random.below(2) as usize];
     let mut text = format!(
         "scheduler = \"{scheduler}\"\n[processor]\ncpu = [1, 2, 4]\nmemory = [1, 3]\npower = {{ floor = {}, cpu_cubed = 1, memory = {} }}\n",
@@ -175,13 +206,18 @@ fn drawn_tasks(random: &mut Random, count: u64) -> System {
     );
     for task in 1..=count {
         let period = [4, 6, 8, 12][random.below(4) as usize];
+        let long = random.below(8) / 7;
+        let blocking = if depends {
+            format!("{{ cpu = {}, memory = {long} }}", 2 * long)
+        } else {
+            long.to_string()
+        };
         text += &format!(
-            "[[task]]\nname = \"t{task}\"\npriority = {task}\nperiod = {period}\ndeadline = {}\ncpu = {}\nmemory = {}\noffset = {}\njitter = {}\nblocking = {}\n",
+            "[[task]]\nname = \"t{task}\"\npriority = {task}\nperiod = {period}\ndeadline = {}\ncpu = {}\nmemory = {}\noffset = {}\njitter = {}\nblocking = {blocking}\n",
             random.between(2, 14),
             random.between(1, 4),
             random.between(1, 3),
             random.below(2) * random.below(4),
-            random.below(8) / 7,
             random.below(8) / 7
         );
     }
@@ -195,13 +231,16 @@ fn the_checker_decides_as_the_analysis_does() {
     let mut random = Random::new(5);
     let mut tally = [0; 2];
     for _ in 0..150 {
-        let system = drawn_tasks(&mut random, 3);
+        let system = drawn_tasks(&mut random, 3, true);
         let phases = system.tasks.iter().any(|task| task.offset > whole(0));
         let unsure = system
             .tasks
             .iter()
-            .any(|task| task.jitter > whole(0) || task.blocking > whole(0));
+            .any(|task| task.jitter > whole(0) || !task.blocking.is_zero());
         for candidate in candidates(&system).expect("decided") {
+            // Though not every pair was analysed.
+            let analysed = is_schedulable(&system, &candidate.pair);
+            assert_eq!(analysed, Ok(candidate.feasible), "{system:?} {candidate:?}");
             let checked = check_pair(&system, &candidate.pair);
             if candidate.feasible {
                 assert_eq!(checked, Ok(candidate.energy), "{system:?}");
@@ -242,4 +281,48 @@ fn the_checker_sees_what_is_wrong_with_a_schedule() {
         ..Processor::default()
     };
     assert_eq!(check(&run, &twos), Err(Flaw::Frequency(0)));
+}
+
+/// No policy is late, and none takes less than what knows all (asserted where they are compared); with all at their worst
+/// case, cycle-conserving EDF is static EDF.
+#[test]
+fn policies_of_others_take_no_less() {
+    let mut random = Random::new(3);
+    let (mut less, mut same) = (0, 0);
+    for round in 0..60 {
+        let tasks: Vec<Implicit> = uunifast(&mut random, 3, 600)
+            .iter()
+            .map(|part| Implicit {
+                period: whole([4, 8, 10][random.below(3) as usize]),
+                utilisation: Rational::new((*part).into(), 1000.into()),
+            })
+            .collect();
+        let processor = Processor {
+            cpu: (1..=4)
+                .map(|step| Rational::new(step.into(), 4.into()))
+                .collect(),
+            ..Processor::default()
+        };
+        let mut worst = || whole(1);
+        let mut half = || Rational::new(random.between(30, 100).into(), 100.into());
+        let taken: &mut dyn FnMut() -> Rational = if round % 2 == 0 {
+            &mut worst
+        } else {
+            &mut half
+        };
+        let found = compare(&tasks, &processor, taken).expect("it fits");
+        for other in [
+            &found.full_speed,
+            &found.race_to_idle,
+            &found.static_edf,
+            &found.cycle_conserving,
+            &found.split,
+        ] {
+            assert!(*other >= found.ours);
+        }
+        assert!(found.static_edf <= found.full_speed && found.cycle_conserving <= found.static_edf);
+        same += u64::from(found.cycle_conserving == found.static_edf);
+        less += u64::from(found.split < found.cycle_conserving);
+    }
+    assert!(same >= 30 && less >= 30, "{same} {less}");
 }

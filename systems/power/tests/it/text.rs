@@ -43,6 +43,26 @@ fn what_is_wrong_is_said_with_its_line() {
             "line 2: `a` takes no time: cpu, memory and constant are all 0",
         ),
         (
+            "time = 1",
+            "time = 1\nblocking = -1",
+            "line 2: blocking of `a` is -1, and must be 0 or more",
+        ),
+        (
+            "time = 1",
+            "time = 1\nblocking = { cpu = -1 }",
+            "line 2: cpu of the blocking of `a` is -1, and must be 0 or more",
+        ),
+        (
+            "time = 1",
+            "time = 1\nblocking = { memory = 1 }",
+            "line 2: `a` takes cycles of the memory, but [processor] has no memory: list its frequencies",
+        ),
+        (
+            "time = 1",
+            "time = 1\nblocking = { time = 1 }",
+            "line 7: blocking is a time, or { cpu, memory, constant } of what holds the core",
+        ),
+        (
             "period = 4",
             "period = 0",
             "line 2: period of `a` is 0, and must be above 0",
