@@ -34,11 +34,11 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// Up to 2 MiB live in blocks of 1 byte to 64 KiB; 40 programs of up to 50 000 requests.
+    /// Up to 2 MiB live in blocks of 1 byte to 64 KiB; 41 programs of up to 50 000 requests.
     fn default() -> Self {
         Search {
             demand: Demand::new(2 << 20, 64 << 10, 1),
-            attacks: 40,
+            attacks: 41,
             requests: 50_000,
             seed: 1,
         }
