@@ -113,12 +113,13 @@ fn fill(
     };
     // The last of them lies at the free end.
     let new = held.len().saturating_sub(1).max(first);
-    for held in &mut held[first..new] {
-        attack.free(held.block);
-        match attack.allocate(less) {
-            Some(again) => held.block = again,
-            None => return false,
-        }
+    for at in first..new {
+        attack.free(held[at].block);
+        let Some(again) = attack.allocate(less) else {
+            held.remove(at);
+            return false;
+        };
+        held[at].block = again;
     }
     new > first
 }
