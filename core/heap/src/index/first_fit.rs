@@ -17,7 +17,7 @@
 //!
 //! When the largest block of a group is taken out, its summary and those above it are left as they are, too large, until
 //! the next request or until something as large ends there again: most programs free what they have just allocated,
-//! and then nothing is to be computed. At most one group is so left between operations on it (two while blocks merge).
+//! and then nothing is to be computed. At most two groups are so left.
 //!
 //! The block at the very end of the memory, the *wilderness*, is kept apart and serves last, as in
 //! [`ListFit`](super::list::ListFit).
@@ -55,7 +55,8 @@ struct Part<B> {
     groups: usize,
 }
 
-/// Address-ordered first fit by a tree over addresses; `B` is the store's block. See the module.
+/// Address-ordered first fit by a tree over addresses; `B` is the store's block. See the module. A store that neither has
+/// addresses nor keeps numbers beside lists, as [`Distant`](crate::Distant), has no place for the tree: it refuses every region.
 #[derive(Debug)]
 pub struct FirstFit<E, B> {
     tree: Tree,
@@ -180,7 +181,7 @@ impl<E: Summary, B: Copy + Eq> FirstFit<E, B> {
         }
     }
 
-    /// Gives a region the groups from `part` on, and moves those of regions behind it.
+    /// Gives a region its groups, behind those of regions at lower addresses, and moves those of the others.
     fn insert_part<S: Store<Block = B>>(&mut self, store: &mut S, first: B, groups: usize) {
         let mut at = self.count;
         while at > 0
