@@ -7,12 +7,12 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use metes_edge::HostOptions;
 use metes_edge::http::HttpLimits;
-use metes_edge::{HostOptions, Options};
 use serde_json::Value;
 
 use crate::guests::{NOP, NOTHING, binary};
-use crate::served::Served;
+use crate::served::{Served, options};
 
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
@@ -26,14 +26,7 @@ fn served(limits: HttpLimits, functions: usize) -> Served {
         functions,
         // What is measured on a loaded machine would decide what is admitted.
         overheads: Some(NOTHING),
-        engine: Options {
-            slots: 4,
-            slot_bytes: 1 << 17,
-            lock: false,
-            deadline_priority: None,
-            ..Options::default()
-        },
-        ..HostOptions::default()
+        ..options(4)
     };
     Served::new(options, limits)
 }

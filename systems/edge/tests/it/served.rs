@@ -9,7 +9,21 @@ use std::thread::JoinHandle;
 use metes_edge::client::Client;
 use metes_edge::http::HttpLimits;
 use metes_edge::serve::{Listeners, serve};
-use metes_edge::{Host, HostOptions};
+use metes_edge::{Host, HostOptions, Options};
+
+/// Of a host for tests: so many slots of 128 KiB, and nothing that a machine could refuse.
+pub(crate) fn options(slots: usize) -> HostOptions {
+    HostOptions {
+        engine: Options {
+            slots,
+            slot_bytes: 1 << 17,
+            lock: false,
+            deadline_priority: None,
+            ..Options::default()
+        },
+        ..HostOptions::default()
+    }
+}
 
 /// A host that serves until it is dropped.
 pub(crate) struct Served {

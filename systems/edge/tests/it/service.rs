@@ -3,12 +3,12 @@
 use metes_edge::client::Client;
 use metes_edge::http::HttpLimits;
 use metes_edge::serve::Listeners;
-use metes_edge::{HostOptions, Options, Told};
+use metes_edge::{HostOptions, Told};
 
 use campaign::{Found, campaign};
 
 use crate::guests::NOTHING;
-use crate::served::Served;
+use crate::served::{Served, options};
 
 mod campaign;
 
@@ -58,16 +58,7 @@ fn deploy(client: &Client, manifest: &str, wasm: &[u8]) -> (u16, String) {
 
 #[test]
 fn every_error_has_its_status_and_the_host_goes_on() {
-    let options = HostOptions {
-        engine: Options {
-            slots: 4,
-            slot_bytes: 1 << 17,
-            lock: false,
-            deadline_priority: None,
-            ..Options::default()
-        },
-        ..HostOptions::default()
-    };
+    let options = options(4);
     let mut served = Served::new(options, HttpLimits::default());
     let again = Listeners::new(None, Some(&served.socket));
     assert!(again.is_err(), "it is taken");
@@ -149,14 +140,7 @@ fn every_error_has_its_status_and_the_host_goes_on() {
 fn samples_are_counted_and_timed_and_the_budget_stands() {
     let options = HostOptions {
         overheads: Some(NOTHING),
-        engine: Options {
-            slots: 2,
-            slot_bytes: 1 << 17,
-            lock: false,
-            deadline_priority: None,
-            ..Options::default()
-        },
-        ..HostOptions::default()
+        ..options(2)
     };
     let served = Served::new(options, HttpLimits::default());
     let echo = wat::parse_str(ECHO).expect("a guest of ours");
@@ -243,14 +227,7 @@ fn a_sample_that_does_not_end_is_told_and_nothing_else() {
             (if (i32.load (i32.const 16)) (then (loop $again (br $again))))))"#;
     let options = HostOptions {
         overheads: Some(NOTHING),
-        engine: Options {
-            slots: 2,
-            slot_bytes: 1 << 17,
-            lock: false,
-            deadline_priority: None,
-            ..Options::default()
-        },
-        ..HostOptions::default()
+        ..options(2)
     };
     let host = metes_edge::Host::start(options).expect("a host");
     let spin = wat::parse_str(SPIN).expect("a guest of ours");
