@@ -45,6 +45,34 @@ impl Place {
             high: (last - begins) as u32,
         }
     }
+
+    #[inline(always)]
+    pub(super) fn ending(&self) -> Ending {
+        Ending {
+            group: self.group,
+            high: self.high,
+        }
+    }
+}
+
+/// Where a block ends: the group, and the granule in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    group: usize,
+    high: u32,
+}
+
+impl Ending {
+    /// The place of a block of so many granules that ends there.
+    #[inline(always)]
+    pub(super) fn place(self, granules: usize) -> Place {
+        Place {
+            group: self.group,
+            granules,
+            low: (self.high as usize + 1).saturating_sub(granules) as u32,
+            high: self.high,
+        }
+    }
 }
 
 #[inline(always)]

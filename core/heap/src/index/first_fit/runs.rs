@@ -6,49 +6,53 @@
 const BITS: u32 = usize::BITS;
 
 /// Where the lowest run of at least `length` ones (one to the width of a word) begins. At most
-/// `log2(BITS)` doublings.
+/// `log2(BITS)` halvings.
 #[inline(always)]
 pub(super) fn first_of(word: usize, length: u32) -> Option<u32> {
     debug_assert!((1..=BITS).contains(&length));
-    // Bit `i` of `starts` says that `known` ones begin there.
+    // A bit of `starts` with `left - 1` further ones above it is where a run of `length` begins.
     let mut starts = word;
-    let mut known = 1;
-    while known < length {
-        let step = known.min(length - known);
-        starts &= starts >> step;
-        known += step;
+    let mut left = length;
+    while left > 1 {
+        let half = left / 2;
+        starts &= starts >> half;
+        left -= half;
     }
     (starts != 0).then(|| starts.trailing_zeros())
+}
+
+/// Where runs of `$length` ones begin, and this length: of the longest runs, by doubling it as long as there are such
+/// runs, and by adding on the way back what of each doubling still fits.
+macro_rules! longest {
+    ($starts:expr, $length:expr $(,)?) => {
+        ($starts, $length)
+    };
+    ($starts:expr, $length:expr, $double:expr $(, $more:expr)* $(,)?) => {{
+        let starts = $starts;
+        let doubled = starts & starts >> $length;
+        if doubled == 0 {
+            (starts, $length)
+        } else {
+            let (found, length) = longest!(doubled, $double $(, $more)*);
+            // As long as a run may be that is no whole word: less than the width.
+            let longer = found & starts >> length;
+            if longer == 0 { (found, length) } else { (longer, length + $length) }
+        }
+    }};
 }
 
 /// The length of the longest run. At most `log2(BITS)` doublings, and as many steps back.
 #[inline(always)]
 pub(super) fn longest(word: usize) -> u32 {
-    if word == 0 {
-        return 0;
+    match word {
+        0 => return 0,
+        usize::MAX => return BITS,
+        _ => (),
     }
-    // `starts[d]` has the bits where 2^d ones begin.
-    let mut starts = [0; BITS.ilog2() as usize + 1];
-    starts[0] = word;
-    let mut doublings = 0;
-    while doublings < BITS.ilog2() as usize {
-        let next = starts[doublings] & starts[doublings] >> (1u32 << doublings);
-        if next == 0 {
-            break;
-        }
-        doublings += 1;
-        starts[doublings] = next;
-    }
-    let mut found = starts[doublings];
-    let mut length = 1 << doublings;
-    for step in (0..doublings).rev() {
-        // A run of a whole word has no place for a further one.
-        let longer = found & starts[step].checked_shr(length).unwrap_or(0);
-        if longer != 0 {
-            found = longer;
-            length += 1 << step;
-        }
-    }
+    #[cfg(target_pointer_width = "64")]
+    let (_, length): (usize, u32) = longest!(word, 1u32, 2u32, 4u32, 8u32, 16u32, 32u32);
+    #[cfg(not(target_pointer_width = "64"))]
+    let (_, length): (usize, u32) = longest!(word, 1u32, 2u32, 4u32, 8u32, 16u32);
     length
 }
 

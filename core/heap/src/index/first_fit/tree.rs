@@ -2,10 +2,11 @@
 //!
 //! A complete binary tree in the order of a binary heap: node 1 is the root, below node `i` are `2i` and `2i + 1`, and
 //! leaf `leaves + g` is the summary of group `g`. Leaves behind the last group are not kept, but for one beside it.
-//! Entry 0 is larger than every summary, so that what goes up the tree ends there. What goes down begins at the node
-//! above all groups that ever had a block, which for most programs are few of those that there is memory for.
+//! The *root* is the node above all groups that ever had a block, which for most programs are few of those that there is
+//! memory for: what goes down begins there, and what goes up ends there, as the entries above it and beside it are
+//! larger than every summary. (Above node 1, and beside it, is entry 0.)
 //!
-//! Invariant: a node is the maximum of the two below it; a group without the reach of that node has no block.
+//! Invariant: each node from the root down is the maximum of the two below it; groups that are not below it have no block.
 
 use core::ops::Range;
 
@@ -31,8 +32,10 @@ pub(super) struct Tree {
     /// A power of two, at least the groups.
     leaves: usize,
     groups: usize,
-    /// log2 of the groups, from the first on, that ever had a block.
-    reach_log2: u32,
+    /// The node above all groups that ever had a block.
+    root: usize,
+    /// Groups below the root: leaves have numbers from `leaves` on.
+    reach: usize,
 }
 
 impl Tree {
@@ -42,7 +45,8 @@ impl Tree {
         width_log2: 0,
         leaves: 1,
         groups: 0,
-        reach_log2: 0,
+        root: 1,
+        reach: 1,
     };
 
     /// Groups that it has room for.
@@ -58,10 +62,15 @@ impl Tree {
 
     fn of(granules: usize, width_log2: u32) -> Tree {
         let groups = (granules >> width_log2) + 1;
+        let leaves = groups.next_power_of_two();
+        // Two groups at least, as what is beside the root is no summary.
+        let reach = leaves.min(2);
         Tree {
             width_log2,
             groups,
-            leaves: groups.next_power_of_two(),
+            leaves,
+            root: leaves / reach,
+            reach,
             ..Tree::NEW
         }
     }
@@ -114,7 +123,37 @@ impl Tree {
         for at in 0..self.entries() {
             self.set::<E, S>(store, at, 0);
         }
-        self.set::<E, S>(store, 0, ABOVE);
+        self.fence::<E, S>(store);
+    }
+
+    /// Writes what ends ways up beside the root and above it.
+    fn fence<E: Summary, S: Store>(&self, store: &mut S) {
+        self.set::<E, S>(store, self.root ^ 1, ABOVE);
+        self.set::<E, S>(store, self.root / 2, ABOVE);
+    }
+
+    /// Makes the root one that is above a group.
+    #[inline(always)]
+    pub(super) fn reach<E: Summary, S: Store>(&mut self, store: &mut S, group: usize) {
+        if group >= self.reach {
+            self.raise_root::<E, S>(store, group);
+        }
+    }
+
+    /// A step a level that the root rises.
+    #[cold]
+    fn raise_root<E: Summary, S: Store>(&mut self, store: &mut S, group: usize) {
+        let largest = self.get::<E, S>(store, self.root);
+        store.touch(1, 1);
+        self.set::<E, S>(store, self.root ^ 1, 0);
+        while group >= self.reach {
+            self.reach *= 2;
+            self.root /= 2;
+            store.touch(0, 1);
+            self.set::<E, S>(store, self.root, largest);
+        }
+        store.touch(0, 2);
+        self.fence::<E, S>(store);
     }
 
     /// The word of a group, where the store has addresses.
@@ -165,7 +204,7 @@ impl Tree {
     #[inline(always)]
     pub(super) fn first<E: Summary, S: Store>(&self, store: &S, wanted: u32) -> Option<usize> {
         store.touch(1, 0);
-        let mut node = self.leaves >> self.reach_log2;
+        let mut node = self.root;
         if self.get::<E, S>(store, node) < wanted {
             return None;
         }
@@ -183,15 +222,8 @@ impl Tree {
 
     /// Raises the summary of a group, and the nodes above it that are below.
     #[inline(always)]
-    pub(super) fn raise<E: Summary, S: Store>(
-        &mut self,
-        store: &mut S,
-        group: usize,
-        summary: u32,
-    ) {
-        if group >> self.reach_log2 != 0 {
-            self.reach_log2 = group.ilog2() + 1;
-        }
+    pub(super) fn raise<E: Summary, S: Store>(&self, store: &mut S, group: usize, summary: u32) {
+        debug_assert!(group < self.reach);
         let mut node = self.leaves + group;
         // Ends above the root at the latest.
         while self.get::<E, S>(store, node) < summary {
@@ -219,10 +251,9 @@ impl Tree {
         loop {
             store.touch(1, 1);
             self.set::<E, S>(store, node, summary);
-            // Entry 0 is beside the root.
             let beside = self.get::<E, S>(store, node ^ 1);
             if beside >= before {
-                // It alone holds up what is above.
+                // It alone holds up what is above, or this is the root.
                 return;
             }
             summary = summary.max(beside);
@@ -249,7 +280,10 @@ impl Tree {
             self.set::<E, S>(store, self.leaves + group, 0);
             groups::clear(store, self, group);
         }
-        self.reach_log2 = self.leaves.ilog2();
+        // As if all groups were reached.
+        self.set::<E, S>(store, self.root ^ 1, 0);
+        (self.root, self.reach) = (1, self.leaves);
+        self.fence::<E, S>(store);
         for node in (1..self.leaves).rev() {
             if 2 * node + 1 < self.entries() {
                 let largest = self.below::<E, S>(store, node);
@@ -263,17 +297,23 @@ impl Tree {
         left.max(self.get::<E, S>(store, 2 * node + 1))
     }
 
-    /// Whether every node is the maximum of those below it, and none has a block behind those reached. Linear.
+    /// Whether every node is the maximum of those below it, and no group that is not reached has a block. Linear.
     pub(super) fn is_sound<E: Summary, S: Store>(&self, store: &S) -> bool {
-        let exact = (1..self.leaves).all(|node| {
-            let largest = match 2 * node + 1 < self.entries() {
-                true => self.below::<E, S>(store, node),
-                false => 0,
-            };
-            self.get::<E, S>(store, node) == largest
-        });
+        let get = |at| self.get::<E, S>(store, at);
+        let below_root = |node: usize| node >> (node.ilog2() - self.root.ilog2()) == self.root;
+        let exact = (self.root..self.leaves)
+            .filter(|&node| below_root(node))
+            .all(|node| {
+                let below = match 2 * node + 1 < self.entries() {
+                    true => self.below::<E, S>(store, node),
+                    false => 0,
+                };
+                get(node) == below
+            });
         exact
-            && self.get::<E, S>(store, 1) == self.get::<E, S>(store, self.leaves >> self.reach_log2)
+            && get(self.root ^ 1) == get(self.root / 2)
+            && get(self.root ^ 1) > get(self.root)
+            && (self.reach..self.groups).all(|group| get(self.leaves + group) == 0)
     }
 }
 
