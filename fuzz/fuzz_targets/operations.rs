@@ -14,15 +14,17 @@ const ARENA: usize = 32 << 10;
 fn kind(byte: u8) -> IndexKind {
     let fits = [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact];
     let orders = [Order::Lifo, Order::Fifo, Order::Address];
-    match byte % 21 {
+    match byte % 23 {
         0 => IndexKind::tlsf(1),
         1 => IndexKind::tlsf(32),
         2 => IndexKind::Classes { second_level: 4, probes: 3 },
         3 => IndexKind::Kingsley,
         4 => IndexKind::Buddy { lowest: false },
         5 => IndexKind::Buddy { lowest: true },
+        6 => IndexKind::FirstFit { by_class: false, span: None },
+        7 => IndexKind::FirstFit { by_class: true, span: None },
         other => {
-            let other = usize::from(other - 6);
+            let other = usize::from(other - 8);
             IndexKind::list(fits[other % 5], orders[other / 5])
         }
     }

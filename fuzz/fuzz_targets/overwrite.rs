@@ -16,7 +16,7 @@ const SECRET: u64 = 0x5eed_0002;
 fn kind(byte: u8) -> IndexKind {
     let fits = [Fit::First, Fit::Next, Fit::Best, Fit::Worst, Fit::Exact];
     let orders = [Order::Lifo, Order::Fifo, Order::Address];
-    match byte % 23 {
+    match byte % 25 {
         0 => IndexKind::tlsf(1),
         1 => IndexKind::tlsf(32),
         2 => IndexKind::Classes { second_level: 4, probes: usize::MAX },
@@ -25,8 +25,10 @@ fn kind(byte: u8) -> IndexKind {
         5 => IndexKind::Buddy { lowest: true },
         6 => IndexKind::Lea { keep_up_to: 128 },
         7 => IndexKind::FixedSizes { sizes: SizeTable::DEFAULT },
+        8 => IndexKind::FirstFit { by_class: false, span: None },
+        9 => IndexKind::FirstFit { by_class: true, span: None },
         other => {
-            let other = usize::from(other - 8);
+            let other = usize::from(other - 10);
             IndexKind::list(fits[other % 5], orders[other / 5])
         }
     }

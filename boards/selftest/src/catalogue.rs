@@ -3,6 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+use metes_heap::index::first_fit::{FirstFitClasses, FirstFitTree};
 use metes_heap::store::tagged::TaggedBlock;
 use metes_heap::{
     Buddy, Dedicated, HalfFit, Heap, Kingsley, ListFit, Memory, SegregatedFit, Tagged, Tlsf,
@@ -145,5 +146,7 @@ catalogue! {
     FirstFit = "first-fit, LIFO", List<0, 0> = ListFit::new(), true, ANY;
     NextFit = "next-fit, FIFO", List<1, 1> = ListFit::new(), true, ANY;
     BestFit = "best-fit, by address", List<2, 2> = ListFit::new(), true, ANY;
+    Tree = "first-fit:search=tree", FirstFitTree<TaggedBlock> = FirstFitTree::new(), true, ANY;
+    TreeByClass = "first-fit:search=tree,summary=class", FirstFitClasses<TaggedBlock> = FirstFitClasses::new(), true, ROUNDS;
     Pools = "2 pools before tlsf", Dedicated<Tlsf<8>, 2> = Dedicated::new(POOLS, Tlsf::new()), true, KEEPS;
 }

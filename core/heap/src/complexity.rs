@@ -242,6 +242,10 @@ impl IndexKind {
             } if limits.coalesce_up_to != 0 => times.free = times.free.max(Time::Holes),
             // A large request merges the blocks that were kept aside, each into a sorted bin.
             IndexKind::Lea { .. } => times.allocate = times.allocate.max(Time::HolesSquared),
+            // By the depth of the tree, which follows the memory.
+            IndexKind::FirstFit { .. } => {
+                (times.allocate, times.free) = (Time::Orders, Time::Orders)
+            }
             _ => {}
         }
         Declaration {

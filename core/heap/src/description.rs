@@ -29,6 +29,16 @@ pub const GENERAL: usize = 4;
 /// Most memory levels of a heap.
 pub const LEVELS: usize = 4;
 
+/// What a growing heap whose tables follow its memory is laid out for, where nothing is said.
+pub const GROWING_SPAN: usize = 256 << 20;
+/// The least that such a heap is laid out for: a page.
+pub const SMALLEST_SPAN: usize = 4096;
+/// The most, which leaves every size a summary: 2³¹ granules.
+pub const LARGEST_SPAN: usize = match usize::BITS {
+    64 => 1 << (usize::BITS / 2 + 3),
+    _ => 1 << (usize::BITS - 2),
+};
+
 /// An index and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
@@ -66,6 +76,14 @@ pub enum IndexKind {
     FixedSizes {
         /// The sizes.
         sizes: SizeTable,
+    },
+    /// First fit in address order by a tree over addresses, which always merges and splits.
+    FirstFit {
+        /// Summaries are size classes of a byte instead of sizes.
+        by_class: bool,
+        /// Bytes up to which a heap that grows is laid out; `None`: [`GROWING_SPAN`]. A larger
+        /// region is laid out for itself.
+        span: Option<usize>,
     },
     /// Binary buddy; lowest address first if `lowest`.
     Buddy {
@@ -246,6 +264,8 @@ pub enum Invalid {
     KeptSize,
     /// The second level is no power of two between 1 and 32.
     SecondLevel,
+    /// The span of first fit by a tree is below 4 KiB or above 32 GiB.
+    Span,
     /// The depth of search is not between 1 and 100 %, or the maximum fit is
     /// below 100 %.
     Search,
@@ -285,6 +305,7 @@ impl core::fmt::Display for Invalid {
             Invalid::Slab => "a slab must be a power of two of at least 512 bytes, the same for all object pools",
             Invalid::KeptSize => "keep_up_to must be a multiple of 16 up to 256, or 0",
             Invalid::SecondLevel => "second_level must be a power of two from 1 to 32",
+            Invalid::Span => "span must be from 4 KiB to 32 GiB: what the memory may grow to",
             Invalid::Search => "depth must be from 1 to 100 percent, max_fit at least 100 percent",
         })
     }
@@ -319,9 +340,23 @@ impl IndexKind {
             IndexKind::Classes { probes, .. } => *probes <= 16,
             // Halving and merging are bounded by the word, not by a constant
             // that a designer would accept as one: log2 of the largest block.
+            // So is the depth of a tree over addresses.
             IndexKind::Buddy { lowest } => !*lowest,
+            IndexKind::FirstFit { .. } => true,
             IndexKind::Kingsley | IndexKind::FixedSizes { .. } => true,
         }
+    }
+
+    /// Bytes that a pool which grows is laid out for, where other indexes are laid out for `span`.
+    pub const fn span(&self, span: usize) -> usize {
+        let own = match *self {
+            IndexKind::FirstFit { span: None, .. } => GROWING_SPAN,
+            IndexKind::FirstFit {
+                span: Some(own), ..
+            } => own,
+            _ => return span,
+        };
+        if own < span { own } else { span }
     }
 
     const fn validate(&self) -> Result<(), Invalid> {
@@ -346,6 +381,9 @@ impl IndexKind {
             {
                 Err(Invalid::SecondLevel)
             }
+            IndexKind::FirstFit {
+                span: Some(span), ..
+            } if span < SMALLEST_SPAN || span > LARGEST_SPAN => Err(Invalid::Span),
             _ => Ok(()),
         }
     }

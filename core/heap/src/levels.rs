@@ -16,6 +16,8 @@ pub struct Levels {
     taken: [usize; LEVELS],
     /// Level of each general pool.
     general: [u8; GENERAL],
+    /// Bytes that each general pool is laid out for, where it is less than others are.
+    spans: [usize; GENERAL],
     /// Level of the object pools.
     objects: u8,
     /// Bytes of the record of one slab.
@@ -29,8 +31,10 @@ impl Levels {
     /// none for levels without limit.
     pub fn of(description: &Description, sizes: [Option<usize>; LEVELS]) -> Self {
         let mut general = [0; GENERAL];
-        for (own, pool) in general.iter_mut().zip(description.general.iter()) {
-            *own = pool.level;
+        let mut spans = [usize::MAX; GENERAL];
+        for (number, pool) in description.general.iter().enumerate() {
+            general[number] = pool.level;
+            spans[number] = pool.index.span(usize::MAX);
         }
         let slabs = description.slabs();
         let highest = description.general.iter().map(|pool| pool.level);
@@ -39,6 +43,7 @@ impl Levels {
             sizes,
             taken: [0; LEVELS],
             general,
+            spans,
             objects: slabs.level(),
             record: slabs.record_bytes(),
             count: highest.map_or(1, |highest| highest + 1),
@@ -63,9 +68,10 @@ impl Levels {
     }
 
     /// Bytes that a general pool is laid out for, where a pool in a level
-    /// without limit is laid out for `span`.
+    /// without limit is laid out for `span`, unless its index is for less.
     pub fn span(&self, pool: usize, span: usize) -> usize {
-        self.sizes[self.of_general(pool)].unwrap_or(span)
+        let span = self.sizes[self.of_general(pool)].unwrap_or(span);
+        span.min(self.spans[pool])
     }
 
     /// Takes `bytes` for a general pool, or nothing where the level has not as

@@ -92,6 +92,14 @@ pub fn kinds() -> Vec<IndexKind> {
         IndexKind::FixedSizes {
             sizes: SizeTable::new(&[32, 96, 224, 1536]).unwrap(),
         },
+        IndexKind::FirstFit {
+            by_class: false,
+            span: None,
+        },
+        IndexKind::FirstFit {
+            by_class: true,
+            span: None,
+        },
         IndexKind::Buddy { lowest: false },
         IndexKind::Buddy { lowest: true },
     ];

@@ -97,6 +97,12 @@ impl<'a> Fields<'a> {
         Some(self.fields.remove(index))
     }
 
+    /// Where a key stands that is not wanted, whatever its value.
+    pub(crate) fn unwanted(&self, key: &str) -> Option<Range<usize>> {
+        let field = self.fields.iter().find(|field| field.key == key)?;
+        Some(field.key_at.clone())
+    }
+
     fn wrong(&self, field: &Field, wanted: &str) -> Error {
         let got = match &field.value {
             Value::Integer(number) => format!("the number {number}"),

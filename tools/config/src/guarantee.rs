@@ -9,7 +9,7 @@ use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry, PartBound};
 use metes_heap::compact::{MOVES, Options, Partition};
 use metes_heap::complexity::Declaration;
 use metes_heap::index::Index;
-use metes_heap::{AnyIndex, ByHandle, Ledger, store};
+use metes_heap::{AnyIndex, ByHandle, IndexKind, Ledger, store};
 
 use crate::{Config, GEOMETRY, StoreKind};
 
@@ -23,6 +23,13 @@ pub enum GuaranteeError {
         /// How many.
         bytes: u64,
     },
+    /// The heap is laid out for less than suffices.
+    Declared {
+        /// For how much it is.
+        span: usize,
+        /// What suffices.
+        needed: u128,
+    },
 }
 
 impl fmt::Display for GuaranteeError {
@@ -32,6 +39,10 @@ impl fmt::Display for GuaranteeError {
             GuaranteeError::Span { bytes } => {
                 write!(f, "no heap is laid out for {bytes} bytes: give a smaller M")
             }
+            GuaranteeError::Declared { span, needed } => write!(
+                f,
+                "the tree is laid out for {span} bytes, and {needed} suffice for this demand: raise `span`, or leave it out"
+            ),
         }
     }
 }
@@ -94,20 +105,37 @@ fn laid_out(config: &Config, demand: &Demand) -> Result<(Geometry, Bound), Guara
         return Ok((outside, bound.map_err(GuaranteeError::Bound)?));
     }
     // The list heads lie in the memory, and how many there are depends on its
-    // size: the size found with the heads of a larger memory holds.
-    let mut span = demand.live.saturating_mul(2);
+    // size: the size found with the heads of a larger memory holds. Where they follow the memory
+    // in proportion, it is found by small steps.
+    let declared = config
+        .heap
+        .general
+        .iter()
+        .filter_map(|pool| match pool.index {
+            IndexKind::FirstFit { span, .. } => Some(span),
+            _ => None,
+        });
+    let declared: Vec<Option<usize>> = declared.collect();
+    let follows = !declared.is_empty();
+    let least = declared.into_iter().flatten().min();
+    let mut span = demand.live.saturating_mul(2).max(least.unwrap_or(0) as u64);
     loop {
         let heads = heads(config, span, shape).ok_or(GuaranteeError::Span { bytes: span })?;
         let geometry = Geometry::of(&shape, heads);
         let bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
             .map_err(GuaranteeError::Bound)?;
         let needed = bound.heap_bytes.unwrap_or(0);
+        if let Some(span) = least.filter(|&span| needed > span as u128) {
+            return Err(GuaranteeError::Declared { span, needed });
+        }
         if needed <= u128::from(span) || span == u64::MAX {
             return Ok((geometry, bound));
         }
-        span = u64::try_from(needed)
-            .unwrap_or(u64::MAX)
-            .max(span.saturating_mul(2));
+        let step = match follows {
+            true => span.saturating_add(span / 64 + 1),
+            false => span.saturating_mul(2),
+        };
+        span = u64::try_from(needed).unwrap_or(u64::MAX).max(step);
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn verify(config: &Config, level: usize) -> Result<(), String> {
         if usize::from(pool.level) != level {
             continue;
         }
-        general.reserve_span(size);
+        general.reserve_span(pool.index.span(size));
         let first = general
             .smallest_region()
             .checked_next_multiple_of(config.arena.increment)

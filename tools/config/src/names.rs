@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use metes_heap::description::DedicatedPool;
+use metes_heap::description::{DedicatedPool, Invalid, LARGEST_SPAN, SMALLEST_SPAN};
 use metes_heap::index::Limits;
 use metes_heap::index::lea::LARGEST_KEPT;
 use metes_heap::{Fit, IndexKind, Links, Order, SizeTable};
@@ -43,6 +43,10 @@ const ORDERS: [(&str, Order); 3] = [
     ("fifo", Order::Fifo),
     ("address", Order::Address),
 ];
+/// Of first fit: in which way the first block is found.
+const SEARCHES: [(&str, Search); 2] = [("list", Search::List), ("tree", Search::Tree)];
+/// Of the tree: what it keeps of each group of granules, and whether that is a class.
+const SUMMARIES: [(&str, bool); 2] = [("exact", false), ("class", true)];
 const LINKS: [(&str, Links); 2] = [("single", Links::Single), ("double", Links::Double)];
 /// Default of lea.
 const KEEP_UP_TO: u32 = 128;
@@ -54,12 +58,20 @@ const ALL: &str = "all";
 /// The word for a merge or a split that does not happen.
 const NEVER: &str = "never";
 
+/// In which way first fit finds its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Search {
+    List,
+    Tree,
+}
+
 /// The index and limits without those parameters that have no effect on them.
 pub(crate) fn normal(index: IndexKind, limits: Limits) -> (IndexKind, Limits) {
     match index {
         IndexKind::Buddy { .. }
         | IndexKind::Kingsley
         | IndexKind::FixedSizes { .. }
+        | IndexKind::FirstFit { .. }
         | IndexKind::Lea { .. } => (index, Limits::NONE),
         _ => (index, limits),
     }
@@ -101,6 +113,18 @@ pub(crate) fn read(
     let Some(mut index) = default_of(name) else {
         return Err(unknown(name, at, fields));
     };
+    if name == "first-fit" {
+        if let Some((Search::Tree, _)) = fields.choice("search", &SEARCHES)? {
+            return Ok((read_tree(fields)?, Limits::NONE));
+        }
+        for key in ["summary", "span"] {
+            if let Some(at) = fields.unwanted(key) {
+                let message =
+                    format!("`{key}` is of the tree: give `search=tree`, or leave it out");
+                return Err(fields.error(at, message));
+            }
+        }
+    }
     match &mut index {
         IndexKind::List {
             order,
@@ -155,7 +179,7 @@ pub(crate) fn read(
             replace(sizes, read_sizes(fields)?);
             return Ok((index, Limits::NONE));
         }
-        IndexKind::Kingsley => return Ok((index, Limits::NONE)),
+        IndexKind::Kingsley | IndexKind::FirstFit { .. } => return Ok((index, Limits::NONE)),
     }
     let mut limits = Limits::NONE;
     replace(
@@ -167,6 +191,41 @@ pub(crate) fn read(
         fields.size("split_down_to", &[(NEVER, usize::MAX)])?,
     );
     Ok((index, limits))
+}
+
+/// First fit by a tree, whose parameters are taken out of `fields`.
+fn read_tree(fields: &mut Fields<'_>) -> Result<IndexKind, Error> {
+    if let Some((order, at)) = fields.choice("order", &ORDERS)?
+        && order != Order::Address
+    {
+        let message = "`search=tree` takes `order=address` only: leave out `order`, or `search`";
+        return Err(fields.error(at, message));
+    }
+    for key in [
+        "depth",
+        "max_fit",
+        "links",
+        "coalesce_up_to",
+        "split_down_to",
+    ] {
+        if let Some(at) = fields.unwanted(key) {
+            let message = format!(
+                "`search=tree` has no list, searches everything, and always merges and splits: leave out `{key}`, or `search`"
+            );
+            return Err(fields.error(at, message));
+        }
+    }
+    let summary = fields.choice("summary", &SUMMARIES)?;
+    let span = fields.size("span", &[])?;
+    if let Some((span, at)) = &span
+        && !(SMALLEST_SPAN..=LARGEST_SPAN).contains(span)
+    {
+        return Err(fields.error(at.clone(), Invalid::Span.to_string()));
+    }
+    Ok(IndexKind::FirstFit {
+        by_class: summary.is_some_and(|(by_class, _)| by_class),
+        span: span.map(|(span, _)| span),
+    })
 }
 
 /// The index of a pool: `index = NAME`, or `fit = WORD` for a searched list.
@@ -328,6 +387,14 @@ pub(crate) fn write(index: IndexKind, limits: Limits) -> (String, Vec<(&'static 
             "ose".to_owned()
         }
         IndexKind::Kingsley => "kingsley".to_owned(),
+        IndexKind::FirstFit { by_class, span } => {
+            parameters.push(("search", word_of(&SEARCHES, Search::Tree)));
+            if by_class {
+                parameters.push(("summary", word_of(&SUMMARIES, by_class)));
+            }
+            parameters.extend(span.map(|span| ("span", spell_size(span))));
+            "first-fit".to_owned()
+        }
         IndexKind::Buddy { lowest } => {
             if lowest {
                 parameters.push(("order", "address".to_owned()));

@@ -451,6 +451,13 @@ void heap_prepare(heap_t *heap, size_t span, const heap_source_t *source)
         /* No block is larger than the memory level. */
         const size_t level = sizes[levels[pool]];
         heap->pools[pool].span = span < level ? span : level;
+#if HEAP_USES_TREE
+        /* Nor than what a tree is laid out for. */
+        const size_t own[HEAP_POOLS] = HEAP_POOL_SPANS;
+        if (own[pool] < heap->pools[pool].span) {
+            heap->pools[pool].span = own[pool];
+        }
+#endif
     }
 #if HEAP_OBJECT_POOLS > 0
     objects_prepare(&heap->objects);

@@ -40,6 +40,8 @@ static inline size_t pool_index_lists(const heap_pool_t *pool)
 #include "heap_index_fixed.h"
 #elif POOL_INDEX == HEAP_LEA
 #include "heap_index_lea.h"
+#elif POOL_INDEX == HEAP_TREE_INDEX
+#include "heap_index_tree.h"
 #else
 #error "heap_config.h names an index that there is none of"
 #endif
@@ -338,7 +340,7 @@ static heap_result_t pool_add_region(heap_pool_t *pool, void *memory, size_t len
 #if POOL_DEDICATED > 0
         pool->first_dedicated = pool_index_heads(pool->span);
 #endif
-#if POOL_HALVES
+#if POOL_HALVES || POOL_INDEX == HEAP_TREE_INDEX
     } else {
         return HEAP_ONE_REGION_ONLY;
     }
@@ -370,6 +372,10 @@ static heap_result_t pool_add_region(heap_pool_t *pool, void *memory, size_t len
             head->next = head;
             head->previous = head;
         }
+#if POOL_INDEX == HEAP_TREE_INDEX
+        /* In the room of the heads that are not those of dedicated lists. */
+        pool_attach(pool);
+#endif
     } else {
         write_region(pool->last, region, length_of(pool->last));
     }

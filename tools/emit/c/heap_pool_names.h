@@ -13,6 +13,7 @@
 #define HEAP_BUDDY 4
 #define HEAP_FIXED_SIZES 5
 #define HEAP_LEA 6
+#define HEAP_TREE_INDEX 7
 /* Which block of a searched list serves, and in which order a list is kept. */
 #define HEAP_FIRST_FIT 1
 #define HEAP_NEXT_FIT 2
@@ -72,6 +73,9 @@
 /* heap_index_lea.h */
 #define POOL_KEEP_UP_TO ((size_t)POOL_PARAMETER(KEEP_UP_TO))
 
+/* heap_index_tree.h */
+#define POOL_BY_CLASS POOL_PARAMETER(BY_CLASS)
+
 #if HEAP_POOLS > 1
 #define POOL_NAME_OF_(number, name) general##number##_##name
 #define POOL_NAME_OF(number, name) POOL_NAME_OF_(number, name)
@@ -81,6 +85,7 @@
 #define pool_alignment POOL_NAME(alignment)
 #define pool_append POOL_NAME(append)
 #define pool_ask POOL_NAME(ask)
+#define pool_attach POOL_NAME(attach)
 #define pool_bins POOL_NAME(bins)
 #define pool_block_size POOL_NAME(block_size)
 #define pool_check POOL_NAME(check)
@@ -88,6 +93,7 @@
 #define pool_class_floor POOL_NAME(class_floor)
 #define pool_clear POOL_NAME(clear)
 #define pool_count POOL_NAME(count)
+#define pool_count_group POOL_NAME(count_group)
 #define pool_count_list POOL_NAME(count_list)
 #define pool_count_kept POOL_NAME(count_kept)
 #define pool_count_retained POOL_NAME(count_retained)
@@ -95,12 +101,15 @@
 #define pool_dedicated POOL_NAME(dedicated)
 #define pool_enter POOL_NAME(enter)
 #define pool_enter_single POOL_NAME(enter_single)
+#define pool_entries POOL_NAME(entries)
 #define pool_extend POOL_NAME(extend)
 #define pool_find POOL_NAME(find)
 #define pool_find_aligned POOL_NAME(find_aligned)
 #define pool_find_larger POOL_NAME(find_larger)
 #define pool_first_above POOL_NAME(first_above)
+#define pool_first_block POOL_NAME(first_block)
 #define pool_first_from POOL_NAME(first_from)
+#define pool_first_group POOL_NAME(first_group)
 #define pool_flags_of_free POOL_NAME(flags_of_free)
 #define pool_gather POOL_NAME(gather)
 #define pool_gathers POOL_NAME(gathers)
@@ -121,13 +130,17 @@
 #define pool_lengthen POOL_NAME(lengthen)
 #define pool_list_of POOL_NAME(list_of)
 #define pool_lists POOL_NAME(lists)
+#define pool_lower POOL_NAME(lower)
+#define pool_lowest POOL_NAME(lowest)
 #define pool_make_free POOL_NAME(make_free)
 #define pool_mark_is_right POOL_NAME(mark_is_right)
 #define pool_need POOL_NAME(need)
 #define pool_payload POOL_NAME(payload)
+#define pool_place POOL_NAME(place)
 #define pool_place_of POOL_NAME(place_of)
 #define pool_pop_kept POOL_NAME(pop_kept)
 #define pool_probe POOL_NAME(probe)
+#define pool_raise POOL_NAME(raise)
 #define pool_recall POOL_NAME(recall)
 #define pool_release POOL_NAME(release)
 #define pool_release_reserve POOL_NAME(release_reserve)
@@ -138,10 +151,13 @@
 #define pool_retain POOL_NAME(retain)
 #define pool_reuse POOL_NAME(reuse)
 #define pool_search POOL_NAME(search)
+#define pool_served POOL_NAME(served)
 #define pool_set POOL_NAME(set)
+#define pool_settle POOL_NAME(settle)
 #define pool_smallest POOL_NAME(smallest)
 #define pool_split POOL_NAME(split)
 #define pool_suffices POOL_NAME(suffices)
+#define pool_summary_of POOL_NAME(summary_of)
 #define pool_take POOL_NAME(take)
 #define pool_take_at_end POOL_NAME(take_at_end)
 #define pool_take_grown POOL_NAME(take_grown)
@@ -149,6 +165,8 @@
 #define pool_take_out POOL_NAME(take_out)
 #define pool_tries POOL_NAME(tries)
 #define pool_walk POOL_NAME(walk)
+#define pool_wanted POOL_NAME(wanted)
+#define pool_words POOL_NAME(words)
 #endif
 
 #endif

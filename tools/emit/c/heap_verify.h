@@ -61,7 +61,7 @@ static heap_corruption_t pool_walk(const heap_pool_t *pool, heap_walk_t *walk)
     return HEAP_SOUND;
 }
 
-#if POOL_INDEX != HEAP_LIST
+#if POOL_INDEX != HEAP_LIST && POOL_INDEX != HEAP_TREE_INDEX
 /* Verifies list `number` of the index, whose blocks are counted. */
 static bool pool_count_list(heap_pool_t *pool, size_t number, size_t limit, size_t *count)
 {

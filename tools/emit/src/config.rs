@@ -60,6 +60,7 @@ pub(super) fn library(description: &Description, options: &Options) -> Vec<Libra
         "heap_index_kingsley.h" if kinds.kingsley;
         "heap_index_fixed.h" if kinds.fixed;
         "heap_index_lea.h" if kinds.lea;
+        "heap_index_tree.h" if kinds.tree;
         "heap_dedicated.h" if !description.dedicated.is_empty();
         "heap_objects.h" if !description.slabs().is_empty();
         "preload.c" if options.wasi.is_none();
@@ -79,6 +80,7 @@ struct Kinds {
     kingsley: bool,
     fixed: bool,
     lea: bool,
+    tree: bool,
     /// Any that merges blocks of all sizes, or none.
     merging: bool,
 }
@@ -95,6 +97,7 @@ impl Kinds {
             kingsley: any(|index| matches!(index, IndexKind::Kingsley)),
             fixed: any(|index| matches!(index, IndexKind::FixedSizes { .. })),
             lea: any(|index| matches!(index, IndexKind::Lea { .. })),
+            tree: any(|index| matches!(index, IndexKind::FirstFit { .. })),
             merging: any(|index| !matches!(index, IndexKind::Buddy { .. })),
         }
     }
@@ -188,13 +191,20 @@ impl Header {
             ("CLASSES", kinds.classes),
             ("LEA", kinds.lea),
             ("BUDDY", kinds.buddy),
+            ("TREE", kinds.tree),
             (
                 "WILDERNESS",
-                kinds.list || kinds.kingsley || kinds.fixed || kinds.lea,
+                kinds.list || kinds.kingsley || kinds.fixed || kinds.lea || kinds.tree,
             ),
             ("WORDS", levels || kinds.lea),
         ] {
             self.define(&format!("HEAP_USES_{name}"), u8::from(uses));
+        }
+        if kinds.tree {
+            let spans: Vec<String> = (description.general.iter())
+                .map(|pool| number_text(pool.index.span(usize::MAX)))
+                .collect();
+            self.define("HEAP_POOL_SPANS", format_args!("{{{}}}", spans.join(", ")));
         }
         if levels {
             self.define("HEAP_WORDS", "(sizeof(size_t) * 8U)");
@@ -221,7 +231,7 @@ impl Header {
         // These never merge and always split, whatever the description's limits.
         let (coalesce, split) = match pool.index {
             IndexKind::Kingsley | IndexKind::FixedSizes { .. } => (0, 0),
-            IndexKind::Lea { .. } => (usize::MAX, 0),
+            IndexKind::Lea { .. } | IndexKind::FirstFit { .. } => (usize::MAX, 0),
             _ => (pool.limits.coalesce_up_to, pool.limits.split_down_to),
         };
         define("COALESCE_UP_TO", &number_text(coalesce));
@@ -265,6 +275,9 @@ impl Header {
                 define("SIZES_COUNT", &format_args!("{}U", rows.len()));
                 let first = (u64::from(largest) + 1).next_power_of_two();
                 define("FIRST_POWER_LOG2", &format_args!("{}U", first.ilog2()));
+            }
+            IndexKind::FirstFit { by_class, .. } => {
+                define("BY_CLASS", &u8::from(by_class));
             }
             IndexKind::Buddy { lowest } => define("LOWEST", &u8::from(lowest)),
             IndexKind::Kingsley => {}
@@ -408,6 +421,7 @@ fn index_name(index: &IndexKind) -> &'static str {
         IndexKind::Kingsley => "KINGSLEY",
         IndexKind::Lea { .. } => "LEA",
         IndexKind::FixedSizes { .. } => "FIXED_SIZES",
+        IndexKind::FirstFit { .. } => "TREE_INDEX",
         IndexKind::Buddy { .. } => "BUDDY",
     }
 }

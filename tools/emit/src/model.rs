@@ -4,7 +4,7 @@
 //! the description; templates choose code, they do not calculate.
 
 use metes_heap::compact::Partition;
-use metes_heap::description::{DedicatedPool, General, IndexKind};
+use metes_heap::description::{DedicatedPool, GROWING_SPAN, General, IndexKind};
 use metes_heap::index::list::{Fit, Order};
 use metes_heap::store::Geometry;
 use metes_heap::{Description, Levels, Links};
@@ -52,6 +52,16 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
     let single = any(single_links);
     let lea = any(|index| matches!(index, IndexKind::Lea { .. }));
     let fixed = any(|index| matches!(index, IndexKind::FixedSizes { .. }));
+    let exact = any(|index| {
+        matches!(
+            index,
+            IndexKind::FirstFit {
+                by_class: false,
+                ..
+            }
+        )
+    });
+    let by_class = any(|index| matches!(index, IndexKind::FirstFit { by_class: true, .. }));
     context! {
         summary => summary(description),
         pools => pools,
@@ -63,7 +73,7 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         hardened => options.hardened,
         mapped => options.mapped.map(|from| context! { from => from }),
         wasi => options.wasi.map(|pool| wasi_context(description, pool)),
-        kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy },
+        kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy, exact => exact, by_class => by_class },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
 }
@@ -174,6 +184,11 @@ fn index_summary(index: &IndexKind) -> String {
             let sizes: Vec<String> = sizes.iter().map(|size| size.to_string()).collect();
             format!("blocks of {} bytes without merging", sizes.join(", "))
         }
+        IndexKind::FirstFit { by_class, span } => {
+            let by_class = if by_class { " of size classes" } else { "" };
+            let span = span.map_or(String::new(), |span| format!(", up to {span} bytes"));
+            format!("first fit by a tree{by_class}{span}")
+        }
         IndexKind::Buddy { lowest: false } => "binary buddy".to_string(),
         IndexKind::Buddy { lowest: true } => "binary buddy, lowest address first".to_string(),
     }
@@ -207,7 +222,7 @@ fn pool_context(
     // These never merge and always split, whatever the description's limits.
     let (coalesce, split) = match pool.index {
         IndexKind::Kingsley | IndexKind::FixedSizes { .. } => (0, 0),
-        IndexKind::Lea { .. } => (usize::MAX, 0),
+        IndexKind::Lea { .. } | IndexKind::FirstFit { .. } => (usize::MAX, 0),
         _ => (pool.limits.coalesce_up_to, pool.limits.split_down_to),
     };
     let common = context! {
@@ -252,6 +267,9 @@ fn pool_context(
             context! { kind => "fixed", sizes => sizes.iter().collect::<Vec<u32>>() }
         }
         IndexKind::Kingsley => context! { kind => "kingsley" },
+        IndexKind::FirstFit { by_class, span } => {
+            context! { kind => "tree", by_class => by_class, span => span.unwrap_or(GROWING_SPAN) }
+        }
         IndexKind::Buddy { lowest } => context! { kind => "buddy", lowest => lowest },
     };
     context! { ..index, ..common }

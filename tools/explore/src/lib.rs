@@ -17,6 +17,7 @@ mod detail;
 mod energy;
 pub mod engine;
 mod events;
+mod fitted_span;
 mod fixed_sizes;
 mod handles;
 mod hierarchy;

@@ -15,10 +15,12 @@ use metes_config::Config;
 use metes_heap::description::{GENERAL, IndexKind, LEVELS, List};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
+use metes_heap::index::first_fit::{FirstFitClasses, FirstFitTree};
 use metes_heap::index::list::ChosenList;
 use metes_heap::index::{Index, Limits};
 use metes_heap::{
-    Buddy, Composite, Dedicated, Description, FixedSizes, Kingsley, Lea, ObjectPools, Record, Slabs,
+    Buddy, Composite, Dedicated, Description, FixedSizes, Kingsley, Lea, Levels, ObjectPools,
+    Record, Slabs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -327,7 +329,8 @@ impl Replayer {
         let limits: Vec<Limits> = limits.collect();
         let trace = (events.len(), events.slots());
         let cutting = (trace, List::from_slice(&limits));
-        let usual = HEADS + 2 * events.slots() + 64;
+        let heads = HEADS + trees(description, &options.arena);
+        let usual = heads + 2 * events.slots() + 64;
         let mut records = self.records_needed.get(&cutting).copied().unwrap_or(usual);
         let cut = description.slabs();
         let objects = (trace, cut);
@@ -376,6 +379,26 @@ fn grow<T: Clone>(array: &mut Vec<T>, length: usize, fill: T) {
     if array.len() < length {
         array.resize(length, fill);
     }
+}
+
+/// Most list heads that a tree takes, whose number follows what it is laid out for.
+fn trees(description: &Description, arena: &Arena) -> usize {
+    let levels = Levels::of(description, arena.levels);
+    let heads = description
+        .general
+        .iter()
+        .enumerate()
+        .map(|(number, pool)| {
+            if !matches!(pool.index, IndexKind::FirstFit { .. }) {
+                return 0;
+            }
+            let fixed = arena.fixed[number];
+            let span = fixed.unwrap_or_else(|| levels.span(number, arena.span));
+            let mut index = AnyIndex::new(pool.index, pool.limits);
+            let heads = Index::<Counting<'_>>::heads(&mut index, span, arena.target.geometry());
+            heads.unwrap_or(0)
+        });
+    heads.max().unwrap_or(0)
 }
 
 /// Most blocks that lie in general pools at once.
@@ -508,6 +531,12 @@ impl Setup<'_, '_> {
             IndexKind::Kingsley => self.single(description, Kingsley::new(), go),
             IndexKind::Lea { keep_up_to } => self.single(description, Lea::new(keep_up_to), go),
             IndexKind::FixedSizes { sizes } => self.single(description, FixedSizes::new(sizes), go),
+            IndexKind::FirstFit {
+                by_class: false, ..
+            } => self.single(description, FirstFitTree::new(), go),
+            IndexKind::FirstFit { by_class: true, .. } => {
+                self.single(description, FirstFitClasses::new(), go)
+            }
             IndexKind::Buddy { lowest: false } => {
                 self.single(description, Buddy::<false>::new(), go)
             }

@@ -72,7 +72,7 @@ impl Board {
 }
 
 /// Heaps that are built into the boards' program: by spec, and their names there.
-const HEAPS: [(&str, &str); 12] = [
+const HEAPS: [(&str, &str); 14] = [
     ("tlsf", "tlsf:second_level=32"),
     ("tlsf:second_level=8", "tlsf:second_level=8"),
     ("half-fit", "half-fit"),
@@ -82,6 +82,11 @@ const HEAPS: [(&str, &str); 12] = [
     ("first-fit:order=lifo", "first-fit, LIFO"),
     ("next-fit:order=fifo", "next-fit, FIFO"),
     ("best-fit", "best-fit, by address"),
+    ("first-fit:search=tree", "first-fit:search=tree"),
+    (
+        "first-fit:search=tree,summary=class",
+        "first-fit:search=tree,summary=class",
+    ),
     (
         "compact-fit:page=4KiB,largest=2KiB",
         "compact-fit:kappa=1,page=4KiB,largest=2KiB",

@@ -14,6 +14,7 @@ mod composite;
 pub(crate) mod library;
 
 use metes_config::{Config, StoreKind};
+use metes_heap::index::first_fit::{FirstFitClasses, FirstFitTree};
 use metes_heap::index::list::ConstantList;
 use metes_heap::index::{Index, Limits};
 use metes_heap::store::tagged::TaggedBlock;
@@ -246,6 +247,10 @@ fn open<'m>(heap: &Description, memory: &'m mut Range) -> Option<Running<'m>> {
         IndexKind::Kingsley => run(Kingsley::new(), true, memory),
         IndexKind::Lea { keep_up_to } => run(Lea::new(keep_up_to), true, memory),
         IndexKind::FixedSizes { sizes } => run(FixedSizes::new(sizes), true, memory),
+        IndexKind::FirstFit {
+            by_class: false, ..
+        } => run(FirstFitTree::new(), true, memory),
+        IndexKind::FirstFit { by_class: true, .. } => run(FirstFitClasses::new(), true, memory),
         IndexKind::Buddy { lowest: false } => run(Buddy::<false>::new(), true, memory),
         IndexKind::Buddy { lowest: true } => run(Buddy::<true>::new(), true, memory),
         IndexKind::List {

@@ -82,6 +82,17 @@ impl HeapKind<'static> {
             },
             IndexKind::FixedSizes { sizes } => HeapKind::FixedSizes { sizes },
             IndexKind::Kingsley => HeapKind::Kingsley { page: 0 },
+            // What it decides is first fit's; for time see `IndexKind::declares`.
+            IndexKind::FirstFit {
+                by_class: false, ..
+            } => HeapKind::FirstFit {
+                order: Order::Address,
+                limits: Limits::NONE,
+            },
+            IndexKind::FirstFit { by_class: true, .. } => HeapKind::FirstFitByClass {
+                // Below 16 granules every size has one of its own, which is finer.
+                per_doubling: 8,
+            },
             IndexKind::Buddy { lowest } => HeapKind::Buddy {
                 choice: if lowest {
                     BuddyChoice::LowestAddress

@@ -179,6 +179,20 @@ fn no_request_within_the_demand_is_refused() {
         (IndexKind::Lea { keep_up_to: 128 }, Limits::NONE),
         (fixed(&[64, 128, 512]), Limits::NONE),
         (fixed(&[96, 192, 288]), Limits::NONE),
+        (
+            IndexKind::FirstFit {
+                by_class: false,
+                span: None,
+            },
+            Limits::NONE,
+        ),
+        (
+            IndexKind::FirstFit {
+                by_class: true,
+                span: None,
+            },
+            Limits::NONE,
+        ),
         (IndexKind::Buddy { lowest: false }, Limits::NONE),
         (IndexKind::Buddy { lowest: true }, Limits::NONE),
     ];
@@ -218,5 +232,5 @@ fn no_request_within_the_demand_is_refused() {
     }
     // Heaps that never merge promise nothing when blocks are cut in place; buddies serve
     // alignments only up to that of their first block.
-    assert_eq!(attacked, (19 * 7 - 4 * 3 - 2) * 4 * 3);
+    assert_eq!(attacked, (21 * 7 - 4 * 3 - 2) * 4 * 3);
 }

@@ -147,6 +147,14 @@ mod tests {
             },
             IndexKind::Kingsley,
             IndexKind::Lea { keep_up_to: 128 },
+            IndexKind::FirstFit {
+                by_class: false,
+                span: None,
+            },
+            IndexKind::FirstFit {
+                by_class: true,
+                span: None,
+            },
             IndexKind::Buddy { lowest: false },
             IndexKind::Buddy { lowest: true },
             IndexKind::FixedSizes {

@@ -4,6 +4,7 @@
 
 use super::buddy::Buddy;
 use super::classes::{ChosenClasses, SizeClasses};
+use super::first_fit::{FirstFitClasses, FirstFitTree};
 use super::fixed::FixedSizes;
 use super::kingsley::Kingsley;
 use super::lea::Lea;
@@ -29,6 +30,10 @@ pub enum AnyIndex<B> {
     Lea(Lea<B>),
     /// Fixed block sizes.
     FixedSizes(FixedSizes<B>),
+    /// First fit by a tree of sizes.
+    FirstFit(FirstFitTree<B>),
+    /// First fit by a tree of size classes.
+    FirstFitByClass(FirstFitClasses<B>),
     /// Binary buddy, latest freed first.
     Buddy(Buddy<false>),
     /// Binary buddy, lowest address first.
@@ -64,6 +69,12 @@ impl<B> AnyIndex<B> {
             IndexKind::Kingsley => AnyIndex::Kingsley(Kingsley::new()),
             IndexKind::Lea { keep_up_to } => AnyIndex::Lea(Lea::new(keep_up_to)),
             IndexKind::FixedSizes { sizes } => AnyIndex::FixedSizes(FixedSizes::new(sizes)),
+            IndexKind::FirstFit {
+                by_class: false, ..
+            } => AnyIndex::FirstFit(FirstFitTree::new()),
+            IndexKind::FirstFit { by_class: true, .. } => {
+                AnyIndex::FirstFitByClass(FirstFitClasses::new())
+            }
             IndexKind::Buddy { lowest: false } => AnyIndex::Buddy(Buddy::new()),
             IndexKind::Buddy { lowest: true } => AnyIndex::LowestBuddy(Buddy::new()),
         }
@@ -72,5 +83,5 @@ impl<B> AnyIndex<B> {
 
 forward_index!(
     [S: Store] S, S::Block, AnyIndex<S::Block>:
-    [List Classes Kingsley Lea FixedSizes Buddy LowestBuddy]
+    [List Classes Kingsley Lea FixedSizes FirstFit FirstFitByClass Buddy LowestBuddy]
 );

@@ -57,7 +57,7 @@ struct Part<B> {
 
 /// Address-ordered first fit by a tree over addresses; `B` is the store's block. See the module. A store that neither has
 /// addresses nor keeps numbers beside lists, as [`Distant`](crate::Distant), has no place for the tree: it refuses every region.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 // In this order, what every call reads lies in as few cache lines as it can.
 #[repr(C)]
 pub struct FirstFit<E, B> {

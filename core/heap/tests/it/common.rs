@@ -22,6 +22,14 @@ pub(crate) fn kinds() -> Vec<IndexKind> {
         },
         IndexKind::Kingsley,
         IndexKind::Lea { keep_up_to: 128 },
+        IndexKind::FirstFit {
+            by_class: false,
+            span: None,
+        },
+        IndexKind::FirstFit {
+            by_class: true,
+            span: None,
+        },
         IndexKind::Buddy { lowest: false },
         IndexKind::Buddy { lowest: true },
         IndexKind::FixedSizes {

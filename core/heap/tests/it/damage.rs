@@ -47,6 +47,10 @@ where
     } else {
         3
     };
+    if matches!(kind, IndexKind::FirstFit { .. }) {
+        // A tree is laid out once, for all regions.
+        heap.reserve_span(2 * count * REGION);
+    }
     let regions: Vec<Memory> = (0..count).map(|_| zeroed(REGION)).collect();
     for &region in &regions {
         heap.add_region(region).unwrap();

@@ -62,6 +62,45 @@ fn unknown_words_are_refused_with_the_nearest() {
 }
 
 #[test]
+fn a_tree_says_what_it_does_not_take() {
+    for (parameters, expected) in [
+        (
+            "search=tree,order=lifo",
+            "heap:1:29: `search=tree` takes `order=address` only: leave out `order`, or `search`",
+        ),
+        (
+            "search=tree,depth=50",
+            "heap:1:23: `search=tree` has no list, searches everything, and always merges and splits: leave out `depth`, \
+             or `search`",
+        ),
+        (
+            "search=tree,coalesce_up_to=never",
+            "heap:1:23: `search=tree` has no list, searches everything, and always merges and splits: leave out \
+             `coalesce_up_to`, or `search`",
+        ),
+        (
+            "search=tree,span=1KiB",
+            "heap:1:28: span must be from 4 KiB to 32 GiB: what the memory may grow to",
+        ),
+        (
+            "summary=class",
+            "heap:1:11: `summary` is of the tree: give `search=tree`, or leave it out",
+        ),
+        (
+            "search=list,span=1MiB",
+            "heap:1:23: `span` is of the tree: give `search=tree`, or leave it out",
+        ),
+        (
+            "search=tre",
+            "heap:1:18: `search` cannot be `tre` (did you mean `tree`?)",
+        ),
+    ] {
+        refuses_spec(&format!("first-fit:{parameters}"), expected);
+    }
+    assert!(spec("best-fit:search=tree").is_err());
+}
+
+#[test]
 fn heaps_of_handles_are_told_from_heaps_of_pointers() {
     refuses_spec(
         "fragmented:block=64",

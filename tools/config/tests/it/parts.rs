@@ -30,6 +30,7 @@ fn sections() -> Vec<String> {
         "[[pool]]\nkind = \"dedicated\"\nsize = 64\n".to_owned(),
         "[[pool]]\nkind = \"object\"\nsize = 64\n".to_owned(),
     ];
+    sections.push("[heap]\nname = \"first-fit\"\nsearch = \"tree\"\n".to_owned());
     for (name, _) in named() {
         sections.push(format!("[heap]\nname = \"{name}\"\n"));
         sections.push(format!(

@@ -58,6 +58,8 @@ fn index() -> impl Strategy<Value = IndexKind> {
             }
         }),
         any::<bool>().prop_map(|lowest| IndexKind::Buddy { lowest }),
+        (any::<bool>(), prop::option::of(4096..=32usize << 30))
+            .prop_map(|(by_class, span)| IndexKind::FirstFit { by_class, span }),
     ]
 }
 
@@ -494,6 +496,16 @@ fn specs_read_as_they_look() {
     assert_eq!(config.spec().unwrap(), "tlsf:store=ledger");
     let config = spec("first-fit:links=single,order=lifo").unwrap();
     assert_eq!(config.spec().unwrap(), "first-fit:order=lifo,links=single");
+    let config = spec("first-fit:search=list").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit");
+    let config = spec("first-fit:order=address,span=64MiB,summary=class,search=tree").unwrap();
+    assert_eq!(
+        config.spec().unwrap(),
+        "first-fit:search=tree,summary=class,span=64MiB"
+    );
+    let toml = "[heap]\nname = \"first-fit\"\nsearch = \"tree\"\nsummary = \"exact\"\n";
+    let config = parse(toml, "heap.toml").unwrap();
+    assert_eq!(config.spec().unwrap(), "first-fit:search=tree");
     let config = spec("first-fit:links=double").unwrap();
     assert_eq!(config.spec().unwrap(), "first-fit");
     assert!(spec("tlsf:links=single").is_err());

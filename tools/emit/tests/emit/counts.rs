@@ -7,6 +7,7 @@ use std::process::Command;
 
 use metes_emit::build_preload_with;
 use metes_explore::{Arena, Replay};
+use metes_heap::description::{Description, IndexKind};
 
 use crate::decisions::drawn;
 use crate::prediction::{build_asker, operations, words};
@@ -43,6 +44,12 @@ fn all() -> Vec<sample::Level> {
     let mut all: Vec<sample::Level> = sample::named().into_iter().map(whole).collect();
     all.extend(sample::placed());
     all
+}
+
+/// Whether a heap finds its blocks by a tree, of which a replay over records outside the memory foresees where
+/// blocks lie, and not what is read.
+fn has_tree(description: &Description) -> bool {
+    (description.general.iter()).any(|pool| matches!(pool.index, IndexKind::FirstFit { .. }))
 }
 
 /// What a replay predicts for operations none of which fails.
@@ -87,9 +94,14 @@ fn levels_decide_and_count_alike() {
         }
         let counts = &driven[operations.len() + 2..];
         assert!(!counts.is_empty(), "{name}");
+        // A tree over records outside has lists in the place of bits.
+        let touched = match has_tree(&level.description) {
+            true => tagged.touched,
+            false => ledger.touched,
+        };
         for (number, line) in counts.iter().enumerate() {
             let words: Vec<&str> = line.split(' ').collect();
-            let (reads, writes) = ledger.touched[number];
+            let (reads, writes) = touched[number];
             assert_eq!(
                 words[2..],
                 [reads.to_string(), writes.to_string()],
@@ -129,17 +141,23 @@ fn runs_count_what_was_predicted() {
         assert_eq!(report["requests"], predicted.requests, "{name}");
         assert_eq!(report["peak_live"], predicted.peak_live, "{name}");
         assert_eq!(report["footprint"], predicted.footprint, "{name}");
+        let counted = !has_tree(&level.description);
         for (number, level) in report["levels"].as_array().unwrap().iter().enumerate() {
             let counts = predicted.levels[number];
             assert_eq!(level["footprint"], counts.footprint, "{name}: {text}");
+            if !counted {
+                continue;
+            }
             assert_eq!(level["record_reads"], counts.record_reads, "{name}: {text}");
             assert_eq!(
                 level["record_writes"], counts.record_writes,
                 "{name}: {text}"
             );
         }
-        assert_eq!(report["record_reads"], predicted.record_reads, "{name}");
-        assert_eq!(report["record_writes"], predicted.record_writes, "{name}");
+        if counted {
+            assert_eq!(report["record_reads"], predicted.record_reads, "{name}");
+            assert_eq!(report["record_writes"], predicted.record_writes, "{name}");
+        }
     }
 }
 

@@ -120,12 +120,13 @@ pub(crate) fn tagged_in(place: Placed<'_>, operations: &[Operation]) -> Decision
         .map(|_| NonNull::new(unsafe { std::alloc::alloc(layout) }).unwrap())
         .collect();
     let decisions = with_objects(description, |objects| {
-        let composite = Composite::describe(description, |_| <Tagged>::new(), objects);
+        let store = |_| Counted::new(<Tagged>::new());
+        let composite = Composite::describe(description, store, objects);
         run(
             composite,
             place,
             SPAN,
-            |_| (0, 0),
+            |store| (store.reads(), store.writes()),
             operations,
             |pool, bytes| {
                 // SAFETY: `ARENA` bytes lie there until the composite is dropped.

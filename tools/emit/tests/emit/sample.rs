@@ -156,6 +156,21 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
             level: 0,
         });
     }
+    let tree = |by_class| IndexKind::FirstFit {
+        by_class,
+        span: Some(1 << 20),
+    };
+    let mut trees = Description::of(tree(true));
+    trees.general = metes_heap::description::List::EMPTY;
+    for (up_to, index) in [(500, tree(false)), (usize::MAX, tree(true))] {
+        trees.general.push(General {
+            up_to,
+            ..General::of(index)
+        });
+    }
+    for size in [24, 1000] {
+        trees.dedicated.push(DedicatedPool::new(size, 0));
+    }
     let small_pages = partitioned(Partition {
         page: 4096,
         smallest: 16,
@@ -195,6 +210,9 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
                 sizes: SizeTable::DEFAULT,
             }),
         ),
+        ("tree", Description::of(tree(false))),
+        ("tree-by-class", Description::of(tree(true))),
+        ("trees", trees),
         ("buddy", Description::of(IndexKind::Buddy { lowest: false })),
         (
             "lowest-buddy",

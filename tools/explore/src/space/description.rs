@@ -4,7 +4,7 @@
 //! [general]
 //! count = [1, 2]            # general pools
 //! split = [75, [64, 1024]]  # requests up to which the first ones serve
-//! index = ["list"]          # list, classes, kingsley, buddy, lea, ose
+//! index = ["list"]          # list, classes, kingsley, buddy, lea, ose, tree
 //! [list]
 //! fit = ["first", ["best", "first"]] # one a pool, the last pool's last
 //! order = ["fifo"]
@@ -32,7 +32,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::values::{
-    Count, Depth, Factor, Family, Item, Keep, MaxFit, Page, Probes, Set, Size, Table, Values, Word,
+    Count, Depth, Factor, Family, Item, Keep, MaxFit, Page, Probes, Set, Size, Summary, Table,
+    Values, Word,
 };
 
 /// Values of a parameter where the file gives some.
@@ -48,6 +49,7 @@ pub struct SpaceDescription {
     pub(super) buddy: BuddyValues,
     pub(super) lea: LeaValues,
     pub(super) ose: OseValues,
+    pub(super) tree: TreeValues,
     pub(super) dedicated: DedicatedValues,
     pub(super) objects: ObjectValues,
     pub(super) partition: PartitionValues,
@@ -106,6 +108,13 @@ pub(super) struct LeaValues {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OseValues {
     pub(super) sizes: Given<Table>,
+}
+
+/// First fit by a tree.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TreeValues {
+    pub(super) summary: Given<Summary>,
 }
 
 /// Dedicated pools.
@@ -413,6 +422,12 @@ impl SpaceDescription {
             message,
             Some("lower `down_to` or raise `up_to`".to_owned()),
         ))
+    }
+
+    /// Whether a tree is among the values, which is laid out for what suits the trace.
+    pub(super) fn wants_fitted_span(&self) -> bool {
+        let families = self.general.index.iter().flat_map(|own| &own.get_ref().0);
+        families.into_iter().any(|family| *family == Family::Tree)
     }
 
     /// Whether block sizes that suit the trace are among the values.

@@ -4,7 +4,6 @@
 //! cannot matter are folded away before anything is counted.
 
 use metes_config::Config;
-use metes_heap::SizeTable;
 
 use super::axes::{Axes, Axis, AxisError, AxisValues};
 use super::description::SpaceDescription;
@@ -12,6 +11,7 @@ use super::error::SpaceError;
 use super::folded::Folded;
 use super::kinds::{self, Kinds};
 use super::structure::{Plan, Structure};
+use super::values::Fitted;
 
 /// Most grid points of the structures, and of the kinds of one family.
 const MOST_POINTS: u128 = 1 << 24;
@@ -32,12 +32,12 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// O(grid points of structures and of kinds), not of their product; `fitted` is the table of
-    /// block sizes that suits the trace.
+    /// O(grid points of structures and of kinds), not of their product; `fitted` is what of a heap
+    /// suits the trace.
     pub(super) fn new(
         description: &SpaceDescription,
         plan: &Plan<'_>,
-        fitted: SizeTable,
+        fitted: Fitted,
     ) -> Result<Self, SpaceError> {
         let structure_points = plan.points();
         let kind_points = kinds::points(description);

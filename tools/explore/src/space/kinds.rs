@@ -8,7 +8,9 @@ use metes_heap::{Fit, IndexKind, Limits, Links, Order, SizeTable};
 use super::axes::Axis;
 use super::description::{Given, SpaceDescription};
 use super::folded::Folded;
-use super::values::{Count, Depth, Family, Item, Keep, MaxFit, Probes, Set, Size, Table};
+use super::values::{
+    Count, Depth, Family, Fitted, Item, Keep, MaxFit, Probes, Set, Size, Summary, Table,
+};
 
 /// Indexes and limits of the general pools in order; those of pools that there
 /// are not are the first one's.
@@ -33,7 +35,7 @@ pub(super) fn axis<T: Item>(name: &str, values: &[T]) -> Axis {
 
 /// The families of a description as a parameter, and the parameters of each.
 pub(super) fn axes(description: &SpaceDescription) -> (Axis, Vec<Vec<Axis>>) {
-    let ranges = Ranges::of(description, SizeTable::DEFAULT);
+    let ranges = Ranges::of(description, Fitted::NONE);
     let families = ranges.families.iter();
     (
         axis("general.index", &ranges.families),
@@ -54,7 +56,8 @@ struct Ranges {
     buddies: Vec<Order>,
     kept: Vec<Keep>,
     tables: Vec<Table>,
-    fitted: SizeTable,
+    summaries: Vec<Summary>,
+    fitted: Fitted,
     coalescing: Vec<Count>,
     up_to: Vec<Size>,
     splitting: Vec<Count>,
@@ -62,7 +65,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn of(description: &SpaceDescription, fitted: SizeTable) -> Self {
+    fn of(description: &SpaceDescription, fitted: Fitted) -> Self {
         let SpaceDescription {
             general,
             list,
@@ -70,6 +73,7 @@ impl Ranges {
             buddy,
             lea,
             ose,
+            tree,
             coalescing,
             splitting,
             ..
@@ -86,6 +90,7 @@ impl Ranges {
             buddies: or(&buddy.order, &[Order::Lifo]),
             kept: or(&lea.keep_up_to, &[Keep(128)]),
             tables: or(&ose.sizes, &[Table::Default]),
+            summaries: or(&tree.summary, &[Summary::Exact]),
             fitted,
             coalescing: or(&coalescing.pools, &[Count(GENERAL)]),
             up_to: or(&coalescing.up_to, &[Size(None)]),
@@ -109,6 +114,7 @@ impl Ranges {
             Family::Buddy => vec![self.buddies.len()],
             Family::Lea => vec![self.kept.len()],
             Family::Ose => vec![self.tables.len()],
+            Family::Tree => vec![self.summaries.len()],
         };
         radices.extend([
             self.coalescing.len(),
@@ -138,6 +144,7 @@ impl Ranges {
             Family::Buddy => return vec![axis("buddy.order", &self.buddies)],
             Family::Lea => return vec![axis("lea.keep_up_to", &self.kept)],
             Family::Ose => return vec![axis("ose.sizes", &self.tables)],
+            Family::Tree => return vec![axis("tree.summary", &self.summaries)],
         };
         axes.extend([
             axis("coalescing.pools", &self.coalescing),
@@ -153,7 +160,9 @@ impl Ranges {
         let (own, limits) = digits.split_at(digits.len() - 4);
         let limits = match family {
             Family::List | Family::Classes => self.limits(limits, pools),
-            Family::Kingsley | Family::Buddy | Family::Lea | Family::Ose => [Limits::NONE; GENERAL],
+            Family::Kingsley | Family::Buddy | Family::Lea | Family::Ose | Family::Tree => {
+                [Limits::NONE; GENERAL]
+            }
         };
         let all = |index| [index; GENERAL];
         let indexes = match family {
@@ -169,10 +178,14 @@ impl Ranges {
             Family::Lea => all(IndexKind::Lea {
                 keep_up_to: self.kept[own[0]].0,
             }),
+            Family::Tree => all(IndexKind::FirstFit {
+                by_class: self.summaries[own[0]] == Summary::Class,
+                span: Some(self.fitted.span),
+            }),
             Family::Ose => all(IndexKind::FixedSizes {
                 sizes: match self.tables[own[0]] {
                     Table::Default => SizeTable::DEFAULT,
-                    Table::Fitted => self.fitted,
+                    Table::Fitted => self.fitted.table,
                     Table::Sizes(table) => table,
                 },
             }),
@@ -223,7 +236,7 @@ impl Ranges {
 
 /// Grid points of each family.
 pub(super) fn points(description: &SpaceDescription) -> Vec<u128> {
-    let ranges = Ranges::of(description, SizeTable::DEFAULT);
+    let ranges = Ranges::of(description, Fitted::NONE);
     let points = |family: &Family| {
         let radices = ranges.radices(*family).into_iter();
         radices.map(|radix| radix as u128).product()
@@ -238,9 +251,9 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Kinds for so many general pools, with the table of block sizes that suits
+    /// Kinds for so many general pools, with what of them suits
     /// the trace.
-    pub(super) fn new(description: &SpaceDescription, pools: usize, fitted: SizeTable) -> Self {
+    pub(super) fn new(description: &SpaceDescription, pools: usize, fitted: Fitted) -> Self {
         let ranges = Ranges::of(description, fitted);
         let fold = |&family: &Family| {
             Folded::new(ranges.radices(family), |digits| {

@@ -25,6 +25,7 @@ mod values;
 
 use metes_config::{Config, Source};
 use metes_heap::SizeTable;
+use metes_heap::description::GROWING_SPAN;
 
 pub use axes::{Axis, AxisError, AxisValue, AxisValues};
 pub use description::{PAPER, PROTOTYPE, SpaceDescription};
@@ -33,6 +34,7 @@ pub use parameters::Parameters;
 
 use crate::catalogue::catalogue;
 use crate::events::Events;
+use crate::fitted_span::fitted_span;
 use crate::fixed_sizes::fitted_sizes;
 use crate::pools::Arena;
 use crate::target::Target;
@@ -40,6 +42,7 @@ use grid::Grid;
 use sizes::Sizes;
 use structure::Plan;
 use suggested::Suggested;
+use values::Fitted;
 
 /// Every configuration of a description for a trace, or of those that a trace suggests, numbered.
 #[derive(Clone, Debug)]
@@ -77,10 +80,15 @@ impl Space {
         let plan = Plan::new(description, &sizes);
         let source = Source { name, text };
         let baselines = baselines(description, &plan, &source)?;
-        let fitted = match description.wants_fitted_sizes() {
+        let table = match description.wants_fitted_sizes() {
             true => fitted_sizes(events),
             false => SizeTable::DEFAULT,
         };
+        let span = match description.wants_fitted_span() {
+            true => fitted_span(events, &Arena::HOST),
+            false => GROWING_SPAN,
+        };
+        let fitted = Fitted { table, span };
         Ok(Space {
             baselines,
             configurations: Configurations::Described(Grid::new(description, &plan, fitted)?),

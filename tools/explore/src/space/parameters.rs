@@ -77,6 +77,10 @@ impl Parameters {
             Some(IndexKind::Kingsley) => fit = "kingsley",
             Some(IndexKind::Lea { .. }) => fit = "lea",
             Some(IndexKind::FixedSizes { .. }) => fit = "fixed-sizes",
+            Some(IndexKind::FirstFit { by_class, .. }) => {
+                fit = if by_class { "tree-by-class" } else { "tree" };
+                order = "address";
+            }
             Some(IndexKind::Buddy { lowest }) => {
                 fit = "buddy";
                 order = if lowest { "address" } else { "lifo" };
@@ -89,6 +93,7 @@ impl Parameters {
                 IndexKind::Kingsley
                     | IndexKind::Lea { .. }
                     | IndexKind::FixedSizes { .. }
+                    | IndexKind::FirstFit { .. }
                     | IndexKind::Buddy { .. }
             )
         );

@@ -21,6 +21,7 @@ use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 
 use super::sizes::{COUNTS, Sizes, objects};
 use crate::events::Events;
+use crate::fitted_span::fitted_span;
 use crate::pools::Arena;
 
 /// The named heap.
@@ -78,6 +79,9 @@ pub(super) struct Suggested {
     kinds: Vec<Kind>,
     numbers: HashMap<Kind, u32>,
     limits: Vec<Limits>,
+    /// First fit by a tree, with sizes and by classes, laid out for what the program's demand needs;
+    /// none where the emitted C is the heap.
+    trees: Vec<IndexKind>,
     /// Numbers before the end of each structure.
     ends: Vec<u64>,
     /// How all of them grow.
@@ -91,7 +95,15 @@ impl Suggested {
     pub(super) fn of(events: &Events, arena: &Arena, named: &[Description]) -> Self {
         let sizes = Sizes::of(events, arena.target);
         let limits = sizes.limits();
-        let kinds = kinds(&limits);
+        let span = fitted_span(events, arena);
+        let mut trees = Vec::new();
+        if arena.target.is_host() {
+            trees.extend([false, true].map(|by_class| IndexKind::FirstFit {
+                by_class,
+                span: Some(span),
+            }));
+        }
+        let kinds = kinds(&limits, &trees);
         let numbers = kinds.iter().copied().zip(0..).collect();
         let object_sets = sizes.object_sets();
         let partitions = sizes.partitions();
@@ -145,6 +157,7 @@ impl Suggested {
             kinds,
             numbers,
             limits,
+            trees,
             ends,
             arena: *arena,
             twins: Vec::new(),
@@ -304,6 +317,7 @@ impl Suggested {
             IndexKind::Buddy { lowest: false },
             IndexKind::Buddy { lowest: true },
         ];
+        indexes.extend(&self.trees);
         match index {
             IndexKind::List {
                 fit,
@@ -336,6 +350,7 @@ impl Suggested {
                 indexes.extend(SECOND_LEVELS.map(|level| classes(level, probes)));
                 indexes.extend(PROBES.map(|probes| classes(second_level, probes)));
             }
+            IndexKind::FirstFit { .. } => indexes.push(IndexKind::list(Fit::First, Order::Address)),
             IndexKind::Kingsley
             | IndexKind::Lea { .. }
             | IndexKind::FixedSizes { .. }
@@ -396,6 +411,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
         IndexKind::Kingsley
         | IndexKind::Lea { .. }
         | IndexKind::FixedSizes { .. }
+        | IndexKind::FirstFit { .. }
         | IndexKind::Buddy { .. } => Kind {
             index,
             limits: Limits::NONE,
@@ -405,7 +421,7 @@ fn canonical(index: IndexKind, limits: Limits) -> Kind {
 }
 
 /// Every canonical kind, once.
-fn kinds(limits: &[Limits]) -> Vec<Kind> {
+fn kinds(limits: &[Limits], trees: &[IndexKind]) -> Vec<Kind> {
     let mut indexes = Vec::new();
     for second_level in SECOND_LEVELS {
         for probes in PROBES {
@@ -440,6 +456,7 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
         canonical(IndexKind::Buddy { lowest: false }, Limits::NONE),
         canonical(IndexKind::Buddy { lowest: true }, Limits::NONE),
     ];
+    kinds.extend(trees.iter().map(|&tree| canonical(tree, Limits::NONE)));
     for index in indexes {
         kinds.extend(limits.iter().map(|&limits| Kind { index, limits }));
     }

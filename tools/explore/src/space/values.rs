@@ -6,6 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use metes_heap::description::GROWING_SPAN;
 use metes_heap::index::lea::LARGEST_KEPT;
 use metes_heap::{Fit, Links, Order, SizeTable};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -96,11 +97,38 @@ pub(super) enum Family {
     Buddy,
     Lea,
     Ose,
+    Tree,
 }
 
 words!(Family, FAMILIES, "an index", "list" => Family::List, "classes" => Family::Classes,
     "kingsley" => Family::Kingsley, "buddy" => Family::Buddy, "lea" => Family::Lea,
-    "ose" => Family::Ose);
+    "ose" => Family::Ose, "tree" => Family::Tree);
+
+/// What a tree keeps of each group of granules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Summary {
+    Exact,
+    Class,
+}
+
+words!(Summary, SUMMARIES, "a summary", "exact" => Summary::Exact, "class" => Summary::Class);
+
+/// What of a heap follows from the trace.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fitted {
+    /// The table of block sizes that suits it.
+    pub(super) table: SizeTable,
+    /// What a tree is laid out for.
+    pub(super) span: usize,
+}
+
+impl Fitted {
+    /// For no trace.
+    pub(super) const NONE: Fitted = Fitted {
+        table: SizeTable::DEFAULT,
+        span: GROWING_SPAN,
+    };
+}
 
 /// Bytes up to which freed blocks are kept aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

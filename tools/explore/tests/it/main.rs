@@ -10,3 +10,4 @@ mod quick;
 mod report;
 mod search;
 mod support;
+mod tree;

@@ -35,7 +35,7 @@ impl Random {
 
 /// A run whose live blocks swell to `most` and shrink again, several times, so that lists
 /// become long where blocks do not merge.
-fn tides(seed: u64, events: usize, most: usize, largest: u64) -> Events {
+pub(crate) fn tides(seed: u64, events: usize, most: usize, largest: u64) -> Events {
     let mut random = Random(seed | 1);
     let mut builder = EventsBuilder::new();
     let mut live: Vec<u64> = Vec::new();
