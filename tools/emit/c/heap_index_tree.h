@@ -168,7 +168,9 @@ static size_t pool_index_heads(size_t span)
     if (span / GRANULE > TREE_LARGEST) {
         return 0;
     }
-    return (groups * WORD + tree_entries(groups) * sizeof(TREE_ENTRY) + HEAD - 1U) / HEAD;
+    /* Two at least, as the model needs where records are elsewhere. */
+    const size_t heads = (groups * WORD + tree_entries(groups) * sizeof(TREE_ENTRY) + HEAD - 1U) / HEAD;
+    return heads < 2U ? 2U : heads;
 }
 
 static inline size_t pool_block_size(size_t need)

@@ -324,6 +324,26 @@ proptest! {
     }
 }
 
+/// Memory of a single group: what is kept of it has room on every store.
+#[test]
+fn a_single_group_has_room_for_its_tree() {
+    for bytes in [128, 512, 1000] {
+        let mut records = vec![Record::SPARE; 64];
+        let ledger = Ledger::new(&mut records, ByHandle, Geometry::tagged(WORD));
+        let mut heap = Heap::new(FirstFit::<Classes, _>::new(), ledger);
+        heap.add_region(bytes).unwrap();
+        let mut held = Vec::new();
+        while let Some(place) = heap.allocate(1, 1) {
+            held.push(place);
+        }
+        assert!(!held.is_empty());
+        for place in held {
+            heap.release_place(place).unwrap();
+        }
+        assert_eq!(heap.check(), Ok(()));
+    }
+}
+
 /// Memory that is granted behind a region, of its own.
 struct Behind {
     left: usize,

@@ -49,6 +49,7 @@ static const char *const specs[] = {
     "buddy:store=hardened",
     "first-fit", "next-fit", "best-fit", "worst-fit", "exact-fit", "segregated-fit", "half-fit",
     "tlsf", "buddy", "kingsley", "tlsf:second_level=8", "best-fit:order=lifo,depth=50",
+    "first-fit:search=tree", "first-fit:search=tree,summary=class,store=hardened",
     "buddy:order=address", "first-fit:coalesce_up_to=4096,split_down_to=64",
 };
 

@@ -58,6 +58,10 @@ impl Chunks {
         let mut origin = None;
         let mut order = self.first;
         loop {
+            // No block is so large: nothing is left to be tried.
+            if order >= u64::BITS {
+                return;
+            }
             // The smallest request of a block above half of 2^order.
             let size = (shape.request(1 << (order - 1)) + 1).clamp(smallest, largest);
             if shape.block(size) > 1 << order || attack.over() {

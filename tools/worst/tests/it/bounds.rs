@@ -27,6 +27,8 @@ fn no_bound_is_exceeded() {
     let others = [
         "first-fit:order=lifo",
         "first-fit:order=fifo",
+        "first-fit:search=tree",
+        "first-fit:search=tree,summary=class",
         "next-fit:order=lifo",
         "best-fit:order=lifo",
         "worst-fit:order=fifo",

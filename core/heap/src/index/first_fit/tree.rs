@@ -87,7 +87,8 @@ impl Tree {
         let word = geometry.head / 2;
         *self = Tree::of(granules, (8 * word).ilog2());
         let bytes = self.groups * word + self.entries() * E::BYTES;
-        let heads = bytes.div_ceil(geometry.head);
+        // Of a single group, three entries are four numbers elsewhere.
+        let heads = bytes.div_ceil(geometry.head).max(2);
         if !S::ADDRESSED {
             // Of groups four times as wide, lists and numbers have room in these heads.
             *self = Tree::of(granules, (32 * word).ilog2());

@@ -59,7 +59,7 @@ pub(crate) fn predicted() -> impl Iterator<Item = &'static String> {
     heaps().iter().filter(|heap| *heap != PER_THREAD)
 }
 
-/// Every named heap, a heap for each thread, and one with all kinds of pools, as METES_HEAP takes them.
+/// Every named heap, two trees, a heap for each thread, and one with all kinds of pools, as METES_HEAP takes them.
 pub(crate) fn heaps() -> &'static [String] {
     static HEAPS: OnceLock<Vec<String>> = OnceLock::new();
     HEAPS.get_or_init(|| {
@@ -70,6 +70,8 @@ pub(crate) fn heaps() -> &'static [String] {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("composite-{}.toml", std::process::id()));
         std::fs::write(&path, COMPOSITE).expect("the temporary directory is writable");
+        let trees = ["", ",summary=class,store=hardened"].map(|more| format!("first-fit:search=tree,span=64MiB{more}"));
+        heaps.extend(trees);
         heaps.push(PER_THREAD.to_owned());
         heaps.push(path.display().to_string());
         heaps
