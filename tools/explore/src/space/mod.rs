@@ -35,6 +35,7 @@ use crate::catalogue::catalogue;
 use crate::events::Events;
 use crate::fixed_sizes::fitted_sizes;
 use crate::pools::Arena;
+use crate::runs::Runs;
 use crate::target::Target;
 use grid::Grid;
 use sizes::Sizes;
@@ -92,12 +93,22 @@ impl Space {
     /// to compare with are those of the [`catalogue`], in its order. Too large to be explored
     /// whole, made to be searched. O(events).
     pub fn suggested(events: &Events, arena: &Arena) -> Self {
+        Space::suggested_by([(events, 1)], arena)
+    }
+
+    /// The same for the sizes in several runs.
+    pub fn suggested_by_runs(runs: &Runs, arena: &Arena) -> Self {
+        Space::suggested_by(runs.distinct(), arena)
+    }
+
+    fn suggested_by<'e>(runs: impl IntoIterator<Item = (&'e Events, u64)>, arena: &Arena) -> Self {
+        let sizes = Sizes::of_runs(runs, arena.target);
         let named = catalogue().into_iter();
         let named: Vec<_> = named.map(|own| (own.name, own.description)).collect();
         let heaps: Vec<_> = named.iter().map(|(_, heap)| *heap).collect();
         let baselines = named.into_iter();
         Space {
-            configurations: Configurations::Suggested(Suggested::of(events, arena, &heaps)),
+            configurations: Configurations::Suggested(Suggested::of(&sizes, arena, &heaps)),
             baselines: baselines
                 .map(|(name, heap)| (name.to_owned(), arena.config(heap)))
                 .collect(),

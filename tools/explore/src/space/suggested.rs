@@ -20,7 +20,6 @@ use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, 
 use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 
 use super::sizes::{COUNTS, Sizes, objects};
-use crate::events::Events;
 use crate::pools::Arena;
 
 /// The named heap.
@@ -87,9 +86,8 @@ pub(super) struct Suggested {
 }
 
 impl Suggested {
-    /// Those that the sizes in a trace suggest, beside heaps to compare with. O(events).
-    pub(super) fn of(events: &Events, arena: &Arena, named: &[Description]) -> Self {
-        let sizes = Sizes::of(events, arena.target);
+    /// Those that sizes suggest, beside heaps to compare with.
+    pub(super) fn of(sizes: &Sizes, arena: &Arena, named: &[Description]) -> Self {
         let limits = sizes.limits();
         let kinds = kinds(&limits);
         let numbers = kinds.iter().copied().zip(0..).collect();
@@ -449,7 +447,7 @@ fn kinds(limits: &[Limits]) -> Vec<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{EventsBuilder, Operation};
+    use crate::events::{Events, EventsBuilder, Operation};
     use std::collections::HashSet;
 
     fn events() -> Events {
@@ -466,7 +464,11 @@ mod tests {
             .iter()
             .map(|own| own.description)
             .collect();
-        Suggested::of(&events(), &Arena::HOST, &named)
+        Suggested::of(
+            &Sizes::of(&events(), Arena::HOST.target),
+            &Arena::HOST,
+            &named,
+        )
     }
 
     fn heap(space: &Suggested, number: u64) -> Description {

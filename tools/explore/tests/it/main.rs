@@ -8,5 +8,6 @@ mod guarantee;
 mod levels;
 mod quick;
 mod report;
+mod runs;
 mod search;
 mod support;
