@@ -249,6 +249,8 @@ fn of_runs(document: &Value) -> Facts {
     };
     Facts {
         heap: text_of(document, "/heap"),
+        // Of the run that takes most.
+        footprint: number(document, "/largest/footprint"),
         runs: runs.into_iter().flatten().filter_map(run).collect(),
         ..Facts::default()
     }

@@ -66,6 +66,27 @@ fn a_leak_is_named_by_its_size() {
     );
 }
 
+#[test]
+fn results_of_many_runs_are_compared_by_the_largest_and_run_by_run() {
+    let document = |large: u64, name: &str| {
+        let runs = format!(
+            r#"[{{"name":"{name}","peak_live":9,"footprint":{large}}},{{"name":"b","peak_live":9,"footprint":4096}}]"#
+        );
+        let text = format!(
+            r#"{{"kind":"runs","heap":"tlsf","largest":{{"run":"{name}","footprint":{large}}},"runs":{runs}}}"#
+        );
+        Facts::of_document(&text).unwrap()
+    };
+    let found = worse(&document(65_536, "a"), &document(90_112, "a"));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found.iter().any(|one| one.contains("footprint of run a")),
+        "{found:?}"
+    );
+    // Runs that only one of them has are no difference.
+    assert!(worse(&document(65_536, "a"), &document(65_536, "c")).is_empty());
+}
+
 proptest! {
     #[test]
     fn a_side_beside_itself_differs_in_nothing(
