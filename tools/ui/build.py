@@ -15,6 +15,8 @@ SHARED = [f"page-{name}" for name in ("base", "frame", "scale", "table", "svg", 
 #: What a page adds to the style and the scripts of all.
 REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "guarantee", "verdict", "provenance", "export", "main"))])
 EXPERIMENT = (["experiment"], ["experiment-categories", "experiment"])
+RUNS = (["experiment"], ["runs"])
+COMPARE = (["experiment", "compare"], ["experiment-categories", "compare"])
 MESH = (["mesh"], ["page-columns", *(f"mesh-{name}" for name in ("data", "picture", "charts", "player", "node", "main"))])
 EDGE_LAB = (["edge-lab"], [f"edge-lab-{name}" for name in ("data", "start", "kernels", "main")])
 MISSION = (["mission"], [f"mission-{name}" for name in ("data", "sweeps", "records", "dust", "main")])

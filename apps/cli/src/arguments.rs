@@ -2,6 +2,7 @@
 //!
 //! Invariant: every verb has one word, an example and `--json`.
 
+mod compare;
 mod curve;
 mod device;
 mod edge;
@@ -21,9 +22,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use metes_explore::Preference;
 use metes_explore::engine::{Method, ObjectiveSet, Shard};
+use metes_explore::{Over, Preference};
 
+pub(crate) use compare::Compare;
 pub(crate) use curve::{Curve, CurveAction};
 pub(crate) use device::{Device, DeviceAction, DeviceBench, Fit, Watch};
 pub(crate) use edge::{Edge, EdgeAction, EdgeCheck, EdgeDeploy, EdgeHost, EdgeInvoke, EdgeServe};
@@ -78,6 +80,7 @@ pub(crate) enum Verb {
     Profile(Profile),
     Replay(Replay),
     Explore(Explore),
+    Compare(Compare),
     Evaluate(Evaluate),
     Merge(Merge),
     Bounds(Bounds),
@@ -115,8 +118,20 @@ pub(crate) enum Verb {
 #[command(after_help = "Examples:
   metes tune --budget 10 -o out -- sqlite3 :memory: 'select 1'
   metes tune --guarantee 8x --live 1MiB --max-block 4KiB -- ./program
-  metes tune --budget 10 -o out -- module.wasm ARGUMENT")]
+  metes tune --budget 10 -o out -- module.wasm ARGUMENT
+  metes tune --budget 60 -o out --commands suite.txt
+  metes tune --budget 60 -o out traces/")]
 pub(crate) struct Tune {
+    /// Traces, or directories of them, instead of a program: one heap for all is chosen and emitted
+    #[arg(value_name = "TRACE", conflicts_with_all = ["commands", "process"])]
+    pub(crate) traces: Vec<PathBuf>,
+    /// A file with one command a line: one heap for all is chosen and emitted, and each runs on it.
+    /// Words are split as by a shell, `< FILE` gives an input; what needs more is written sh -c '…'
+    #[arg(long, value_name = "FILE", conflicts_with = "process")]
+    pub(crate) commands: Option<PathBuf>,
+    /// Which memory of several runs counts
+    #[arg(long, value_name = "WHICH", default_value = "both")]
+    pub(crate) over: WhichMemory,
     /// Seconds of exploration: all replays; recording, building and running the
     /// program take their own time
     #[arg(long, value_name = "S", default_value = "30", value_parser = seconds)]
@@ -146,8 +161,33 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "N|NAME")]
     pub(crate) process: Option<String>,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(
+        last = true,
+        required_unless_present_any = ["traces", "commands"],
+        conflicts_with_all = ["traces", "commands"],
+        value_name = "CMD"
+    )]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WhichMemory {
+    /// The mean footprint, of heaps whose largest is at most 5 % above the least
+    Both,
+    /// The largest footprint
+    Worst,
+    /// The mean footprint
+    Mean,
+}
+
+impl From<WhichMemory> for Over {
+    fn from(which: WhichMemory) -> Over {
+        match which {
+            WhichMemory::Both => Over::Both,
+            WhichMemory::Worst => Over::Worst,
+            WhichMemory::Mean => Over::Mean,
+        }
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -280,10 +320,16 @@ pub(crate) struct Replay {
   metes explore ls.trace.parquet --space paper -o out
   metes explore ls.trace.parquet --space my.toml --objectives footprint,worst
   metes explore ls.trace.parquet --space my.toml --search nsga2 --configurations 2000
-  metes explore ls.trace.parquet --space paper --shard 1/4 -o part1")]
+  metes explore ls.trace.parquet --space paper --shard 1/4 -o part1
+  metes explore small.trace.parquet large.trace.parquet -o out
+  metes explore traces/ --over worst -o out")]
 pub(crate) struct Explore {
-    /// A trace file
-    pub(crate) trace: PathBuf,
+    /// A trace file; of several, or of a directory of them, one heap for all is searched for
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Which memory of several runs counts
+    #[arg(long, value_name = "WHICH", default_value = "both")]
+    pub(crate) over: WhichMemory,
     /// Which heaps: `all`, `constant-time`, `named`, `paper`, or a space.toml
     #[arg(long, value_name = "S", default_value = "all")]
     pub(crate) space: String,

@@ -15,6 +15,16 @@ pub(crate) fn spinner(text: &str) -> ProgressBar {
     bar
 }
 
+/// A text that moves only when it is told to: while programs run nothing may be printed.
+pub(crate) fn still(text: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("  {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_message(text.to_owned());
+    bar
+}
+
 /// A bar over thousandths of a time budget, with a text.
 pub(crate) fn budget(text: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());

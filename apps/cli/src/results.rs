@@ -274,18 +274,18 @@ fn remove_with_parents(place: &Path, file: &str) {
 fn existing(place: &Path, patterns: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for pattern in patterns {
-        let Some(directory) = pattern.strip_suffix("/NNN.toml") else {
+        let Some((directory, ending)) = pattern.split_once("/NNN") else {
             found.push((*pattern).to_owned());
             continue;
         };
         // A link or a file in the place of the directory is found, too.
-        found.push(format!("{directory}/001.toml"));
+        found.push(format!("{directory}/001{ending}"));
         for entry in fs::read_dir(place.join(directory)).into_iter().flatten() {
             let Ok(name) = entry.map(|entry| entry.file_name()) else {
                 continue;
             };
             let name = name.to_string_lossy();
-            let number = name.strip_suffix(".toml").unwrap_or_default();
+            let number = name.strip_suffix(ending).unwrap_or_default();
             if number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit()) {
                 found.push(format!("{directory}/{name}"));
             }

@@ -1,6 +1,7 @@
 //! One module a verb: what it reads, which library does the work, what it shows.
 
 pub(crate) mod bounds;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod curve;
 pub(crate) mod device;
@@ -22,6 +23,7 @@ pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+mod runs;
 pub(crate) mod serve;
 pub(crate) mod trace;
 pub(crate) mod tune;

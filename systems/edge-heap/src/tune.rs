@@ -271,6 +271,7 @@ impl Tuning<'_> {
                 self.guarantee,
                 DemandFigures::of(&metes_trace::profile(trace)),
             ),
+            over: metes_explore::Over::default(),
             fresh: false,
             trace: place.join(TRACE),
             stop: Arc::clone(&self.stop),

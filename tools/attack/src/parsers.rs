@@ -3,6 +3,7 @@
 //! *Invariant:* a call returns whether bytes were accepted, and panics only where that is a fault.
 
 mod meshes;
+mod runs;
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -39,7 +40,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 24] = [
+pub const PARSERS: [Parser; 26] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -149,6 +150,16 @@ pub const PARSERS: [Parser; 24] = [
         name: "report",
         accepts: report,
         seeds: report_seeds,
+    },
+    Parser {
+        name: "commands",
+        accepts: runs::commands,
+        seeds: runs::command_seeds,
+    },
+    Parser {
+        name: "compared",
+        accepts: runs::compared,
+        seeds: runs::compared_seeds,
     },
     Parser {
         name: "results",

@@ -26,6 +26,47 @@ pub enum Preference {
     Guarantee,
 }
 
+/// Which memory of several runs a heap is chosen by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Over {
+    /// The mean footprint, of those whose largest is at most a twentieth above the least.
+    #[default]
+    Both,
+    /// The largest footprint: what a machine must have.
+    Worst,
+    /// The mean footprint.
+    Mean,
+}
+
+impl Over {
+    /// The heaps that count, and what each is weighed by.
+    fn weigh<'o>(self, outcomes: &[&'o Outcome]) -> Vec<([u64; 2], &'o Outcome)> {
+        let least = outcomes.iter().map(|outcome| outcome.footprint).min();
+        let limit = least.unwrap_or(0);
+        let limit = limit + limit / ABOVE_LEAST;
+        let among = outcomes.iter().copied();
+        let among = among.filter(|outcome| self != Over::Both || outcome.footprint <= limit);
+        let weigh = |outcome: &'o Outcome| match self {
+            Over::Worst => [outcome.footprint, outcome.footprint_sum],
+            Over::Both | Over::Mean => [outcome.footprint_sum, outcome.footprint],
+        };
+        among.map(|outcome| (weigh(outcome), outcome)).collect()
+    }
+}
+
+/// What the largest footprint may be above the least such where the mean decides: a part of it.
+const ABOVE_LEAST: u64 = 20;
+
+/// Several runs that a heap was searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct OfRuns {
+    /// What counts of their memory.
+    pub over: Over,
+    /// What their shares come to: a mean is a sum divided by this.
+    pub weight: u64,
+}
+
 /// The recommended heap, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
@@ -48,6 +89,8 @@ struct Fronts<'a> {
     constant_time: &'a [Outcome],
     /// Of what a chosen heap is the best.
     judged: String,
+    /// Where they serve several runs.
+    runs: Option<OfRuns>,
 }
 
 /// Recommends one outcome, and says of how many heaps it is the best. Where a search knows when a
@@ -59,6 +102,7 @@ pub fn choose(exploration: &Exploration, preference: Preference) -> Option<Choic
         pareto: &exploration.pareto,
         constant_time: &exploration.constant_time,
         judged: judged(exploration),
+        runs: exploration.runs,
     };
     let without = best(&all, preference);
     let mut choice = match &exploration.guaranteed {
@@ -98,6 +142,7 @@ fn relied_on(
             "those of {} that have a useful guarantee",
             judged(exploration)
         ),
+        runs: exploration.runs,
     };
     let chosen = match preference {
         Preference::Balanced if constant_time.is_empty() => None,
@@ -175,14 +220,13 @@ fn best(fronts: &Fronts<'_>, preference: Preference) -> Option<Choice> {
     let all = fronts.pareto;
     match preference {
         Preference::Footprint => {
-            let outcome = all
-                .iter()
-                .min_by_key(|o| (o.footprint, o.cycles, o.cycles_max))?;
+            let outcome = fronts.smallest(&all.iter().collect::<Vec<_>>())?;
             let why = format!(
-                "It has the smallest footprint of {}: {}. The mean cost is {:.1} modelled cycles \
+                "It has the {} of {}: {}. The mean cost is {:.1} modelled cycles \
                  a request.",
+                fronts.smallest_what(),
                 fronts.judged,
-                bytes(outcome.footprint),
+                fronts.memory(outcome),
                 outcome.cycles_mean,
             );
             Some(chosen(outcome, why))
@@ -229,6 +273,40 @@ fn best(fronts: &Fronts<'_>, preference: Preference) -> Option<Choice> {
     }
 }
 
+impl Fronts<'_> {
+    /// The one that takes least memory; of equals the fastest.
+    fn smallest<'o>(&self, among: &[&'o Outcome]) -> Option<&'o Outcome> {
+        let over = self.runs.map_or(Over::Worst, |runs| runs.over);
+        let weighed = over.weigh(among).into_iter();
+        let least = weighed.min_by_key(|(weight, o)| (*weight, o.cycles, o.cycles_max));
+        least.map(|(_, outcome)| outcome)
+    }
+
+    /// What the smallest has.
+    fn smallest_what(&self) -> &'static str {
+        match self.runs.map(|runs| runs.over) {
+            None => "smallest footprint",
+            Some(Over::Worst) => "smallest largest footprint over the runs",
+            Some(Over::Mean) => "smallest mean footprint over the runs",
+            Some(Over::Both) => {
+                "smallest mean footprint over the runs where the largest is at most 5 % above the least"
+            }
+        }
+    }
+
+    /// What it takes.
+    fn memory(&self, outcome: &Outcome) -> String {
+        match self.runs {
+            None => bytes(outcome.footprint),
+            Some(OfRuns { weight, .. }) => format!(
+                "{} in the mean, {} at most,",
+                bytes(outcome.footprint_sum / weight.max(1)),
+                bytes(outcome.footprint)
+            ),
+        }
+    }
+}
+
 fn balanced(fronts: &Fronts<'_>) -> Option<Choice> {
     let constant = fronts.constant_time;
     let fastest = constant.iter().map(|outcome| outcome.cycles).min();
@@ -243,18 +321,23 @@ fn balanced(fronts: &Fronts<'_>) -> Option<Choice> {
         return Some(Choice { why, ..choice });
     };
     let limit = slowest_balanced(fastest);
-    let outcome = constant
+    let fast: Vec<&Outcome> = constant
         .iter()
         .filter(|outcome| u128::from(outcome.cycles) <= limit)
-        .min_by_key(|outcome| (outcome.footprint, outcome.cycles, outcome.cycles_max))?;
+        .collect();
+    let outcome = fronts.smallest(&fast)?;
     let mut why = format!(
         "Of {}, those whose every operation takes constant time but for copying, and whose mean \
-         cost is at most half as much again as the fastest such heap's, it has the smallest \
-         footprint: {} at {:.1} modelled cycles a request.",
+         cost is at most half as much again as the fastest such heap's, it has the {}: {} at {:.1} \
+         modelled cycles a request.",
         fronts.judged,
-        bytes(outcome.footprint),
+        fronts.smallest_what(),
+        fronts.memory(outcome),
         outcome.cycles_mean,
     );
+    if fronts.runs.is_some() {
+        return Some(chosen(outcome, why));
+    }
     let smaller = (fronts.pareto.iter()).find(|other| other.footprint < outcome.footprint);
     if let Some(other) = smaller {
         let percent =
@@ -339,6 +422,7 @@ mod tests {
             description: Description::of(IndexKind::tlsf(32)),
             constant_time,
             footprint,
+            footprint_sum: footprint,
             cycles,
             cycles_mean: cycles as f64 / 100.0,
             cycles_max,
@@ -363,6 +447,7 @@ mod tests {
             seconds: 1.0,
             events_per_second: 1.0,
             interrupted: false,
+            runs: None,
             sampled: None,
             named: Vec::new(),
             unfinished: Vec::new(),

@@ -29,6 +29,17 @@ pub(crate) struct LeastCost {
     pub(crate) cycles: u64,
 }
 
+impl LeastCost {
+    /// What the same events cost so many times.
+    pub(crate) fn times(self, count: u64) -> Self {
+        LeastCost {
+            reads: self.reads * count,
+            writes: self.writes * count,
+            cycles: self.cycles * count,
+        }
+    }
+}
+
 impl AddAssign for LeastCost {
     fn add_assign(&mut self, other: LeastCost) {
         self.reads += other.reads;

@@ -35,6 +35,7 @@ mod random;
 mod replay;
 pub mod report;
 mod run;
+mod runs;
 mod search;
 mod simulate;
 pub mod small_heaps;
@@ -46,7 +47,7 @@ mod workers;
 
 pub use arena::{Shortage, SmallestArena, shortages, smallest_arena};
 pub use catalogue::{Named, catalogue};
-pub use choose::{Choice, Preference, choose};
+pub use choose::{Choice, OfRuns, Over, Preference, choose};
 pub use clock::{Clock, SystemClock, Timer};
 pub use compare::{Compared, compare};
 pub use cost::CostModel;
@@ -70,6 +71,7 @@ pub use pools::Arena;
 pub use proven::{bounded, proven};
 pub use random::Random;
 pub use replay::{Curve, Most, Options, Replay, Replayer};
+pub use runs::Runs;
 pub use search::{
     AtLeast, Budget, Exploration, Guarantees, Observer, OnWindows, Sampled, Unfinished, explore,
 };

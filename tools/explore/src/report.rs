@@ -82,6 +82,15 @@ pub struct DemandFigures {
 }
 
 impl DemandFigures {
+    /// Of a program that asks for nothing.
+    pub const NONE: DemandFigures = DemandFigures {
+        live: 0,
+        largest: 1,
+        smallest: 1,
+        alignment: 1,
+        resizes: false,
+    };
+
     /// The demand of a profile. O(sizes and alignments).
     #[must_use]
     pub fn of(profile: &Profile) -> Self {

@@ -27,6 +27,8 @@ pub(crate) struct Totals {
     pub(crate) blocks: u64,
     pub(crate) peak_blocks: u64,
     pub(crate) footprint: u64,
+    /// Of several traces, each as often as its share says; a replay of one leaves it alone.
+    pub(crate) footprint_sum: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     pub(crate) copied: u64,

@@ -32,13 +32,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::catalogue::catalogue;
+use crate::choose::{OfRuns, Over};
 use crate::clock::{Moment, Timer};
 use crate::compare::{self, Compared};
 use crate::engine::{Ended, Evaluator, Folder, Row, Status, Time, Watch};
 use crate::outcome::{Outcome, best, constant_time, slowness};
 use crate::output::OutputError;
 use crate::terms::{Judge, Terms};
-use crate::windows::windows;
 use crate::workers;
 
 use state::{BATCH, Class, State};
@@ -77,6 +77,8 @@ pub struct Budget {
     /// When a guarantee is useful: then heaps that have one are searched for by themselves, too, and are
     /// beaten by such heaps alone.
     pub terms: Option<Terms>,
+    /// Which memory of several runs a heap is chosen by.
+    pub over: Over,
 }
 
 impl Default for Budget {
@@ -89,6 +91,7 @@ impl Default for Budget {
             patience: 50,
             end_early: true,
             terms: None,
+            over: Over::default(),
         }
     }
 }
@@ -126,6 +129,9 @@ pub struct Exploration {
     pub events_per_second: f64,
     /// Whether it was stopped before its budget or the space was used up.
     pub interrupted: bool,
+    /// Where heaps were searched for that serve several runs.
+    #[serde(skip)]
+    pub runs: Option<OfRuns>,
     /// How heaps were chosen for a whole replay, where the trace was too long to
     /// replay all of them whole.
     pub sampled: Option<Sampled>,
@@ -278,7 +284,6 @@ pub fn explore(
     timer: &Timer<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Exploration, OutputError> {
-    let events = evaluator.events();
     // A pool of its own, so that the number of workers is the caller's choice.
     let search = Search {
         whole: evaluator,
@@ -291,13 +296,13 @@ pub fn explore(
     };
     let sample = match (timer.time(), budget.evaluations) {
         (Some(time), None)
-            if events.len() as f64 > time.as_secs_f64() * WHOLE_EVENTS_PER_SECOND =>
+            if evaluator.replayed() as f64 > time.as_secs_f64() * WHOLE_EVENTS_PER_SECOND =>
         {
             (time.as_secs_f64() * SAMPLE_EVENTS_PER_SECOND) as usize
         }
         _ => 0,
     };
-    let ground = windows(events, sample).map(|windows| evaluator.on_windows(windows));
+    let ground = evaluator.on_windows(sample);
     let begun = timer.elapsed();
     let (mut state, sampled) = search.go(ground.as_ref(), observer)?;
     if budget.evaluations.is_none() {
@@ -321,6 +326,10 @@ pub fn explore(
         seconds: timer.elapsed().as_secs_f64(),
         events_per_second: replayed as f64 / searching.max(1e-9),
         interrupted: timer.stopped(),
+        runs: evaluator.runs().map(|runs| OfRuns {
+            over: budget.over,
+            weight: runs.weight(),
+        }),
         named: named.cloned().collect(),
         unfinished: search.unfinished(&state, sampled.as_ref().map(|(_, state)| state)),
         sampled: sampled.map(|(sampled, _)| sampled),
@@ -543,7 +552,7 @@ impl<'s> Search<'s> {
         start: Duration,
     ) -> Ended {
         if let Some(row) = known.known(number) {
-            return Ended::remembered(row, config, self.whole.events());
+            return Ended::remembered(row, config, self.whole.requests());
         }
         let time = || match rules {
             rules if !rules.must_end && self.timer.past(rules.deadline) => Time::Over,
@@ -581,7 +590,7 @@ impl<'s> Search<'s> {
                 continue;
             };
             let (ended, took) = state.recalled.remove(&number).unwrap_or_else(|| {
-                let mut ended = Ended::remembered(row, &config, self.whole.events());
+                let mut ended = Ended::remembered(row, &config, self.whole.requests());
                 self.write_down(number, &config, &mut ended.outcome);
                 state.remembered.insert(number);
                 (ended, Duration::ZERO)

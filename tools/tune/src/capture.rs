@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -211,6 +211,8 @@ pub enum Input {
     File(u64),
     /// A copy of the pipe, filled while the first run reads.
     Pipe(File),
+    /// What a file holds, or nothing.
+    Of(PathBuf),
     /// Anything else is as it was.
     Other,
 }
@@ -247,6 +249,12 @@ impl Input {
     pub fn give<T>(&self, first: bool, run: impl FnOnce() -> T) -> Result<T, FileError> {
         match self {
             Input::Other => Ok(run()),
+            Input::Of(path) => {
+                let file = File::open(path).map_err(|error| FileError::new("read", path, error))?;
+                let _guard =
+                    Exchanged::new(libc::STDIN_FILENO, file.as_raw_fd()).map_err(failed)?;
+                Ok(run())
+            }
             Input::File(position) => {
                 let mut file = duplicate(libc::STDIN_FILENO).map_err(failed)?;
                 file.seek(SeekFrom::Start(*position)).map_err(failed)?;

@@ -17,7 +17,9 @@ mod error;
 mod launch;
 mod per_thread;
 mod process;
+pub mod regress;
 mod report;
+pub mod runs;
 mod search;
 mod tuning;
 
@@ -32,5 +34,5 @@ pub use launch::{ManagedPages, Report, Scratch, SteadyLayout, launch};
 pub use per_thread::PerThread;
 pub use process::Process;
 pub use report::{Content, DOCUMENT, PAGE, write as write_report};
-pub use search::{Request, Searched, search};
+pub use search::{Request, Searched, search, search_apart, search_runs};
 pub use tuning::{Chosen, FILES, Found, Lacking, Recorded, Step, TRACE, Tuned, Tuning, Watch};

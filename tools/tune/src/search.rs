@@ -11,8 +11,9 @@ use std::time::Duration;
 use metes_config::Pages;
 use metes_explore::engine::{self, Evaluator, Folder, ObjectiveSet, Origin, Source};
 use metes_explore::{
-    Arena, Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Space,
-    SystemClock, TermsError, Timer, Wanted, compare, explore, report::DemandFigures, write_front,
+    Arena, Budget, Clock, Compared, Events, Exploration, Observer, Options, Outcome, Over, Runs,
+    Space, SystemClock, TermsError, Timer, Wanted, compare, explore, report::DemandFigures,
+    write_front,
 };
 use metes_heap::Description;
 
@@ -33,6 +34,8 @@ pub struct Request {
     pub pages: Option<Pages>,
     /// What is asked of a guarantee, and what programs may ask for as recorded.
     pub guarantee: (Wanted, DemandFigures),
+    /// Which memory of several runs a heap is chosen by.
+    pub over: Over,
     /// Whether whatever an exploration left is replaced.
     pub fresh: bool,
     /// Where the trace will lie, for whoever reads the results.
@@ -92,43 +95,94 @@ pub fn search(
     directory: &Path,
     observer: &mut dyn Observer,
 ) -> Result<Searched, Error> {
-    let mut budget = Budget {
-        time: Some(Duration::from_secs_f64(request.seconds)),
-        evaluations: request.configurations,
-        ..Budget::default()
-    };
-    let mut options = Options {
-        arena: request.arena,
-        ..Options::default()
-    };
-    options.arena.mapped = request.mapped;
-    options.arena.pages = request.pages;
-    let (wanted, recorded) = &request.guarantee;
-    budget.terms = match wanted.of(recorded, &options.arena) {
-        Ok(terms) => Some(terms),
-        // A demand of which no bound can be is that of nobody's program.
-        Err(TermsError::Unknown) if !wanted.asked() => None,
-        Err(error) => return Err(error.into()),
-    };
+    let (budget, options) = request.rules()?;
+    let space = Space::suggested(events, &options.arena);
+    let evaluator = Evaluator::new(&space, events, &options, ObjectiveSet::HOST);
+    conduct(&evaluator, budget, request, place, directory, observer)
+}
+
+/// The same among the heaps that several runs suggest, for one that serves them all.
+///
+/// # Errors
+/// As [`search`].
+pub fn search_runs(
+    runs: &Runs,
+    request: &Request,
+    place: &Path,
+    directory: &Path,
+    observer: &mut dyn Observer,
+) -> Result<Searched, Error> {
+    let (budget, options) = request.rules()?;
+    let space = Space::suggested_by_runs(runs, &options.arena);
+    let evaluator = Evaluator::over(&space, runs, &options, ObjectiveSet::RUNS)
+        .ok_or_else(|| Error::input("there is no run to find a heap for"))?;
+    conduct(&evaluator, budget, request, place, directory, observer)
+}
+
+/// Searches among the heaps that a trace suggests, and leaves nothing on disk.
+///
+/// # Errors
+/// As [`search`], but for what concerns files.
+pub fn search_apart(events: &Events, request: &Request) -> Result<Exploration, Error> {
+    let (budget, options) = request.rules()?;
     let clock = SystemClock::start();
     let timer = Timer::begin(&clock, budget.time, &request.stop);
     let space = Space::suggested(events, &options.arena);
     let evaluator = Evaluator::new(&space, events, &options, ObjectiveSet::HOST);
+    Ok(explore(&evaluator, &budget, None, &timer, &mut ())?)
+}
+
+impl Request {
+    /// When a search ends, and how heaps are replayed.
+    fn rules(&self) -> Result<(Budget, Options), Error> {
+        let mut budget = Budget {
+            time: Some(Duration::from_secs_f64(self.seconds)),
+            evaluations: self.configurations,
+            over: self.over,
+            ..Budget::default()
+        };
+        let mut options = Options {
+            arena: self.arena,
+            ..Options::default()
+        };
+        options.arena.mapped = self.mapped;
+        options.arena.pages = self.pages;
+        let (wanted, recorded) = &self.guarantee;
+        budget.terms = match wanted.of(recorded, &options.arena) {
+            Ok(terms) => Some(terms),
+            // A demand of which no bound can be is that of nobody's program.
+            Err(TermsError::Unknown) if !wanted.asked() => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok((budget, options))
+    }
+}
+
+fn conduct(
+    evaluator: &Evaluator<'_>,
+    budget: Budget,
+    request: &Request,
+    place: &Path,
+    directory: &Path,
+    observer: &mut dyn Observer,
+) -> Result<Searched, Error> {
+    let clock = SystemClock::start();
+    let timer = Timer::begin(&clock, budget.time, &request.stop);
     let manifest = evaluator.manifest(budget.method(), budget.end_early);
     let folder = Folder::open_suggested(place, &manifest, request.fresh)?;
     folder.note_origin(&Origin {
         trace: std::path::absolute(&request.trace).unwrap_or(request.trace.clone()),
         space_name: "all".to_owned(),
-        space: space.text().to_owned(),
+        space: evaluator.space().text().to_owned(),
         levels: None,
     })?;
-    let found = explore(&evaluator, &budget, Some(&folder), &timer, observer)?;
-    engine::finish(directory, &manifest, &evaluator, Source::Rows(&found.rows))?;
+    let found = explore(evaluator, &budget, Some(&folder), &timer, observer)?;
+    engine::finish(directory, &manifest, evaluator, Source::Rows(&found.rows))?;
     Ok(Searched {
         clock,
         stop: Arc::clone(&request.stop),
         found,
         budget,
-        options,
+        options: evaluator.common_options(),
     })
 }

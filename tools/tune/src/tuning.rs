@@ -11,8 +11,8 @@ use metes_config::{Config, Pages};
 use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{DemandFigures, Document, PlacementFigures, Usage};
 use metes_explore::{
-    Arena, Choice, Events, Exploration, Guarantees, Observer, Options, Outcome, Preference, Replay,
-    Replayer, Terms, Wanted, choose,
+    Arena, Choice, Events, Exploration, Guarantees, Observer, Options, Outcome, Over, Preference,
+    Replay, Replayer, Terms, Wanted, choose,
 };
 use metes_trace::record::Ending;
 use metes_trace::{RecordOptions, Trace, record, write_parquet};
@@ -76,6 +76,8 @@ pub struct Tuning<'a> {
 pub enum Step {
     /// The program runs and is recorded.
     Record,
+    /// The best heap for each of many runs is looked for.
+    Alone,
     /// Heaps are replayed; of this an [`Observer`] hears more.
     Search,
     /// The named heaps and the chosen one are replayed in all detail.
@@ -91,6 +93,11 @@ pub trait Watch: Observer {
     /// A step begins; the one before has ended. While the program runs nothing may be printed.
     fn begins(&mut self, step: Step) {
         let _ = step;
+    }
+
+    /// Of many runs one has its turn: the `number`th from zero of so many, and what it is called.
+    fn turn(&mut self, number: usize, of: usize, name: &str) {
+        let _ = (number, of, name);
     }
 
     /// The signal by which the tuning was asked to end.
@@ -195,7 +202,10 @@ pub struct Tuned {
 
 /// A program that is run several times in the same surroundings.
 pub(crate) struct Program<'a> {
-    tuning: &'a Tuning<'a>,
+    command: &'a [OsString],
+    process: Option<&'a str>,
+    recorder: &'a Path,
+    pass: Pass,
     pub(crate) scratch: Scratch,
     pub(crate) input: Input,
 }
@@ -203,28 +213,47 @@ pub(crate) struct Program<'a> {
 impl<'a> Program<'a> {
     fn new(tuning: &'a Tuning<'a>) -> Result<Self, Error> {
         Ok(Program {
-            tuning,
+            command: tuning.command,
+            process: tuning.process,
+            recorder: &tuning.recorder,
+            pass: tuning.pass,
             scratch: Scratch::new()?,
             input: Input::look()?,
         })
     }
 
+    /// One of many, whose output nobody sees.
+    pub(crate) fn unseen(
+        command: &'a [OsString],
+        recorder: &'a Path,
+        input: Input,
+    ) -> Result<Self, Error> {
+        Ok(Program {
+            command,
+            process: None,
+            recorder,
+            pass: Pass::Away,
+            scratch: Scratch::new()?,
+            input,
+        })
+    }
+
     pub(crate) fn command(&self) -> &'a [OsString] {
-        self.tuning.command
+        self.command
     }
 
     /// Records the program. Only the `first` time its output is passed on.
     pub(crate) fn record(&self, first: bool) -> Result<Recorded, Error> {
-        let mut options = RecordOptions::new(&self.tuning.recorder);
+        let mut options = RecordOptions::new(self.recorder);
         // The recorder writes no report, but a variable more or less would
         // change what programs ask for.
         options.environment = self.scratch.environment();
-        let pass = if first { self.tuning.pass } else { Pass::Away };
-        let run = || record(self.tuning.command, &options);
+        let pass = if first { self.pass } else { Pass::Away };
+        let run = || record(self.command, &options);
         let (recording, written) = capture(pass, || self.input.give(first, run))?;
         let recording = recording??;
         let ending = recording.ending;
-        let (process, trace) = process::choose(recording, self.tuning.process)?;
+        let (process, trace) = process::choose(recording, self.process)?;
         Ok(Recorded {
             ending,
             written,
@@ -267,6 +296,7 @@ impl Tuning<'_> {
                 self.guarantee,
                 DemandFigures::of(&metes_trace::profile(&recorded.trace)),
             ),
+            over: Over::default(),
             fresh: false,
             trace: place.join(TRACE),
             stop: Arc::clone(&self.stop),
@@ -320,14 +350,14 @@ impl Tuning<'_> {
 }
 
 /// Ends a tuning that was asked to end by a signal.
-fn heed(watch: &dyn Watch) -> Result<(), Error> {
+pub(crate) fn heed(watch: &dyn Watch) -> Result<(), Error> {
     watch
         .asked_to_end()
         .map_or(Ok(()), |signal| Err(Error::Ended(signal)))
 }
 
 /// What was found, without the heaps that take more than the limit.
-fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
+pub(crate) fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
     let mut found = found.clone();
     if let Some(limit) = limit {
         found.pareto.retain(|outcome| outcome.footprint <= limit);

@@ -51,6 +51,10 @@ pages! {
     WATCH = ["watch.css"], ["watch.js"];
     /// What an experiment or a benchmark found.
     EXPERIMENT = ["experiment.css"], ["experiment-categories.js" "experiment.js"];
+    /// One heap for many runs; its data: `docs/runs.md`.
+    RUNS = ["experiment.css"], ["runs.js"];
+    /// Two traces or two results beside each other.
+    COMPARE = ["experiment.css" "compare.css"], ["experiment-categories.js" "compare.js"];
     /// A mesh as it ran; its looks are the bytes beside its data.
     MESH = ["mesh.css"], [
         "page-columns.js" "mesh-data.js" "mesh-picture.js" "mesh-charts.js" "mesh-player.js" "mesh-node.js" "mesh-main.js"

@@ -19,6 +19,7 @@ use crate::verbs::tune::summary::{explored, guarantee_text};
 use crate::{interrupt, progress, tracefile};
 
 pub(super) mod described;
+mod runs;
 
 /// Seconds, unless the command line says.
 const BUDGET: f64 = 30.0;
@@ -46,11 +47,15 @@ enum Space {
 }
 
 pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
+    let files = tracefile::expand(&arguments.traces)?;
+    let [trace] = files.as_slice() else {
+        return runs::run(arguments, &files, json);
+    };
     let space = match arguments.space.as_str() {
         "all" => Space::All,
         "constant-time" => Space::ConstantTime,
         "named" => Space::Named,
-        _ => return described::run(arguments, json),
+        _ => return described::run(arguments, trace, json),
     };
     if let Some(option) = described::only(arguments) {
         return Err(Failure::input(format!(
@@ -58,7 +63,8 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         )));
     }
     let wanted = arguments.guarantee.wanted()?;
-    let trace = tracefile::read(&arguments.trace)?;
+    let path = trace;
+    let trace = tracefile::read(path)?;
     let events = tracefile::events(&trace)?;
     // What is asked for in vain is told before anything is written.
     let demand = DemandFigures::of(&metes_trace::profile(&trace));
@@ -82,8 +88,9 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         mapped: arguments.mapped.unwrap_or_default().0,
         pages: None,
         guarantee: (wanted, demand),
+        over: arguments.over.into(),
         fresh: arguments.fresh,
-        trace: arguments.trace.clone(),
+        trace: path.clone(),
         stop: interrupt::flag()?,
     };
     let searched = search(

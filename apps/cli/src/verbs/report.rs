@@ -40,7 +40,9 @@ pub(crate) fn run(arguments: &Report, json: bool) -> Result<u8, Failure> {
 fn render_again(directory: &Path) -> Result<PathBuf, Failure> {
     let path = directory.join(DOCUMENT);
     let text = std::fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, error))?;
-    let rendered = metes_explore::report::page_again(&text).map_err(|wrong| {
+    let of_runs = metes_tune::runs::page_again(&text).map(Ok);
+    let rendered = of_runs.unwrap_or_else(|| metes_explore::report::page_again(&text));
+    let rendered = rendered.map_err(|wrong| {
         Failure::input(format!(
             "{} cannot be rendered: {wrong}; run `metes tune` or `metes explore` again",
             path.display()

@@ -4,6 +4,7 @@
 //! cut short is kept.
 
 mod module;
+mod runs;
 pub(super) mod summary;
 
 use std::path::PathBuf;
@@ -28,6 +29,9 @@ use crate::{interrupt, libraries, output, progress};
 const CUT_SHORT: &str = "interrupted.trace.parquet";
 
 pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
+    if !arguments.traces.is_empty() || arguments.commands.is_some() {
+        return runs::run(arguments, json);
+    }
     // What cannot be run leaves no trace of the attempt.
     let name = arguments.command.first().ok_or(RecordError::NoCommand)?;
     if module::is_module(name) {
@@ -101,16 +105,18 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
 }
 
 /// A tuning as it is seen: bars and wheels, of which there is one at a time.
-struct Shown {
+pub(super) struct Shown {
     seconds: f64,
+    step: Option<Step>,
     bar: Option<Bar>,
     wheel: Option<ProgressBar>,
 }
 
 impl Shown {
-    fn new(seconds: f64) -> Self {
+    pub(super) fn new(seconds: f64) -> Self {
         Shown {
             seconds,
+            step: None,
             bar: None,
             wheel: None,
         }
@@ -141,11 +147,37 @@ impl Observer for Shown {
 impl metes_tune::Watch for Shown {
     fn begins(&mut self, step: Step) {
         self.clear();
+        self.step = Some(step);
         match step {
             Step::Record | Step::Run => {}
+            Step::Alone => self.wheel = Some(progress::spinner("the best heap for each run alone")),
             Step::Search => self.bar = Some(Bar::begin(self.seconds)),
             Step::Compare => self.wheel = Some(progress::spinner("comparing heaps")),
             Step::Build => self.wheel = Some(progress::spinner("building the emitted heap")),
+        }
+    }
+
+    fn turn(&mut self, number: usize, of: usize, name: &str) {
+        let what = match self.step {
+            Some(Step::Record) => "recording",
+            Some(Step::Run) => "running on the heap",
+            Some(Step::Alone) => "the best heap for run",
+            _ => "reading",
+        };
+        let name: String = name.chars().take(60).collect();
+        let text = format!("{what} {} of {of}: {name}", number + 1);
+        let text = metes_quantity::printable(&text).into_owned();
+        match (&self.wheel, self.step) {
+            (Some(wheel), Some(Step::Alone)) => wheel.set_message(text),
+            (Some(wheel), _) => {
+                wheel.set_message(text);
+                wheel.tick();
+            }
+            (None, _) => {
+                let still = progress::still(&text);
+                still.tick();
+                self.wheel = Some(still);
+            }
         }
     }
 

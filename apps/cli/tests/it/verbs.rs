@@ -16,6 +16,7 @@ fn every_verb_has_help_with_an_example() {
         "profile",
         "replay",
         "explore",
+        "compare",
         "evaluate",
         "bounds",
         "emit",

@@ -193,7 +193,7 @@ impl Found {
             beaten: summary.beaten,
             failed: summary.failed,
             distinct: summary.distinct,
-            peak_live: evaluator.events().peak_live(),
+            peak_live: evaluator.peak_live(),
             front: heaps(&summary.front),
             named: heaps(&summary.named),
             too_small: level_shortages(evaluator, &summary.failures),

@@ -1,7 +1,7 @@
 //! One configuration by replay, ended early where it is beaten already.
 //!
-//! It is replayed on the whole trace, or on windows that stand for it; then it needs as much memory
-//! as on the window on which it needs most.
+//! It is replayed on the whole trace, on several runs, or on windows that stand for them; of several it needs as
+//! much memory as on the one on which it needs most, and beside that its mean over the runs is known.
 //!
 //! Invariant: a replay is ended only when a point of the front dominates what
 //! the configuration needs at least: footprint so far and never less than the
@@ -28,14 +28,19 @@ use crate::least::{LeastCost, least_rest};
 use crate::outcome::{Outcome, most};
 use crate::replay::{Options, Replayer};
 use crate::run::{CHECK_EVERY, Totals};
+use crate::runs::Runs;
 use crate::search::AtLeast;
 use crate::space::Space;
+use crate::windows::windows;
 
 /// Replays configurations of a space.
 #[derive(Clone, Debug)]
 pub struct Evaluator<'e> {
     space: &'e Space,
+    /// The trace; of several runs the longest.
     events: &'e Events,
+    /// The runs, where there are several.
+    runs: Option<&'e Runs>,
     options: Options,
     objectives: ObjectiveSet,
     hierarchy: Option<&'e Hierarchy>,
@@ -47,10 +52,14 @@ pub struct Evaluator<'e> {
 #[derive(Clone, Debug)]
 struct Part<'e> {
     events: Cow<'e, Events>,
+    /// How often it counts.
+    weight: u64,
     /// Least cost of the rest of them after each check.
     least: Vec<LeastCost>,
     /// That of the parts behind.
     after: LeastCost,
+    /// The least that all footprints of those behind come to: their peaks of live bytes.
+    after_live: u64,
 }
 
 /// What ends a replay early.
@@ -89,9 +98,9 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// What is known of a replay of an earlier run: its row, and what follows from it.
-    pub(crate) fn remembered(row: Row, config: &Config, events: &Events) -> Self {
+    pub(crate) fn remembered(row: Row, config: &Config, requests: usize) -> Self {
         Ended {
-            outcome: Box::new(Outcome::of_metrics(config.heap, &row.metrics, events)),
+            outcome: Box::new(Outcome::of_metrics(config.heap, &row.metrics, requests)),
             row: Ok(row),
             replayed: 0,
             detail: None,
@@ -111,24 +120,28 @@ thread_local! {
 
 /// Traces with what their rests cost at least.
 fn ground<'e>(
-    traces: impl IntoIterator<Item = Cow<'e, Events>>,
+    traces: impl IntoIterator<Item = (Cow<'e, Events>, u64)>,
     options: &Options,
 ) -> Vec<Part<'e>> {
     let traces = traces.into_iter();
     let mut parts: Vec<Part<'e>> = traces
-        .map(|events| {
+        .map(|(events, weight)| {
             let (least, after) = least_rest(&events, options);
             Part {
+                after_live: events.peak_live().saturating_mul(weight),
                 events,
+                weight,
                 least,
                 after,
             }
         })
         .collect();
-    let mut behind = LeastCost::default();
+    let (mut behind, mut live) = (LeastCost::default(), 0_u64);
     for part in parts.iter_mut().rev() {
         let own = std::mem::replace(&mut part.after, behind);
-        behind += own;
+        behind += own.times(part.weight);
+        let own = std::mem::replace(&mut part.after_live, live);
+        live = live.saturating_add(own);
     }
     parts
 }
@@ -144,18 +157,63 @@ impl<'e> Evaluator<'e> {
         Evaluator {
             hierarchy: None,
             work: Work::of(events, &options.cost),
-            ground: ground([Cow::Borrowed(events)], options),
+            ground: ground([(Cow::Borrowed(events), 1)], options),
             space,
             events,
+            runs: None,
             options: *options,
             objectives,
         }
     }
 
-    /// The same on windows that stand for the trace.
-    pub(crate) fn on_windows(&self, windows: Vec<Events>) -> Self {
+    /// Replays of several runs by `options`, for `objectives`. O(events).
+    pub fn over(
+        space: &'e Space,
+        runs: &'e Runs,
+        options: &Options,
+        objectives: ObjectiveSet,
+    ) -> Option<Self> {
+        let (longest, _) = runs.distinct().next()?;
+        let whole = runs.distinct();
+        Some(Evaluator {
+            hierarchy: None,
+            work: Work::of(longest, &options.cost),
+            ground: ground(
+                whole.map(|(events, weight)| (Cow::Borrowed(events), weight)),
+                options,
+            ),
+            space,
+            events: longest,
+            runs: Some(runs),
+            options: *options,
+            objectives,
+        })
+    }
+
+    /// The same on windows of about `sample` events that stand for what heaps are replayed on; `None` where they
+    /// would not be much less work.
+    pub(crate) fn on_windows(&self, sample: usize) -> Option<Self> {
+        let whole = self.replayed();
+        let mut parts: Vec<(Cow<'e, Events>, u64)> = Vec::new();
+        let mut any = false;
+        for part in &self.ground {
+            let own = sample as u128 * part.events.len() as u128 / u128::from(whole.max(1));
+            match windows(&part.events, own as usize) {
+                Some(windows) => {
+                    any = true;
+                    let windows = windows.into_iter();
+                    parts.extend(windows.map(|window| (Cow::Owned(window), part.weight)));
+                }
+                // One that is short already stands for itself.
+                None => parts.push((part.events.clone(), part.weight)),
+            }
+        }
+        any.then(|| self.with(parts))
+    }
+
+    fn with(&self, parts: Vec<(Cow<'e, Events>, u64)>) -> Self {
         Evaluator {
-            ground: ground(windows.into_iter().map(Cow::Owned), &self.options),
+            ground: ground(parts, &self.options),
             hierarchy: None,
             ..self.clone()
         }
@@ -178,8 +236,8 @@ impl<'e> Evaluator<'e> {
         Manifest {
             metes,
             format,
-            trace: trace_hash(self.events),
-            events: self.events.len() as u64,
+            trace: self.trace(),
+            events: self.replayed(),
             space: self.space.text().to_owned(),
             size: self.space.size(),
             objectives: self.objectives.to_string(),
@@ -200,9 +258,40 @@ impl<'e> Evaluator<'e> {
         self.objectives
     }
 
-    /// Events of the trace.
+    /// Events of the trace; of several runs those of the longest.
     pub fn events(&self) -> &'e Events {
         self.events
+    }
+
+    /// The runs, where there are several.
+    pub fn runs(&self) -> Option<&'e Runs> {
+        self.runs
+    }
+
+    /// Requests that are counted, each as often as its run.
+    pub(crate) fn requests(&self) -> usize {
+        let parts = self.ground.iter();
+        let lengths =
+            parts.map(|part| (part.events.len() - part.events.counted()) as u64 * part.weight);
+        lengths.sum::<u64>() as usize
+    }
+
+    /// Most bytes live at once, whichever the run.
+    pub(crate) fn peak_live(&self) -> u64 {
+        let parts = self.ground.iter();
+        parts.map(|part| part.events.peak_live()).max().unwrap_or(0)
+    }
+
+    /// What tells the trace from others, or the runs.
+    fn trace(&self) -> String {
+        let Some(runs) = self.runs else {
+            return trace_hash(self.events);
+        };
+        let each = runs.distinct().map(|(events, weight)| match weight {
+            1 => trace_hash(events),
+            weight => format!("{}*{weight}", trace_hash(events)),
+        });
+        each.collect::<Vec<_>>().join(" ")
     }
 
     /// Prices replays on a hierarchy of memory levels.
@@ -241,6 +330,11 @@ impl<'e> Evaluator<'e> {
         let pricer = self.pricer(config).ok()??;
         let price = pricer.price(counts, &self.work).ok()?;
         Some(pricer.explain(counts, &price))
+    }
+
+    /// How all configurations are replayed, but for what each says itself.
+    pub fn common_options(&self) -> Options {
+        self.options
     }
 
     /// How a configuration is replayed: with its growth, and no more in a level
@@ -329,7 +423,7 @@ impl<'e> Evaluator<'e> {
                 None => replayer.totals(heap, events, &options, &mut look),
             });
             ended.replayed += measured.totals.events as u64;
-            sum = added(&sum, &measured.totals, part.events.counted());
+            sum = added(&sum, &measured.totals, part);
             // Nothing is replayed where not even the control structure fits.
             complete &= measured.complete || part.events.is_empty();
             if early.is_some() {
@@ -393,15 +487,20 @@ impl<'e> Evaluator<'e> {
             // What setting up costs is forgotten with the first event that counts.
             so_far.forget_cost();
         }
-        let so_far = added(before, &so_far, setup);
+        let so_far = added(before, &so_far, part);
         if so_far.failed != 0 && watch.front.is_some() && time != Time::Over {
             return Some(Early::Judged(Status::Failed, self.metrics(&so_far)));
         }
         let checks = counted.div_ceil(CHECK_EVERY).max(1) - 1;
-        let mut rest = part.least.get(checks).copied().unwrap_or_default();
-        rest += part.after;
+        let own = part.least.get(checks).copied().unwrap_or_default();
+        let mut rest = part.after;
+        rest += own.times(part.weight);
         let mut least = self.metrics(&so_far);
-        least.footprint = least.footprint.max(self.events.peak_live());
+        least.footprint = least.footprint.max(self.peak_live());
+        let more = part.events.peak_live().saturating_sub(totals.footprint);
+        least.footprint_sum = (least.footprint_sum)
+            .saturating_add(more.saturating_mul(part.weight))
+            .saturating_add(part.after_live);
         least.accesses += rest.reads + rest.writes;
         least.cycles += rest.cycles;
         if let Some(pricer) = pricer {
@@ -435,6 +534,7 @@ impl<'e> Evaluator<'e> {
 fn metrics(totals: &Totals) -> Metrics {
     Metrics {
         footprint: totals.footprint,
+        footprint_sum: totals.footprint_sum,
         accesses: totals.reads + totals.writes,
         record_reads: totals.reads,
         record_writes: totals.writes,
@@ -446,21 +546,25 @@ fn metrics(totals: &Totals) -> Metrics {
     }
 }
 
-/// What was found with what a further trace found: a heap needs as much memory as on the one on
-/// which it needs most. Of memory levels those of the latest.
-fn added(sum: &Totals, of: &Totals, setup: usize) -> Totals {
+/// What was found with what a further trace found, as often as that counts: a heap needs as much memory as on
+/// the one on which it needs most. Of memory levels those of the latest.
+fn added(sum: &Totals, of: &Totals, part: &Part<'_>) -> Totals {
+    let (setup, weight) = (part.events.counted(), part.weight);
     let mut most_cycles = sum.most_cycles;
     for (most, of) in most_cycles.iter_mut().zip(of.most_cycles) {
         *most = (*most).max(of);
     }
     Totals {
-        events: sum.events + of.events.saturating_sub(setup),
+        events: sum.events + of.events.saturating_sub(setup) * weight as usize,
         failed: sum.failed + of.failed,
         footprint: sum.footprint.max(of.footprint),
-        reads: sum.reads + of.reads,
-        writes: sum.writes + of.writes,
-        cycles: sum.cycles + of.cycles,
-        copy_cycles: sum.copy_cycles + of.copy_cycles,
+        footprint_sum: sum
+            .footprint_sum
+            .saturating_add(of.footprint.saturating_mul(weight)),
+        reads: sum.reads + of.reads * weight,
+        writes: sum.writes + of.writes * weight,
+        cycles: sum.cycles + of.cycles * weight,
+        copy_cycles: sum.copy_cycles + of.copy_cycles * weight,
         most_own_cycles: sum.most_own_cycles.max(of.most_own_cycles),
         most_copy_cycles: sum.most_copy_cycles.max(of.most_copy_cycles),
         most_cycles,

@@ -47,7 +47,7 @@ pub struct Manifest {
 }
 
 /// Version of the form of rows and units.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const MAGIC: &[u8; 8] = b"METESROW";
 
 impl Manifest {
@@ -443,7 +443,7 @@ fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
 }
 
 /// A hash of all that replays see of a trace.
-pub(super) fn trace_hash(events: &Events) -> String {
+pub(crate) fn trace_hash(events: &Events) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |word: u64| {
         hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3);

@@ -8,7 +8,7 @@
 //! Huband 2006): O(n log n) for two, O(n² log n) for three, O(n³ log n) for four.
 
 use super::objective::ObjectiveSet;
-use super::objective::{Front, Point};
+use super::objective::{Front, OBJECTIVES, Point};
 
 /// The box that volumes are shares of.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ impl Scale {
         points: impl Iterator<Item = &'p Point>,
         objectives: ObjectiveSet,
     ) -> Option<Self> {
-        let (mut least, mut most) = ([u64::MAX; 6], [0; 6]);
+        let (mut least, mut most) = ([u64::MAX; OBJECTIVES], [0; OBJECTIVES]);
         let mut any = false;
         for point in points {
             any = true;

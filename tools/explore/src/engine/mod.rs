@@ -36,6 +36,7 @@ pub use evaluate::Evaluator;
 pub(crate) use evaluate::{Ended, Time, Watch};
 pub use explorer::{Explorer, Method, Plan, Progress, Shard, Work};
 pub use finish::{EXPLORATION, RESULTS, finish};
+pub(crate) use folder::trace_hash;
 pub use folder::{EngineError, Folder, Manifest, Origin};
 pub use local::LocalSearch;
 pub use nsga2::Nsga2;

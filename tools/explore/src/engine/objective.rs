@@ -11,11 +11,14 @@ use serde::{Serialize, Serializer};
 use super::row::Metrics;
 use crate::pareto;
 
+/// How many objectives there are.
+pub(super) const OBJECTIVES: usize = 7;
+
 /// The values of all objectives, zero for those that were not chosen.
-pub type Point = [u64; 6];
+pub type Point = [u64; OBJECTIVES];
 
 /// Points that nothing beats, each with the number of its heap.
-pub type Front = pareto::Front<6, u64>;
+pub type Front = pareto::Front<OBJECTIVES, u64>;
 
 /// A metric to be minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,17 +35,20 @@ pub enum Objective {
     Cycles,
     /// Most modelled cycles of one operation.
     Worst,
+    /// Bytes taken from the system by several runs together, and so in the mean.
+    Mean,
 }
 
 impl Objective {
     /// All of them, in the order of the places of a point.
-    pub const ALL: [Objective; 6] = [
+    pub const ALL: [Objective; OBJECTIVES] = [
         Objective::Footprint,
         Objective::Accesses,
         Objective::Energy,
         Objective::Time,
         Objective::Cycles,
         Objective::Worst,
+        Objective::Mean,
     ];
 
     /// The word for it.
@@ -54,6 +60,7 @@ impl Objective {
             Objective::Time => "time",
             Objective::Cycles => "cycles",
             Objective::Worst => "worst",
+            Objective::Mean => "mean",
         }
     }
 
@@ -66,6 +73,7 @@ impl Objective {
             Objective::Time => metrics.time_ps,
             Objective::Cycles => metrics.cycles,
             Objective::Worst => metrics.cycles_max,
+            Objective::Mean => metrics.footprint_sum,
         }
     }
 }
@@ -85,6 +93,9 @@ impl ObjectiveSet {
             | 1 << Objective::Cycles as u8
             | 1 << Objective::Worst as u8,
     );
+
+    /// The same of heaps for several runs: also the mean footprint beside the largest.
+    pub const RUNS: ObjectiveSet = ObjectiveSet(Self::HOST.0 | 1 << Objective::Mean as u8);
 
     /// The set of some objectives.
     pub fn of(objectives: &[Objective]) -> Self {
@@ -146,10 +157,14 @@ impl FromStr for ObjectiveSet {
 
     /// Reads `footprint,accesses`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Objective::ALL.map(Objective::name);
+        // A mean is of several runs, and a described space is explored on one.
+        let one = Objective::ALL
+            .into_iter()
+            .filter(|own| *own != Objective::Mean);
+        let names = || one.clone().map(Objective::name);
         let mut objectives = Vec::new();
         for word in text.split(',').map(str::trim) {
-            let found = Objective::ALL.into_iter().find(|own| own.name() == word);
+            let found = one.clone().find(|own| own.name() == word);
             let Some(objective) = found else {
                 let help = metes_config::suggest(word, names()).unwrap_or_default();
                 return Err(format!("there is no objective `{word}` ({help})"));

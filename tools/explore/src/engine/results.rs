@@ -26,7 +26,7 @@ use metes_trace::whole::Part;
 use super::UNIT;
 use super::folder::{EngineError, Folder, Manifest};
 use super::objective::Front;
-use super::objective::ObjectiveSet;
+use super::objective::{ObjectiveSet, Point};
 use super::row::{Metrics, Row, Status};
 use crate::outcome::constant_time;
 use crate::space::{Parameters, Space};
@@ -219,7 +219,7 @@ struct Counting {
     summary: Summary,
     front: Front,
     /// Of the rows by number: of equal points, the lowest number stands for all.
-    by_number: Vec<([u64; 6], Row)>,
+    by_number: Vec<(Point, Row)>,
     points: HashSet<u128>,
     evaluated: u64,
 }
@@ -297,7 +297,7 @@ impl Counting {
 }
 
 /// 128 bits of a point, to tell points apart.
-fn fold(point: &[u64; 6]) -> u128 {
+fn fold(point: &Point) -> u128 {
     point
         .iter()
         .fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, &word| {

@@ -1,5 +1,5 @@
 //! What became of a configuration, and its form on disk while an exploration
-//! runs: 81 bytes a row.
+//! runs: 89 bytes a row.
 //!
 //! Invariant: decoding what was encoded gives the same rows; anything else that
 //! is decoded is refused.
@@ -40,8 +40,11 @@ impl Status {
 /// What a replay measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Metrics {
-    /// Bytes taken from the system.
+    /// Bytes taken from the system; of several runs by the one that takes most.
     pub footprint: u64,
+    /// Bytes taken by several runs together, each as often as its share says.
+    #[serde(skip)]
+    pub footprint_sum: u64,
     /// Words read and written: records, and the application's own.
     pub accesses: u64,
     /// Record words read.
@@ -60,10 +63,14 @@ pub struct Metrics {
     pub failed: u64,
 }
 
+/// Metrics of a row.
+const WORDS: usize = 10;
+
 impl Metrics {
-    fn words(&self) -> [u64; 9] {
+    fn words(&self) -> [u64; WORDS] {
         [
             self.footprint,
+            self.footprint_sum,
             self.accesses,
             self.record_reads,
             self.record_writes,
@@ -75,9 +82,10 @@ impl Metrics {
         ]
     }
 
-    fn from_words(words: [u64; 9]) -> Self {
+    fn from_words(words: [u64; WORDS]) -> Self {
         let [
             footprint,
+            footprint_sum,
             accesses,
             record_reads,
             record_writes,
@@ -89,6 +97,7 @@ impl Metrics {
         ] = words;
         Metrics {
             footprint,
+            footprint_sum,
             accesses,
             record_reads,
             record_writes,
@@ -112,7 +121,7 @@ pub struct Row {
     pub metrics: Metrics,
 }
 
-const BYTES: usize = 8 + 1 + 9 * 8;
+const BYTES: usize = 8 + 1 + WORDS * 8;
 
 /// Rows as bytes.
 pub fn encode_rows(rows: &[Row]) -> Vec<u8> {
@@ -140,7 +149,7 @@ pub fn decode_rows(bytes: &[u8]) -> Option<Vec<Row>> {
             let (number, rest) = row.split_first_chunk::<8>()?;
             let (status, rest) = rest.split_first()?;
             let (words, _) = rest.as_chunks::<8>();
-            let mut metrics = [0; 9];
+            let mut metrics = [0; WORDS];
             for (metric, word) in metrics.iter_mut().zip(words) {
                 *metric = u64::from_le_bytes(*word);
             }

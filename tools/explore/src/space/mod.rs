@@ -25,7 +25,7 @@ mod values;
 
 use metes_config::{Config, Source};
 use metes_heap::SizeTable;
-use metes_heap::description::GROWING_SPAN;
+use metes_heap::description::{GROWING_SPAN, SMALLEST_SPAN};
 
 pub use axes::{Axis, AxisError, AxisValue, AxisValues};
 pub use description::{PAPER, PROTOTYPE, SpaceDescription};
@@ -37,6 +37,7 @@ use crate::events::Events;
 use crate::fitted_span::fitted_span;
 use crate::fixed_sizes::fitted_sizes;
 use crate::pools::Arena;
+use crate::runs::Runs;
 use crate::target::Target;
 use grid::Grid;
 use sizes::Sizes;
@@ -100,12 +101,25 @@ impl Space {
     /// to compare with are those of the [`catalogue`], in its order. Too large to be explored
     /// whole, made to be searched. O(events).
     pub fn suggested(events: &Events, arena: &Arena) -> Self {
+        Space::suggested_by([(events, 1)], arena)
+    }
+
+    /// The same for the sizes in several runs.
+    pub fn suggested_by_runs(runs: &Runs, arena: &Arena) -> Self {
+        Space::suggested_by(runs.distinct(), arena)
+    }
+
+    fn suggested_by<'e>(runs: impl IntoIterator<Item = (&'e Events, u64)>, arena: &Arena) -> Self {
+        let runs: Vec<(&Events, u64)> = runs.into_iter().collect();
+        let sizes = Sizes::of_runs(runs.iter().copied(), arena.target);
+        let spans = runs.iter().map(|(events, _)| fitted_span(events, arena));
+        let span = spans.max().unwrap_or(SMALLEST_SPAN);
         let named = catalogue().into_iter();
         let named: Vec<_> = named.map(|own| (own.name, own.description)).collect();
         let heaps: Vec<_> = named.iter().map(|(_, heap)| *heap).collect();
         let baselines = named.into_iter();
         Space {
-            configurations: Configurations::Suggested(Suggested::of(events, arena, &heaps)),
+            configurations: Configurations::Suggested(Suggested::of(&sizes, span, arena, &heaps)),
             baselines: baselines
                 .map(|(name, heap)| (name.to_owned(), arena.config(heap)))
                 .collect(),

@@ -48,10 +48,20 @@ pub(super) struct Sizes {
 
 impl Sizes {
     pub(super) fn of(events: &Events, target: Target) -> Self {
+        Sizes::of_runs([(events, 1)], target)
+    }
+
+    /// Those of several runs, each as often as its share says.
+    pub(super) fn of_runs<'e>(
+        runs: impl IntoIterator<Item = (&'e Events, u64)>,
+        target: Target,
+    ) -> Self {
         let mut counts: HashMap<usize, u64> = HashMap::new();
-        for event in events.as_slice() {
-            if event.operation() != Operation::Free {
-                *counts.entry(event.size()).or_insert(0) += 1;
+        for (events, share) in runs {
+            for event in events.as_slice() {
+                if event.operation() != Operation::Free {
+                    *counts.entry(event.size()).or_insert(0) += share;
+                }
             }
         }
         let total = counts.values().sum();

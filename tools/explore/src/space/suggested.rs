@@ -20,8 +20,6 @@ use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, 
 use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 
 use super::sizes::{COUNTS, Sizes, objects};
-use crate::events::Events;
-use crate::fitted_span::fitted_span;
 use crate::pools::Arena;
 
 /// The named heap.
@@ -91,11 +89,9 @@ pub(super) struct Suggested {
 }
 
 impl Suggested {
-    /// Those that the sizes in a trace suggest, beside heaps to compare with. O(events).
-    pub(super) fn of(events: &Events, arena: &Arena, named: &[Description]) -> Self {
-        let sizes = Sizes::of(events, arena.target);
+    /// Those that sizes suggest, beside heaps to compare with; trees are laid out for `span` bytes.
+    pub(super) fn of(sizes: &Sizes, span: usize, arena: &Arena, named: &[Description]) -> Self {
         let limits = sizes.limits();
-        let span = fitted_span(events, arena);
         let mut trees = Vec::new();
         if arena.target.is_host() {
             trees.extend([false, true].map(|by_class| IndexKind::FirstFit {
@@ -466,7 +462,8 @@ fn kinds(limits: &[Limits], trees: &[IndexKind]) -> Vec<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{EventsBuilder, Operation};
+    use crate::events::{Events, EventsBuilder, Operation};
+    use crate::fitted_span::fitted_span;
     use std::collections::HashSet;
 
     fn events() -> Events {
@@ -483,7 +480,13 @@ mod tests {
             .iter()
             .map(|own| own.description)
             .collect();
-        Suggested::of(&events(), &Arena::HOST, &named)
+        let events = events();
+        Suggested::of(
+            &Sizes::of(&events, Arena::HOST.target),
+            fitted_span(&events, &Arena::HOST),
+            &Arena::HOST,
+            &named,
+        )
     }
 
     fn heap(space: &Suggested, number: u64) -> Description {

@@ -8,6 +8,7 @@ mod guarantee;
 mod levels;
 mod quick;
 mod report;
+mod runs;
 mod search;
 mod support;
 mod tree;

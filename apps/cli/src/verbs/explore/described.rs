@@ -58,7 +58,7 @@ impl Progress for Bar {
     }
 }
 
-pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &Explore, path: &Path, json: bool) -> Result<u8, Failure> {
     let start = Instant::now();
     if arguments.mapped.is_some() {
         return Err(Failure::input(
@@ -72,13 +72,13 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
              a described space by `metes bounds --heap`"
         )));
     }
-    let trace = tracefile::read(&arguments.trace)?;
+    let trace = tracefile::read(path)?;
     let events = tracefile::events(&trace)?;
     let text = space::find(&arguments.space)?;
     let space = space::read(&text, &events)?;
     let hierarchy = match &arguments.levels {
         Some(levels) => {
-            energy::need_accesses(&arguments.trace, &trace.provenance.command, &events)?;
+            energy::need_accesses(path, &trace.provenance.command, &events)?;
             Some(energy::resolve(levels, space.levels())?)
         }
         None => None,
@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
     let folder = course.folder;
     folder
         .note_origin(&Origin {
-            trace: std::path::absolute(&arguments.trace).unwrap_or(arguments.trace.clone()),
+            trace: std::path::absolute(path).unwrap_or(path.to_owned()),
             space_name: text.name.clone(),
             space: text.text.clone(),
             levels: arguments.levels.clone(),
