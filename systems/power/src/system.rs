@@ -319,6 +319,25 @@ impl System {
         verify::system(self, &|_| None)
     }
 
+    /// The same system with priorities that say of tasks of equal ones, too, who goes first: what stands first. Jobs that come
+    /// once keep equal ones, and go behind tasks of theirs.
+    pub(crate) fn ranked(&self) -> System {
+        let mut ranked = self.clone();
+        let tasks = ranked.tasks.iter_mut().enumerate();
+        let tasks = tasks.map(|(place, task)| ((task.priority, place), &mut task.priority));
+        let jobs = ranked.jobs.iter_mut();
+        let jobs = jobs.map(|job| ((job.priority, usize::MAX), &mut job.priority));
+        let mut all: Vec<((u64, usize), &mut u64)> = tasks.chain(jobs).collect();
+        all.sort_by_key(|(key, _)| *key);
+        let (mut rank, mut before) = (0, None);
+        for (key, priority) in all {
+            rank += u64::from(before != Some(key));
+            before = Some(key);
+            *priority = rank;
+        }
+        ranked
+    }
+
     /// The cores on which something runs, in order.
     #[must_use]
     pub fn cores(&self) -> Vec<u32> {

@@ -7,6 +7,7 @@ mod foreign;
 mod machine;
 mod meter;
 mod peers;
+mod phases;
 mod plans;
 mod planted;
 mod speed;
