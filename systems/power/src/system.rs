@@ -4,11 +4,13 @@
 //! overflow or divide by zero.
 
 mod document;
+mod units;
 mod verify;
 
 use num_traits::{One, Zero};
 
 use crate::rational::Rational;
+pub use units::Units;
 
 /// A system that there cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +48,8 @@ pub const MOST_CHARACTERS: usize = 128;
 pub struct System {
     /// Who goes first.
     pub scheduler: Scheduler,
+    /// What its numbers count, where that is said.
+    pub units: Option<Units>,
     /// What comes again and again.
     pub tasks: Vec<Task>,
     /// What comes once.

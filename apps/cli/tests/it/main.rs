@@ -21,6 +21,7 @@ mod mission;
 mod module;
 mod pages;
 mod platform;
+mod power_explore;
 mod power_models;
 mod signals;
 mod support;

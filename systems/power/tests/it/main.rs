@@ -4,6 +4,7 @@
 mod analysis;
 mod anomalies;
 mod foreign;
+mod heaps;
 mod machine;
 mod meter;
 mod peers;

@@ -37,16 +37,29 @@ fn common(tasks: &[Task]) -> u32 {
     })
 }
 
-/// Whether any job is late in any run of `tasks`, the most urgent first, that are held up for `blocking` where they begin. With
-/// `own`, only that task's jobs are looked at.
-fn some_run_is_late(tasks: &[Task], edf: bool, blocking: u32, own: Option<usize>) -> bool {
+/// What is looked at.
+#[derive(Clone, Copy)]
+enum Jobs {
+    /// Under fixed priorities, those of the least urgent task.
+    Last,
+    /// Under EDF, those due by an instant; others are there as what may hold these up.
+    DueBy(u32),
+}
+
+/// Whether any job that is looked at is late in any run of `tasks`, the most urgent first, that are held up for `blocking` where
+/// they begin.
+fn some_run_is_late(tasks: &[Task], blocking: u32, jobs: Jobs) -> bool {
     let common = common(tasks);
     let last = tasks.iter().map(|task| task.offset).max().unwrap_or(0);
     let mut seen: HashSet<State> = HashSet::new();
     let mut open: Vec<State> = vec![(0, 0, Vec::new())];
     while let Some((now, blocked, mut pending)) = open.pop() {
         for (index, task) in tasks.iter().enumerate() {
-            if now >= task.offset && (now - task.offset) % task.period == 0 {
+            let looked_at = match jobs {
+                Jobs::Last => true,
+                Jobs::DueBy(due) => now + task.deadline <= due,
+            };
+            if looked_at && now >= task.offset && (now - task.offset) % task.period == 0 {
                 pending.push((index, 0, task.time, false));
             }
         }
@@ -71,7 +84,10 @@ fn some_run_is_late(tasks: &[Task], edf: bool, blocking: u32, own: Option<usize>
                 let mut next = ready.clone();
                 let urgent = |job: &Pending| {
                     let due = tasks[job.0].deadline as i64 - i64::from(job.1);
-                    let by = if edf { due } else { job.0 as i64 };
+                    let by = match jobs {
+                        Jobs::Last => job.0 as i64,
+                        Jobs::DueBy(_) => due,
+                    };
                     (by, -i64::from(job.1))
                 };
                 let first = (0..next.len()).filter(|job| next[*job].3);
@@ -83,7 +99,10 @@ fn some_run_is_late(tasks: &[Task], edf: bool, blocking: u32, own: Option<usize>
                 next.retain(|job| job.2 > 0);
                 for job in &mut next {
                     job.1 += 1;
-                    let looked_at = own.is_none_or(|own| own == job.0);
+                    let looked_at = match jobs {
+                        Jobs::Last => job.0 + 1 == tasks.len(),
+                        Jobs::DueBy(_) => true,
+                    };
                     if job.1 >= tasks[job.0].deadline && looked_at {
                         return true;
                     }
@@ -92,11 +111,11 @@ fn some_run_is_late(tasks: &[Task], edf: bool, blocking: u32, own: Option<usize>
                     // Others pile up: the whole has no time.
                     return true;
                 }
-                let then = now + 1;
-                let then = if then >= last + common {
-                    then - common
-                } else {
-                    then
+                // What begins again with a hyperperiod is the same; up to an instant, all is looked at.
+                let then = match jobs {
+                    Jobs::Last if now + 1 >= last + common => now + 1 - common,
+                    Jobs::DueBy(due) if now + 1 >= due => continue,
+                    _ => now + 1,
                 };
                 let state = (then, blocked.saturating_sub(1), next);
                 if seen.insert(state.clone()) {
@@ -109,11 +128,25 @@ fn some_run_is_late(tasks: &[Task], edf: bool, blocking: u32, own: Option<usize>
 }
 
 fn late(tasks: &[Task], edf: bool) -> bool {
-    if edf {
-        return some_run_is_late(tasks, true, tasks[0].blocking, None);
+    if !edf {
+        return (0..tasks.len())
+            .any(|own| some_run_is_late(&tasks[..=own], tasks[own].blocking, Jobs::Last));
     }
-    (0..tasks.len())
-        .any(|own| some_run_is_late(&tasks[..=own], false, tasks[own].blocking, Some(own)))
+    let common = common(tasks);
+    let work = tasks.iter().map(|task| task.time * common / task.period);
+    if work.sum::<u32>() > common {
+        // Sometime, and behind what is searched.
+        return true;
+    }
+    let last = tasks.iter().map(|task| task.offset).max().unwrap_or(0);
+    // Each instant at which something is due, over a hyperperiod behind one in which all have begun.
+    (last + common..last + 2 * common).any(|due| {
+        let is_due = |task: &Task| {
+            let since = due.checked_sub(task.offset + task.deadline);
+            since.is_some_and(|since| since % task.period == 0)
+        };
+        tasks.iter().any(is_due) && some_run_is_late(tasks, tasks[0].blocking, Jobs::DueBy(due))
+    })
 }
 
 fn text(tasks: &[Task], edf: bool) -> String {
