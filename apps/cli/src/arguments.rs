@@ -15,6 +15,7 @@ mod mission;
 mod pages;
 mod platform;
 mod power;
+mod power_explore;
 mod power_models;
 mod worst;
 
@@ -46,6 +47,7 @@ pub(crate) use pages::{
 };
 pub(crate) use platform::{MeshBound, MeshLoad, MeshManager, MeshSimulate, PlatformShape};
 pub(crate) use power::{Power, PowerAction, PowerCheck, PowerPlan};
+pub(crate) use power_explore::PowerExplore;
 pub(crate) use power_models::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
 pub(crate) use worst::{Target, Worst};
 

@@ -65,6 +65,7 @@ impl Form {
                 "# Configurations of an exploration: gnuplot",
                 "# number named status front",
                 metes_edge_lab::CSV_BEGINNING,
+                "heap,footprint,cpu,memory,energy,feasible,pareto,",
             ],
             Form::Manual => &[".\\\" Metes "],
             Form::Snapshot => &["METESL3\n"],

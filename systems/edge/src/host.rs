@@ -3,6 +3,8 @@
 //! *Invariant:* the functions that are deployed are a set that was admitted as a whole; whatever a deployment meets, those
 //! that were there before stay.
 
+mod deploy;
+mod deployed;
 mod error;
 mod measured;
 mod placement;
@@ -10,27 +12,21 @@ mod sampled;
 mod told;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use metes_admission::{Certificate, Decision, Scheduling, Set, admit};
+use metes_admission::Certificate;
 
 use crate::clock;
 use crate::cost::Table;
 use crate::engine::Engine;
-use crate::limits::{Options, Tiers};
-use crate::manifest::{Hosted as _, Manifest};
-use crate::module::Module;
-use crate::outcome::{BudgetClock, Tier};
-use crate::overheads::{self, Overheads};
-use crate::overrun::Alarm;
-use crate::seat::Live;
-use crate::slots::{Place, lock_all};
+use crate::limits::Options;
+use crate::overheads::Overheads;
+use crate::slots::lock_all;
 use crate::station::{Command, Job, Response, Start, Station};
-use crate::statistics::Statistics;
-use crate::worker::Worker;
 
+pub(crate) use deployed::Deployed;
 pub use error::HostError;
 pub use sampled::{Sampled, SampledTier};
 pub use told::{HostTold, Told};
@@ -67,23 +63,6 @@ impl Default for HostOptions {
 
 /// How often overruns are looked for, unless the engine's options say.
 const LOOK: Duration = Duration::from_micros(250);
-/// A function that is deployed.
-pub(crate) struct Deployed {
-    pub(crate) manifest: Manifest,
-    pub(crate) module: Module,
-    core: u32,
-    measured: Option<u64>,
-    /// What the host takes for each invocation beyond what it takes for all.
-    overhead: u64,
-    samples: Vec<Sampled>,
-    /// Where code that becomes ready goes on, and the alarm of who runs it; none where there is none to come.
-    hand_over: Mutex<Option<(Place, Arc<Alarm>)>>,
-    waiting: AtomicUsize,
-    /// When the next request may be released.
-    next: Mutex<u64>,
-    statistics: Mutex<Statistics>,
-}
-
 /// A host. Clones are the same.
 #[derive(Clone)]
 pub struct Host(Arc<Inner>);
@@ -102,73 +81,6 @@ struct Inner {
     tables: OnceLock<Vec<Table>>,
     /// Held for as long as it is read or replaced.
     certificate: Mutex<Option<Certificate>>,
-}
-
-impl Deployed {
-    fn new(manifest: Manifest, module: Module, core: u32) -> Deployed {
-        Deployed {
-            core,
-            measured: None,
-            overhead: 0,
-            samples: Vec::new(),
-            hand_over: Mutex::new(None),
-            module,
-            waiting: AtomicUsize::new(0),
-            next: Mutex::new(0),
-            statistics: Mutex::new(Statistics::new()),
-            manifest,
-        }
-    }
-
-    /// Memory for a response and for what goes to stderr, touched, so that the worker's first write finds it there.
-    pub(crate) fn buffers(&self) -> (Vec<u8>, Vec<u8>) {
-        let touched = |bytes: usize| {
-            let mut buffer = vec![1; bytes];
-            buffer.clear();
-            buffer
-        };
-        let limits = self.module.limits();
-        (touched(limits.output), touched(limits.errors))
-    }
-
-    /// An instance of optimised code, if it has become ready since the function answered by the other; once.
-    pub(crate) fn other_code(&self, response: &Response) -> Option<(Live, Tier)> {
-        if response.invocation.tier != Tier::Baseline || !self.module.has(Tier::Optimised) {
-            return None;
-        }
-        let (place, alarm) = lock(&self.hand_over).take()?;
-        // The old instance goes on where a new one cannot be made.
-        let live = Live::over(&self.module, Tier::Optimised, place, &alarm).ok()?;
-        Some((live, Tier::Optimised))
-    }
-
-    /// Counts an invocation that has ended.
-    pub(crate) fn ended(&self, response: &Response) {
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let mut statistics = lock(&self.statistics);
-        statistics.take(&response.invocation, response.response_ns, response.missed);
-    }
-
-    fn told(&self) -> Told {
-        let statistics = lock(&self.statistics);
-        Told {
-            name: self.manifest.name.clone(),
-            core: self.core,
-            period_ns: self.manifest.period,
-            deadline_ns: self.manifest.deadline,
-            budget_ns: self.manifest.budget,
-            memory: self.module.memory(),
-            tier: self.module.best().name().to_owned(),
-            measured_ns: self.measured,
-            overhead_ns: self.overhead,
-            samples: self.samples.clone(),
-            notes: self.module.notes().to_vec(),
-            counts: statistics.counts(),
-            time_ns: statistics.time(),
-            response_ns: statistics.response(),
-            waiting: self.waiting.load(Ordering::Relaxed),
-        }
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -215,178 +127,6 @@ impl Host {
             tables: OnceLock::new(),
             certificate: Mutex::new(None),
         })))
-    }
-
-    /// Compiles, measures and admits a function, and makes it ready on its core.
-    ///
-    /// # Errors
-    /// Why it is not deployed; the host is as before then.
-    pub fn deploy(&self, manifest: &str, wasm: &[u8]) -> Result<Told, HostError> {
-        self.deploy_with(manifest, &[], wasm)
-    }
-
-    /// As [`Host::deploy`], with the contents of the files that the manifest names as samples, in their order.
-    ///
-    /// # Errors
-    /// As of [`Host::deploy`]; other samples than are named, or one that is larger than a request may be.
-    pub fn deploy_with(
-        &self,
-        manifest: &str,
-        samples: &[Vec<u8>],
-        wasm: &[u8],
-    ) -> Result<Told, HostError> {
-        let manifest = Manifest::parse(manifest)?;
-        if samples.len() != manifest.samples.len() {
-            return Err(HostError::Samples {
-                named: manifest.samples.len(),
-                came: samples.len(),
-            });
-        }
-        if samples
-            .iter()
-            .any(|sample| sample.len() as u64 > manifest.input)
-        {
-            return Err(HostError::TooLarge {
-                name: manifest.name,
-                limit: manifest.input,
-            });
-        }
-        let _changing = lock(&self.0.changing);
-        if self.find(&manifest.name).is_ok() {
-            return Err(HostError::Exists(manifest.name));
-        }
-        let limit = self.0.options.functions;
-        let functions = self.0.functions.read();
-        if functions.unwrap_or_else(PoisonError::into_inner).len() >= limit {
-            return Err(HostError::Full { limit });
-        }
-        let least = self.least_budget();
-        if manifest.budget < least {
-            return Err(HostError::ShortBudget {
-                budget: manifest.budget,
-                least,
-            });
-        }
-        let module = self.0.engine.compile(wasm, &manifest.limits())?;
-        let samples = self.sample(&manifest, samples, wasm);
-        // Made ready and measured here, so that the worker is kept from nothing.
-        let mut worker = Worker::new(&self.0.engine);
-        // Others may hold this thread up, which is not the function's fault.
-        worker.set_clock(BudgetClock::Processor);
-        worker.prepare(&module)?;
-        let measured = measured::longest(&mut worker, &manifest, &module)?;
-        let overhead = overheads::of_function(worker.set_back_ns(&module));
-        let seat = worker.unseat(&module).ok_or(HostError::Ending)?;
-        let admitted = self.admit(&manifest, module.memory(), overhead)?;
-        // Its code and its instance are new.
-        let locked = self.0.options.engine.lock && lock_all();
-        self.0.locked.store(locked, Ordering::Relaxed);
-        let core = admitted.core_of(&manifest.name).unwrap_or(0);
-        let station = &self.0.stations[core as usize];
-        let later = module.inner().limits.tiers == Tiers::Both && seat.tier == Tier::Baseline;
-        let hand_over = later.then(|| (seat.place(), station.alarm()));
-        let (send, receive) = std::sync::mpsc::channel();
-        // Whoever waits is there.
-        let installed = Box::new(move || {
-            let _ = send.send(());
-        });
-        station
-            .queue
-            .command(Command::Install(Box::new(seat), installed));
-        receive.recv().map_err(|_| HostError::Ending)?;
-        let deployed = Arc::new(Deployed {
-            measured,
-            overhead,
-            samples,
-            hand_over: Mutex::new(hand_over),
-            ..Deployed::new(manifest, module, core)
-        });
-        let told = deployed.told();
-        let mut functions = self
-            .0
-            .functions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        functions.insert(told.name.clone(), deployed);
-        *lock(&self.0.certificate) = Some(admitted);
-        Ok(told)
-    }
-
-    /// What samples take; the slot that is kept for deployments is free again then.
-    fn sample(&self, manifest: &Manifest, samples: &[Vec<u8>], wasm: &[u8]) -> Vec<Sampled> {
-        if samples.is_empty() {
-            return Vec::new();
-        }
-        let engine = &self.0.engine;
-        let tables = self.0.tables.get_or_init(|| sampled::tables(engine));
-        sampled::sample(engine, tables, manifest, samples, wasm)
-    }
-
-    /// The shortest budget whose end is looked for in time.
-    fn least_budget(&self) -> u64 {
-        let look = self.0.options.engine.look;
-        2 * look.map_or(0, clock::nanoseconds)
-    }
-
-    /// Admits the functions that are there, where they are, and one more.
-    fn admit(
-        &self,
-        manifest: &Manifest,
-        memory: u64,
-        overhead: u64,
-    ) -> Result<Certificate, HostError> {
-        let functions = self
-            .0
-            .functions
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        let there = functions.values().map(|deployed| {
-            let function = deployed.manifest.function(deployed.module.memory());
-            metes_admission::Function {
-                overhead: deployed.overhead,
-                ..function.on(deployed.core)
-            }
-        });
-        let options = &self.0.options;
-        let overheads = &self.0.overheads;
-        let mut host = metes_admission::Host::new(options.cores, self.memory());
-        host.scheduling = Scheduling::NonPreemptive;
-        host.overheads.release = overheads.release_ns;
-        host.overheads.blocking = overheads.blocking_ns;
-        host.interference = overheads.interference(options.engine.compile_server);
-        let function = metes_admission::Function {
-            overhead,
-            ..manifest.function(memory)
-        };
-        let mut set = Set {
-            functions: there.chain([function]).collect(),
-            host,
-        };
-        let mut refused = HostError::NotAdmitted(placement::NO_CORE.to_owned());
-        for core in placement::cores(manifest, options.cores, functions.values())? {
-            if let Some(function) = set.functions.last_mut() {
-                function.core = core;
-            }
-            match admit(&set) {
-                Decision::Admitted(certificate) => {
-                    let checked = certificate.check(&set);
-                    return match checked {
-                        Ok(()) => Ok(certificate),
-                        Err(flaw) => Err(HostError::NotAdmitted(flaw.to_string())),
-                    };
-                }
-                Decision::Refused(refusal) => {
-                    refused = HostError::NotAdmitted(refusal.to_string());
-                }
-            }
-        }
-        Err(refused)
-    }
-
-    /// Bytes for functions: all slots but the one in which functions are measured.
-    fn memory(&self) -> u64 {
-        let engine = &self.0.options.engine;
-        (engine.slots as u64 - 1) * engine.slot_bytes
     }
 
     /// Largest module in bytes.

@@ -1,6 +1,8 @@
 //! Energy against the policies of others on random sets:
 //! `cargo run --release -p metes-power --example policies [SETS] [SEED] [FILE.svg]`.
 
+mod words;
+
 use std::fmt::Write;
 
 use metes_power::policies::{Energies, Implicit, compare, uunifast};
@@ -19,15 +21,10 @@ const POLICIES: [&str; 5] = [
 const UTILISATIONS: [u64; 4] = [300, 500, 700, 900];
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut number = |default| {
-        arguments
-            .next()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(default)
-    };
-    let (sets, seed) = (number(250), number(1));
-    let file = arguments.next();
+    let mut words = words::Words::new("[SETS] [SEED] [FILE.svg]");
+    let (sets, seed) = (words.number(250), words.number(1));
+    let file = words.text();
+    words.end();
     let mut panels = Vec::new();
     for least in [100, 20] {
         for floor in [0, 10, 50] {

@@ -1,6 +1,8 @@
 //! Runs of random periodic tasks, one a line as JSON, for `systems/power/tests/peers/runs.py` to compare:
 //! `cargo run --release -p metes-power --example runs [SETS] [SEED]`.
 
+mod words;
+
 use std::time::Instant;
 
 use metes_power::rational::{Rational, whole};
@@ -9,14 +11,9 @@ use metes_random::Random;
 use serde_json::json;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut number = |default| {
-        arguments
-            .next()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(default)
-    };
-    let (sets, seed) = (number(100), number(1));
+    let mut words = words::Words::new("[SETS] [SEED]");
+    let (sets, seed) = (words.number(100), words.number(1));
+    words.end();
     let mut random = Random::new(seed);
     let mut told = 0;
     while told < sets {

@@ -1,5 +1,7 @@
 //! How long planning takes: `cargo run --release -p metes-power --example speeds [SEED]`.
 
+mod words;
+
 use std::time::Instant;
 
 use metes_power::System;
@@ -13,8 +15,10 @@ use metes_random::Random;
 const NODES: u64 = 100_000;
 
 fn main() {
-    let seed = std::env::args().nth(1).and_then(|text| text.parse().ok());
-    let mut random = Random::new(seed.unwrap_or(1));
+    let mut words = words::Words::new("[SEED]");
+    let seed = words.number(1);
+    words.end();
+    let mut random = Random::new(seed);
     by_deadline(&mut random);
     by_priority(&mut random);
     pairs(&mut random);

@@ -267,9 +267,7 @@ impl Core {
     ) -> Result<Vec<Option<Rational>>, Stop> {
         let items = self.scaled::<N>(grain)?;
         let load = self.load(&items);
-        let repeats = self.repeats::<N>(grain, load)?;
-        // Of the levels of priorities, only the whole can have no time to spare.
-        let of_level = |index: usize| repeats.as_ref().filter(|_| index + 1 == items.len());
+        let repeats = recurrence::<N>(&self.items, grain, load)?;
         let mut budget = Budget(STEPS);
         let mut utilisation = Rational::zero();
         let mut ends = Vec::new();
@@ -285,7 +283,10 @@ impl Core {
             }
             let end = match scheduler {
                 Scheduler::FixedPriority => {
-                    fixed_priority::response(&items[..=index], false, of_level(index), &mut budget)?
+                    // Such a level may stand above ones for which there is no time at all.
+                    let load = utilisation.cmp(&Rational::one());
+                    let level = recurrence::<N>(&self.items[..=index], grain, load)?;
+                    fixed_priority::response(&items[..=index], false, level.as_ref(), &mut budget)?
                 }
                 Scheduler::Edf => {
                     edf::response(&items, index, false, repeats.as_ref(), &mut budget)?
@@ -310,7 +311,7 @@ impl Core {
         if load == Ordering::Greater || items.iter().any(|item| item.time > item.deadline) {
             return Ok(false);
         }
-        let repeats = self.repeats::<N>(grain, load)?;
+        let repeats = recurrence::<N>(&self.items, grain, load)?;
         // Of the levels of priorities, only the whole can have no time to spare.
         let of_level = |index: usize| repeats.as_ref().filter(|_| index + 1 == items.len());
         let mut budget = Budget(STEPS);
@@ -334,30 +335,32 @@ impl Core {
         Ok(true)
     }
 
-    /// Where a core has no time to spare, a busy period may have no end; behind the greatest of all numbers and a common
-    /// period all repeats itself.
-    fn repeats<N: Whole>(&self, grain: &BigInt, load: Ordering) -> Result<Option<N>, Stop> {
-        let idles = self
-            .items
-            .iter()
-            .all(|item| item.jitter.is_zero() && item.blocking.is_zero());
-        if idles || load != Ordering::Equal {
-            return Ok(None);
-        }
-        let periods = self.items.iter().map(|item| item.period.clone());
-        let common = periods.reduce(|left, right| common_period(&left, &right));
-        let values = self.items.iter().flat_map(Item::values);
-        let sum = values.fold(common.unwrap_or_else(Rational::zero), |sum, value| {
-            sum + value
-        });
-        let sum = N::small(&crate::rational::in_grains(&sum, grain));
-        sum.map(Some).ok_or(Stop::Wide)
-    }
-
     fn scaled<N: Whole>(&self, grain: &BigInt) -> Result<Vec<Item<N>>, Stop> {
         let items = self.items.iter().map(|item| item.scaled(grain));
         items.collect::<Option<Vec<_>>>().ok_or(Stop::Wide)
     }
+}
+
+/// Where items leave no time to spare, a busy period may have no end; behind the greatest of all numbers and a common period all
+/// repeats itself.
+fn recurrence<N: Whole>(
+    items: &[Item<Rational>],
+    grain: &BigInt,
+    load: Ordering,
+) -> Result<Option<N>, Stop> {
+    let mut idles = items.iter();
+    let idles = idles.all(|item| item.jitter.is_zero() && item.blocking.is_zero());
+    if idles || load != Ordering::Equal {
+        return Ok(None);
+    }
+    let periods = items.iter().map(|item| item.period.clone());
+    let common = periods.reduce(|left, right| common_period(&left, &right));
+    let values = items.iter().flat_map(Item::values);
+    let sum = values.fold(common.unwrap_or_else(Rational::zero), |sum, value| {
+        sum + value
+    });
+    let sum = N::small(&crate::rational::in_grains(&sum, grain));
+    sum.map(Some).ok_or(Stop::Wide)
 }
 
 /// Tries again in wider numbers.

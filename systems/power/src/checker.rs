@@ -2,6 +2,8 @@
 //!
 //! *Invariant:* nothing here calls the analysis, the speeds, the levels or the pairs.
 
+mod phases;
+
 use std::collections::BTreeSet;
 
 use num_traits::{One, Zero};
@@ -46,6 +48,11 @@ pub enum Flaw {
     /// A deadline that is missed.
     #[error("`{0}` is late")]
     Late(String),
+    /// More to run through than is.
+    #[error(
+        "core {0} has too many jobs to be run through: give periods that have a smaller common multiple, or leave offsets out"
+    )]
+    TooLong(u32),
     /// Another energy than was said.
     #[error("the energy is another one")]
     Energy,
@@ -108,12 +115,14 @@ pub fn check_schedule(
 /// Whether a pair meets all deadlines, by runs, and what it takes over a hyperperiod.
 ///
 /// Without phases: the worst releases are run until they are done, for each task by itself under fixed priorities; under EDF,
-/// demand is counted deadline by deadline. With phases: two hyperperiods behind the last first arrival are run; jitter
-/// beside phases is not run.
+/// demand is counted deadline by deadline. With phases: two hyperperiods behind the last first arrival are run; with jitter
+/// or blocking beside them, the worst run from each instant at which a job is ready at the latest. Where these are more jobs
+/// than are run, phases are forgotten, which is never better: what is accepted then holds, too.
 ///
 /// # Errors
 /// The first [`Flaw`].
 pub fn check_pair(system: &System, pair: &Pair) -> Result<Rational, Flaw> {
+    let system = &system.ranked();
     for core in system.cores() {
         let tasks: Vec<&Task> = system
             .tasks
@@ -134,12 +143,7 @@ pub fn check_pair(system: &System, pair: &Pair) -> Result<Rational, Flaw> {
             .collect();
         let phases = !once.is_empty() || tasks.iter().any(|task| !task.offset.is_zero());
         if phases {
-            if tasks
-                .iter()
-                .all(|task| task.jitter.is_zero() && task.blocking.is_zero())
-            {
-                run_phases(system, pair, &tasks, once)?;
-            }
+            phases::check(system, pair, core, &tasks, once)?;
         } else if system.scheduler == Scheduler::FixedPriority {
             for task in &tasks {
                 run_worst(pair, &tasks, task)?;
@@ -149,6 +153,50 @@ pub fn check_pair(system: &System, pair: &Pair) -> Result<Rational, Flaw> {
         }
     }
     Ok(energy(system, pair))
+}
+
+/// A run of all as it may come, each job with its whole work, over the last first arrival and a hyperperiod: the longest response
+/// of each task, as they stand in the system; none where no job of it is in the run, which has a bounded number.
+///
+/// # Errors
+/// [`Flaw::Late`] if one is late.
+pub fn run_pair(system: &System, pair: &Pair) -> Result<Vec<Option<Rational>>, Flaw> {
+    let system = &system.ranked();
+    let all: Vec<&Task> = system.tasks.iter().collect();
+    let offsets = all.iter().map(|task| task.offset.clone());
+    let end = offsets.max().unwrap_or_else(Rational::zero) + common(&all);
+    let order = match system.scheduler {
+        Scheduler::FixedPriority => Order::Priority,
+        Scheduler::Edf => Order::Deadline,
+    };
+    let mut longest = vec![None; all.len()];
+    for core in system.cores() {
+        let (mut owners, mut jobs) = (Vec::new(), Vec::new());
+        for job in system.jobs.iter().filter(|job| job.core == core) {
+            owners.push((job.name.as_str(), None));
+            jobs.push(Released {
+                release: job.release.clone(),
+                deadline: job.deadline.clone(),
+                work: &job.work / &pair.cpu,
+                priority: job.priority,
+            });
+        }
+        for (index, task) in all.iter().enumerate().filter(|(_, task)| task.core == core) {
+            let released = releases(pair, task, false, &end);
+            owners.extend(released.iter().map(|_| (task.name.as_str(), Some(index))));
+            jobs.extend(released);
+        }
+        let run = simulate(&jobs, order, &Speeds::Constant(Rational::one()));
+        if let Some(late) = run.late(&jobs) {
+            return Err(Flaw::Late(owners[late].0.to_owned()));
+        }
+        for ((finish, job), (_, owner)) in run.finish.iter().zip(&jobs).zip(owners) {
+            if let (Some(owner), Some(finish)) = (owner, finish) {
+                longest[owner] = longest[owner].take().max(Some(finish - &job.release));
+            }
+        }
+    }
+    Ok(longest)
 }
 
 /// Utilisation of the whole, by which a check ends.
@@ -185,44 +233,17 @@ fn releases(pair: &Pair, task: &Task, delayed: bool, end: &Rational) -> Vec<Rele
     jobs
 }
 
-fn run_phases(
-    system: &System,
-    pair: &Pair,
-    tasks: &[&Task],
-    once: Vec<(String, Released)>,
-) -> Result<(), Flaw> {
-    if utilisation(pair, tasks.iter()) > Rational::one() {
-        return Err(Flaw::Late(tasks[0].name.clone()));
-    }
-    let hyperperiod = common(tasks);
-    let firsts = tasks.iter().map(|task| task.offset.clone());
-    let firsts = firsts.chain(once.iter().map(|(_, job)| job.deadline.clone()));
-    let end = firsts.max().unwrap_or_else(Rational::zero) + &hyperperiod + &hyperperiod;
-    let (mut names, mut jobs): (Vec<String>, Vec<Released>) = once.into_iter().unzip();
-    for task in tasks {
-        let released = releases(pair, task, false, &end);
-        names.extend(released.iter().map(|_| task.name.clone()));
-        jobs.extend(released);
-    }
-    let order = match system.scheduler {
-        Scheduler::FixedPriority => Order::Priority,
-        Scheduler::Edf => Order::Deadline,
-    };
-    let run = simulate(&jobs, order, &Speeds::Constant(Rational::one()));
-    match run.late(&jobs) {
-        Some(late) => Err(Flaw::Late(names[late].clone())),
-        None => Ok(()),
-    }
+/// A task, and all that goes before it.
+fn as_urgent<'a>(tasks: &[&'a Task], own: &Task) -> Vec<&'a Task> {
+    let urgent = tasks.iter().copied();
+    urgent
+        .filter(|task| task.priority <= own.priority)
+        .collect()
 }
 
 /// All that is as urgent as a task at once, behind what blocks it.
 fn run_worst(pair: &Pair, tasks: &[&Task], own: &Task) -> Result<(), Flaw> {
-    let place = |task: &Task| tasks.iter().position(|other| other.name == task.name);
-    let more_urgent: Vec<&Task> = tasks
-        .iter()
-        .copied()
-        .filter(|task| (task.priority, place(task)) <= (own.priority, place(own)))
-        .collect();
+    let more_urgent = as_urgent(tasks, own);
     if utilisation(pair, more_urgent.iter()) > Rational::one() {
         return Err(Flaw::Late(own.name.clone()));
     }
@@ -260,15 +281,8 @@ fn run_worst(pair: &Pair, tasks: &[&Task], own: &Task) -> Result<(), Flaw> {
         if late {
             return Err(Flaw::Late(own.name.clone()));
         }
-        // Until the core rests: what comes behind that is no worse.
-        let mut busy = Rational::zero();
-        for segment in &run.segments {
-            if segment.from > busy {
-                return Ok(());
-            }
-            busy = segment.to.clone();
-        }
-        if busy <= end || end > repeats || jobs.len() >= MOST {
+        // What comes behind an instant at which the core rests is no worse.
+        if run.rests_before(&end) || end > repeats || jobs.len() >= MOST {
             return Ok(());
         }
         end = &end + &end;

@@ -42,7 +42,7 @@ pub fn system(time: &Model, power: &Model, pairs: &[Point]) -> String {
         found.join(", ")
     };
     let mut text = String::from(
-        "# Fitted: times in ms, frequencies in MHz, power in W. Add period and deadline to the task.\n",
+        "# Fitted. Add period and deadline to the task.\nunits = { time = \"ms\", frequency = \"MHz\", power = \"W\" }\n",
     );
     for (term, value) in time.terms.iter().chain(&power.terms) {
         if *value < 0.0 {

@@ -20,6 +20,7 @@ const MOST_ROWS: usize = 64;
 /// The run of a system at a pair, all as late as their worst case, over the last first arrival and a hyperperiod.
 #[must_use]
 pub fn run_at(system: &System, pair: &Pair) -> Vec<Planned> {
+    let system = &system.ranked();
     let offsets = system.tasks.iter().map(|task| task.offset.clone());
     let end = offsets.max().unwrap_or_else(Rational::zero) + hyperperiod(system);
     let order = match system.scheduler {

@@ -16,6 +16,7 @@ pub mod checker;
 pub mod fit;
 pub mod fragment;
 pub mod gantt;
+pub mod heaps;
 pub mod levels;
 pub mod machine;
 pub mod model;

@@ -321,6 +321,7 @@ fn planned(on_core: &OnCore, run: &Run) -> Vec<Planned> {
 /// The jobs of each core: those that come once, and those of tasks that come before the last first arrival and one
 /// hyperperiod more, named `task#1` and so on.
 fn jobs_of(system: &System) -> Result<Vec<OnCore>, PlanError> {
+    let system = &system.ranked();
     let offsets = system.tasks.iter().map(|task| task.offset.clone());
     let end = offsets.max().unwrap_or_else(Rational::zero) + hyperperiod(system);
     let mut expanded = 0;

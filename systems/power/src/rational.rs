@@ -28,6 +28,12 @@ pub fn nearly(value: &Rational) -> f64 {
     value.to_f64().unwrap_or(f64::NAN)
 }
 
+/// What a number of 64 bits is written as, exactly: its shortest decimal. None for what is no number, or beyond all digits.
+#[must_use]
+pub fn of_decimal(value: f64) -> Option<Rational> {
+    parse(&format!("{value:e}")).ok()
+}
+
 /// Reads `4`, `0.25`, `1e-3` or `8/3`.
 pub(crate) fn parse(text: &str) -> Result<Rational, String> {
     let text = text.trim();

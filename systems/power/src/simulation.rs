@@ -72,6 +72,18 @@ impl Run {
         let mut late = ends.map(|(end, job)| end.as_ref().is_none_or(|end| *end > job.deadline));
         late.position(|late| late)
     }
+
+    /// Whether the core rests behind its first jobs, and at `end` at the latest.
+    pub(crate) fn rests_before(&self, end: &Rational) -> bool {
+        let mut busy = Rational::zero();
+        for segment in &self.segments {
+            if segment.from > busy {
+                return true;
+            }
+            busy = segment.to.clone();
+        }
+        busy <= *end
+    }
 }
 
 /// Places of jobs, the most urgent first.

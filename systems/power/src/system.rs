@@ -4,11 +4,13 @@
 //! overflow or divide by zero.
 
 mod document;
+mod units;
 mod verify;
 
 use num_traits::{One, Zero};
 
 use crate::rational::Rational;
+pub use units::Units;
 
 /// A system that there cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +48,8 @@ pub const MOST_CHARACTERS: usize = 128;
 pub struct System {
     /// Who goes first.
     pub scheduler: Scheduler,
+    /// What its numbers count, where that is said.
+    pub units: Option<Units>,
     /// What comes again and again.
     pub tasks: Vec<Task>,
     /// What comes once.
@@ -317,6 +321,25 @@ impl System {
     /// [`SystemError`] says what to change.
     pub fn verify(&self) -> Result<(), SystemError> {
         verify::system(self, &|_| None)
+    }
+
+    /// The same system with priorities that say of tasks of equal ones, too, who goes first: what stands first. Jobs that come
+    /// once keep equal ones, and go behind tasks of theirs.
+    pub(crate) fn ranked(&self) -> System {
+        let mut ranked = self.clone();
+        let tasks = ranked.tasks.iter_mut().enumerate();
+        let tasks = tasks.map(|(place, task)| ((task.priority, place), &mut task.priority));
+        let jobs = ranked.jobs.iter_mut();
+        let jobs = jobs.map(|job| ((job.priority, usize::MAX), &mut job.priority));
+        let mut all: Vec<((u64, usize), &mut u64)> = tasks.chain(jobs).collect();
+        all.sort_by_key(|(key, _)| *key);
+        let (mut rank, mut before) = (0, None);
+        for (key, priority) in all {
+            rank += u64::from(before != Some(key));
+            before = Some(key);
+            *priority = rank;
+        }
+        ranked
     }
 
     /// The cores on which something runs, in order.

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
+use super::{PowerApply, PowerExplore, PowerFit, PowerMeasure, PowerPredict};
 
 /// Frequencies of processor and memory under deadlines: exact analysis, and the plan of least energy
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes power check system.toml
   metes power plan system.toml --gantt plan.svg
+  metes power explore system.toml --trace run.trace.parquet --levels main=8MiB --nominal 100,100
   metes power fit measured.csv
   metes power measure -o measured.csv -- ./task")]
 pub(crate) struct Power {
@@ -22,6 +23,7 @@ pub(crate) struct Power {
 pub(crate) enum PowerAction {
     Check(PowerCheck),
     Plan(PowerPlan),
+    Explore(PowerExplore),
     Fit(PowerFit),
     Predict(PowerPredict),
     Measure(PowerMeasure),

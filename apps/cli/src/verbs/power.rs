@@ -1,6 +1,7 @@
 //! `metes power`.
 
 mod check;
+mod explore;
 mod plan;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ pub(crate) fn run(arguments: &Power, json: bool) -> Result<u8, Failure> {
     match &arguments.action {
         PowerAction::Check(arguments) => check::run(arguments, json),
         PowerAction::Plan(arguments) => plan::run(arguments, json),
+        PowerAction::Explore(arguments) => explore::run(arguments, json),
         PowerAction::Fit(arguments) => models::fit::run(arguments, json),
         PowerAction::Predict(arguments) => models::predict::run(arguments, json),
         PowerAction::Measure(arguments) => models::measure::run(arguments, json),

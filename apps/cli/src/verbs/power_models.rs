@@ -50,7 +50,7 @@ fn numbers(
 }
 
 /// A pair in MHz, and maybe a voltage.
-fn pair(text: &str) -> Result<Point, Failure> {
+pub(crate) fn pair(text: &str) -> Result<Point, Failure> {
     let values = numbers(text, "pair of frequencies in MHz", 2..=3)?;
     if values.contains(&0.0) {
         return Err(Failure::input(format!(

@@ -22,6 +22,7 @@ mod mission;
 mod module;
 mod pages;
 mod platform;
+mod power_explore;
 mod power_models;
 mod runs;
 mod signals;

@@ -25,7 +25,7 @@ const MINE: [&str; 13] = [
     "minedir/units/manifest.json",
 ];
 /// Files that are nearly right.
-const OTHERS: [(&str, &str); 20] = [
+const OTHERS: [(&str, &str); 22] = [
     ("t.csv", "a,1,64\na,2,128\nf,1\na,3,256\nf,2\nf,3\n"),
     ("empty", ""),
     ("empty.toml", ""),
@@ -56,6 +56,15 @@ const OTHERS: [(&str, &str); 20] = [
     (
         "power_unsorted.toml",
         "scheduler = \"edf\"\n[processor]\ncpu = [2, 1]\n[[task]]\nname = \"a\"\nperiod = 2\ncpu = 1\n",
+    ),
+    (
+        "sampled.toml",
+        "name = \"traps\"\nmodule = \"traps.wasm\"\nperiod = \"10 ms\"\nbudget = \"1 ms\"\nsamples = [\"none.bin\"]\n",
+    ),
+    (
+        "units.toml",
+        "scheduler = \"edf\"\nunits = { time = \"us\", frequency = \"MHz\", power = \"mW\" }\n[processor]\ncpu = [1, 2]\n\
+         [[task]]\nname = \"a\"\nperiod = 2\ncpu = 1\n",
     ),
     (
         "two.csv",

@@ -22,6 +22,7 @@ pub(super) fn responses(
     tasks: &mut [Option<Rational>],
     jobs: &mut [Option<Rational>],
 ) -> Result<(), AnalysisError> {
+    let system = &system.ranked();
     let order = match system.scheduler {
         Scheduler::FixedPriority => Order::Priority,
         Scheduler::Edf => Order::Deadline,

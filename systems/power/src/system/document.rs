@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Cost, Job, Power, Processor, Scheduler, Sleep, Switch, System, SystemError, Task, verify,
+    Cost, Job, Power, Processor, Scheduler, Sleep, Switch, System, SystemError, Task, Units, verify,
 };
 use crate::rational::{Number, Rational};
 
@@ -15,6 +15,7 @@ use crate::rational::{Number, Rational};
 #[serde(deny_unknown_fields)]
 struct Document {
     scheduler: Scheduler,
+    units: Option<Units>,
     #[serde(default)]
     task: Vec<Spanned<TaskText>>,
     #[serde(default)]
@@ -182,6 +183,7 @@ pub(super) fn read(text: &str) -> Result<System, SystemError> {
     }
     let system = System {
         scheduler: document.scheduler,
+        units: document.units,
         tasks,
         jobs,
         processor: processor.map(processor_of).unwrap_or_default(),

@@ -4,9 +4,11 @@
 mod analysis;
 mod anomalies;
 mod foreign;
+mod heaps;
 mod machine;
 mod meter;
 mod peers;
+mod phases;
 mod plans;
 mod planted;
 mod speed;

@@ -326,3 +326,18 @@ fn policies_of_others_take_no_less() {
     }
     assert!(same >= 30 && less >= 30, "{same} {less}");
 }
+
+/// Of equal priorities what stands first goes first, also where the other came before: so analysis, checker and run say alike.
+#[test]
+fn equal_priorities_are_ranked_by_their_place() {
+    let text = "scheduler = \"fixed-priority\"\n[processor]\ncpu = [1]\n\
+        [[task]]\nname = \"first\"\npriority = 1\nperiod = 10\ndeadline = 2\noffset = 1\ncpu = 2\n\
+        [[task]]\nname = \"second\"\npriority = 1\nperiod = 10\ndeadline = 6\ncpu = 4\n";
+    let system = system(text);
+    let pair = system.processor.fastest();
+    let verdict = metes_power::check(&system, None).expect("decided");
+    assert!(verdict.schedulable);
+    assert!(check_pair(&system, &pair).is_ok());
+    let longest = metes_power::checker::run_pair(&system, &pair).expect("on time");
+    assert_eq!(longest, [Some(whole(2)), Some(whole(6))]);
+}

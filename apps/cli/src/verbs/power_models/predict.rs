@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &PowerPredict, json: bool) -> Result<u8, Failure> {
     }
     let least = (0..pairs.len()).min_by(|&a, &b| pairs[a].energy.total_cmp(&pairs[b].energy));
     let answer = Answer {
-        assumptions: assumptions(prediction, arguments),
+        assumptions: assumptions(prediction, arguments.cycles, &arguments.nominal),
         predictions,
         pairs,
         least,
@@ -136,7 +136,8 @@ fn beside(prediction: &Prediction, power: &Model, data: &metes_power::table::Tab
     }
 }
 
-fn assumptions(prediction: &Prediction, arguments: &PowerPredict) -> Vec<String> {
+/// What is assumed where counts become time and energy.
+pub(crate) fn assumptions(prediction: &Prediction, cycles: f64, nominal: &str) -> Vec<String> {
     let driven: Vec<_> = prediction
         .parts
         .iter()
@@ -146,13 +147,9 @@ fn assumptions(prediction: &Prediction, arguments: &PowerPredict) -> Vec<String>
         })
         .collect();
     vec![
+        format!("an instruction takes {cycles} cycles, an access its latency, one after another"),
         format!(
-            "an instruction takes {} cycles, an access its latency, one after another",
-            arguments.cycles
-        ),
-        format!(
-            "latencies are of {} MHz and scale with the clock: {}",
-            arguments.nominal,
+            "latencies are of {nominal} MHz and scale with the clock: {}",
             driven.join(", ")
         ),
         "an access takes the same energy at any frequency: voltages do not change".to_owned(),
