@@ -183,6 +183,35 @@ fn role(metadata: &Value, package: &Value) -> String {
         .map_or_else(String::new, |role| role.to_string_lossy().into_owned())
 }
 
+/// Libraries of which cargo builds no tests although they have some.
+///
+/// # Errors
+/// A source that cannot be read.
+pub fn hidden_tests(metadata: &Value) -> std::io::Result<Vec<String>> {
+    let mut hidden = Vec::new();
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let libraries = targets.filter(|target| {
+        let kind = text(&target["kind"][0]);
+        kind.ends_with("lib") && target["test"] == Value::Bool(false)
+    });
+    for library in libraries {
+        let root = Path::new(text(&library["src_path"]));
+        let mut sources = Vec::new();
+        collect(root.parent().unwrap_or(root), &mut sources)?;
+        for source in sources {
+            let written = std::fs::read_to_string(&source)?;
+            if written.contains("#[test]") {
+                hidden.push(format!(
+                    "{}: never run, as the library has `test = false`",
+                    source.display()
+                ));
+            }
+        }
+    }
+    Ok(hidden)
+}
+
 fn collect(folder: &Path, sources: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -265,6 +294,16 @@ mod tests {
             "\n{}\n(the rules: tests/house/src/lib.rs)",
             broken.join("\n")
         );
+    }
+
+    #[test]
+    fn all_tests_are_built() {
+        let hidden = hidden_tests(&metadata()).unwrap();
+        assert!(hidden.is_empty(), "\n{}", hidden.join("\n"));
+        // This library has some.
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs");
+        let planted = json!({"packages": [{"targets": [{"kind": ["lib"], "test": false, "src_path": source}]}]});
+        assert!(!hidden_tests(&planted).unwrap().is_empty());
     }
 
     #[test]

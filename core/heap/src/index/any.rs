@@ -15,10 +15,6 @@ use crate::store::Store;
 
 /// One of the indexes; `B` is the store's block.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one per heap, and nothing may be allocated"
-)]
 pub enum AnyIndex<B> {
     /// A searched list.
     List(ListFit<ChosenList, B>),

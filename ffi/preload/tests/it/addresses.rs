@@ -54,7 +54,8 @@ fn a_heap_decides_the_same_whether_it_is_looked_at_or_not() {
     let program = compile("decisions.c", &[]);
     let report = directory("decisions").join("report");
     for heap in predicted().filter(|heap| !is_slow(heap)) {
-        for heap in [heap.clone(), format!("{heap}:store=hardened")] {
+        let parted = if heap.contains('=') { ',' } else { ':' };
+        for heap in [heap.clone(), format!("{heap}{parted}store=hardened")] {
             if heap.contains(".toml:") {
                 continue;
             }

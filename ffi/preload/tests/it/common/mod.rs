@@ -70,8 +70,8 @@ pub(crate) fn heaps() -> &'static [String] {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("composite-{}.toml", std::process::id()));
         std::fs::write(&path, COMPOSITE).expect("the temporary directory is writable");
-        let trees = ["", ",summary=class,store=hardened"]
-            .map(|more| format!("first-fit:search=tree,span=64MiB{more}"));
+        let trees =
+            ["", ",summary=class"].map(|more| format!("first-fit:search=tree,span=64MiB{more}"));
         heaps.extend(trees);
         heaps.push(PER_THREAD.to_owned());
         heaps.push(path.display().to_string());
