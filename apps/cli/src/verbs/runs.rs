@@ -57,6 +57,17 @@ fn name_of(path: &Path, files: &[PathBuf]) -> String {
     }
 }
 
+/// What is said of many runs that were cut short.
+pub(super) fn cut_short(error: metes_tune::Error) -> Failure {
+    match error {
+        metes_tune::Error::Ended(signal) => Failure::ended(
+            signal,
+            "nothing of these runs is kept, and an earlier result is as it was",
+        ),
+        error => error.into(),
+    }
+}
+
 /// The document of a verb, with what it wrote.
 pub(super) fn json(document: &Document, further: &[(&str, Value)]) -> Result<(), Failure> {
     let value = serde_json::to_value(document);

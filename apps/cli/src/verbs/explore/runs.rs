@@ -63,7 +63,8 @@ pub(super) fn run(arguments: &Explore, files: &[PathBuf], json: bool) -> Result<
         results.gathered(),
         &arguments.output,
         &mut shown,
-    )?;
+    )
+    .map_err(runs::cut_short)?;
     drop(shown);
     let document = Document::of(&found);
     let report = results.shown(&write_runs(results.gathered(), &document)?);

@@ -51,7 +51,8 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
                 recorder: libraries::recorder()?,
                 wish,
             };
-            let tuned = suite.run(results.gathered(), &arguments.output, &mut shown)?;
+            let tuned = suite.run(results.gathered(), &arguments.output, &mut shown);
+            let tuned = tuned.map_err(runs::cut_short)?;
             (tuned, results)
         }
         None => {
@@ -61,7 +62,8 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
             wish.request.trace = files.first().cloned().unwrap_or_default();
             let results = open(arguments)?;
             let place = &arguments.output;
-            let tuned = settle(recordings, &wish, results.gathered(), place, &mut shown)?;
+            let tuned = settle(recordings, &wish, results.gathered(), place, &mut shown);
+            let tuned = tuned.map_err(runs::cut_short)?;
             (tuned, results)
         }
     };
