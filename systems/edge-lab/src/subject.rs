@@ -57,6 +57,11 @@ pub(crate) enum Launch {
     Floor,
     /// An engine of ours.
     Ours(Mode),
+    /// A runner that is built in a workspace of its own, beside the runner of ours, and the mode of its engine.
+    Apart {
+        program: &'static str,
+        mode: &'static str,
+    },
     /// V8, by Node, with options.
     Node(&'static [&'static str]),
     /// A command on the path: words before the module, and behind it.
@@ -118,6 +123,14 @@ impl Runner {
         command.args(&self.words);
         command
     }
+
+    /// A runner that is built apart and lies beside this one.
+    fn beside(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.program.with_file_name(name);
+        let lacks =
+            || format!("{name} is not beside this command: build it with `scripts/engines`");
+        path.is_file().then_some(path).ok_or_else(lacks)
+    }
 }
 
 /// Where subjects are put together.
@@ -172,6 +185,14 @@ impl Workshop<'_> {
                 };
                 let mut command = self.runner.command();
                 command.args(["run", mode.name()]).arg(file);
+                command
+            }
+            Launch::Apart {
+                program: name,
+                mode,
+            } => {
+                let mut command = Command::new(self.runner.beside(name)?);
+                command.args(["run", *mode]).arg(program);
                 command
             }
             Launch::Node(options) => {
@@ -237,5 +258,26 @@ impl Workshop<'_> {
         (printed || subject.launch == Launch::Floor)
             .then_some(())
             .ok_or_else(|| "it printed something else than a kernel does".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runner_built_apart_is_looked_for_beside_ours() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let runner = Runner {
+            program: directory.path().join("metes"),
+            words: Vec::new(),
+        };
+        let lacks = runner
+            .beside("metes-edge-wasmer")
+            .expect_err("none is there");
+        assert!(lacks.contains("scripts/engines"), "{lacks}");
+        let path = directory.path().join("metes-edge-wasmer");
+        std::fs::write(&path, "").expect("room");
+        assert_eq!(runner.beside("metes-edge-wasmer"), Ok(path));
     }
 }

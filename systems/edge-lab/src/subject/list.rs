@@ -66,6 +66,20 @@ fn container() -> Subject {
     }
 }
 
+/// wasmer, whose compiler is a second Cranelift: its runner has a workspace of its own.
+fn wasmer(name: &'static str, words: &'static str, mode: &'static str) -> Subject {
+    Subject {
+        name,
+        engine: "wasmer",
+        mode: words,
+        launch: Launch::Apart {
+            program: "metes-edge-wasmer",
+            mode,
+        },
+        ..cranelift()
+    }
+}
+
 /// A runtime's command line on the path.
 fn outside(
     name: &'static str,
@@ -218,6 +232,8 @@ fn sandboxes() -> Vec<Subject> {
             launch: Launch::Ours(Mode::Interpreter),
             ..cranelift()
         },
+        wasmer("wasmer-cranelift", "Cranelift", "cranelift"),
+        wasmer("wasmer-singlepass", "Singlepass", "singlepass"),
         v8(),
         simd("v8-simd", v8()),
     ]
@@ -235,19 +251,11 @@ fn commands() -> Vec<Subject> {
             &[],
         ),
         outside(
-            "wasmer-cranelift",
+            "wasmer-cli",
             "wasmer",
-            "Cranelift",
+            "its command, Cranelift",
             "wasmer",
             &["run", "--cranelift", "--disable-cache"],
-            &["--"],
-        ),
-        outside(
-            "wasmer-singlepass",
-            "wasmer",
-            "Singlepass",
-            "wasmer",
-            &["run", "--singlepass", "--disable-cache"],
             &["--"],
         ),
         outside(
