@@ -7,7 +7,7 @@ mod module;
 mod runs;
 pub(super) mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use metes_explore::engine::Folder;
@@ -47,18 +47,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let guarantee = arguments.guarantee.wanted()?;
     guarantee.check(&metes_explore::Arena::HOST)?;
     let stop = interrupt::flag()?;
-    // The names do not depend on the heap.
-    let emitted = metes_tune::emit(&metes_config::resolve("tlsf").map_err(Failure::Heap)?)?;
-    let mut files = FILES.to_vec();
-    files.push(CUT_SHORT);
-    files.extend(metes_tune::names(&emitted.files));
-    let kind = Kind {
-        verb: "tune",
-        files: &files,
-    };
-    let results = Results::open(&arguments.output, kind)?;
-    Folder::may_be_suggested(&arguments.output)?;
-    metes_tune::need_compiler(results.gathered())?;
+    let results = take_results(&arguments.output, CUT_SHORT)?;
     let tuning = Tuning {
         command: &arguments.command,
         process: arguments.process.as_deref(),
@@ -102,6 +91,23 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
             })
         }
     }
+}
+
+/// Takes a directory for all that there will be, `further` files beside what every tuning leaves.
+fn take_results(output: &Path, further: &'static str) -> Result<Results, Failure> {
+    // The names do not depend on the heap.
+    let emitted = metes_tune::emit(&metes_config::resolve("tlsf").map_err(Failure::Heap)?)?;
+    let mut files = FILES.to_vec();
+    files.push(further);
+    files.extend(metes_tune::names(&emitted.files));
+    let kind = Kind {
+        verb: "tune",
+        files: &files,
+    };
+    let results = Results::open(output, kind)?;
+    Folder::may_be_suggested(output)?;
+    metes_tune::need_compiler(results.gathered())?;
+    Ok(results)
 }
 
 /// A tuning as it is seen: bars and wheels, of which there is one at a time.

@@ -146,7 +146,7 @@ fn what_is_found_is_what_each_combination_says_by_itself() {
         .filter(|one| one.1 <= least(one.0) && (one.0 == 0 || one.1 < least(one.0 - 1)))
         .map(|one| (one.0, one.1))
         .collect();
-    front.sort_by(|left, right| left.0.cmp(&right.0));
+    front.sort_by_key(|left| left.0);
     front.dedup_by(|left, right| left.0 == right.0);
     let (status, answer) = place.json(&[&words[..], &["--csv", "all.csv"]].concat());
     assert_eq!(status, 0);

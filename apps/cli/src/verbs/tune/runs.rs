@@ -5,16 +5,14 @@
 use std::path::Path;
 
 use metes_explore::Arena;
-use metes_explore::engine::Folder;
 use metes_trace::record::find_program;
 use metes_tune::runs::{Command, Document, Suite, TunedRuns, Wish, commands, settle, write_runs};
-use metes_tune::{FILES, Lacking, Request};
+use metes_tune::{Lacking, Request};
 use serde_json::json;
 
 use super::{Shown, module, no_choice};
 use crate::arguments::Tune;
 use crate::error::{DOES_NOT_HOLD, Failure};
-use crate::results::{Kind, Results};
 use crate::verbs::runs;
 use crate::{interrupt, libraries, output, tracefile};
 
@@ -45,7 +43,7 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let tuned = match &arguments.commands {
         Some(path) => {
             let commands = read(path)?;
-            let results = open(arguments)?;
+            let results = super::take_results(&arguments.output, RECORDED)?;
             let suite = Suite {
                 commands: &commands,
                 recorder: libraries::recorder()?,
@@ -60,7 +58,7 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
             let files = tracefile::expand(&arguments.traces)?;
             let recordings = runs::read(&files, &mut shown)?;
             wish.request.trace = files.first().cloned().unwrap_or_default();
-            let results = open(arguments)?;
+            let results = super::take_results(&arguments.output, RECORDED)?;
             let place = &arguments.output;
             let tuned = settle(recordings, &wish, results.gathered(), place, &mut shown);
             let tuned = tuned.map_err(runs::cut_short)?;
@@ -117,23 +115,6 @@ fn is_no_program(paths: &[std::path::PathBuf]) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// Takes the directory for all that there will be.
-fn open(arguments: &Tune) -> Result<Results, Failure> {
-    // The names do not depend on the heap.
-    let emitted = metes_tune::emit(&metes_config::resolve("tlsf").map_err(Failure::Heap)?)?;
-    let mut files = FILES.to_vec();
-    files.push(RECORDED);
-    files.extend(metes_tune::names(&emitted.files));
-    let kind = Kind {
-        verb: "tune",
-        files: &files,
-    };
-    let results = Results::open(&arguments.output, kind)?;
-    Folder::may_be_suggested(&arguments.output)?;
-    metes_tune::need_compiler(results.gathered())?;
-    Ok(results)
 }
 
 /// Reads a file of commands, each of which can be run.
