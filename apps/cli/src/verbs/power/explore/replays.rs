@@ -2,14 +2,13 @@
 //!
 //! *Invariant:* what a replay counts becomes cycles and energy as in `metes power predict`; cycles are rounded up.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use metes_config::Config;
 use metes_explore::{Events, Options, Replayer};
 use metes_power::heaps::Served;
 use metes_power::predict::Prediction;
 use metes_power::rational::{Rational, of_decimal, whole};
 use metes_power::system::Units;
+use rayon::prelude::*;
 use serde_json::json;
 
 use crate::arguments::PowerExplore;
@@ -54,37 +53,14 @@ pub(super) fn replays(
     events: &Events,
 ) -> Result<Vec<Option<String>>, Failure> {
     let wheel = progress::spinner("replaying heaps");
-    let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let work = || {
-        let mut replayer = Replayer::new();
-        let mut own = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(config) = configs.get(place) else {
-                return Ok(own);
-            };
-            own.push((place, replay(arguments, config, events, &mut replayer)?));
-        }
-    };
-    let parts: Vec<Result<Vec<(usize, Option<String>)>, Failure>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers.min(configs.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let ended = threads.into_iter().map(|thread| {
-            let lost = || Failure::input("a worker ended early");
-            thread.join().unwrap_or_else(|_| Err(lost()))
-        });
-        ended.collect()
-    });
+    let replayed = configs
+        .par_iter()
+        .map_init(Replayer::new, |replayer, config| {
+            replay(arguments, config, events, replayer)
+        })
+        .collect();
     wheel.finish_and_clear();
-    let mut replays = vec![None; configs.len()];
-    for part in parts {
-        for (place, replay) in part? {
-            replays[place] = replay;
-        }
-    }
-    Ok(replays)
+    replayed
 }
 
 fn replay(
