@@ -35,17 +35,17 @@ pub(super) const HEAPS: &[Peer] = &[
     Peer::metes::<Inside<HalfFit, Tagged<false>>>("metes-half-fit", Kind::Arena, true),
     Peer::metes::<Inside<Buddy, Tagged<false>>>("metes-buddy", Kind::Arena, false),
     Peer::metes::<Inside<SegregatedFit, Tagged<false>>>("metes-segregated-fit", Kind::Arena, false),
-    // First fit by a tree, exact and by classes, and the list whose decisions it takes: not under the gate.
-    Peer::arena::<Inside<FirstFitTree<TaggedBlock>, Tagged<false>>>(
+    Peer::metes::<Inside<FirstFitTree<TaggedBlock>, Tagged<false>>>(
         "metes-first-fit:search=tree",
-        "",
         Kind::Arena,
+        true,
     ),
-    Peer::arena::<Inside<FirstFitClasses<TaggedBlock>, Tagged<false>>>(
+    Peer::metes::<Inside<FirstFitClasses<TaggedBlock>, Tagged<false>>>(
         "metes-first-fit:search=tree,summary=class",
-        "",
         Kind::Arena,
+        true,
     ),
+    // The list whose decisions the tree takes: not under the gate.
     Peer::arena::<Inside<FirstFitList, Tagged<false>>>("metes-first-fit", "", Kind::Arena),
     Peer::metes::<Outside<Tlsf<32>>>("metes-tlsf:store=ledger", Kind::OutOfBand, true),
     Peer::metes::<Outside<HalfFit>>("metes-half-fit:store=ledger", Kind::OutOfBand, true),
