@@ -17,8 +17,8 @@ import sys
 DOCS = pathlib.Path(__file__).resolve().parent.parent
 LIVE = 1 << 20
 DEMAND = ["--live", "1MiB", "--max-block", "4096", "--min-block", "64"]
-NAMED = ["first-fit", "next-fit", "best-fit", "worst-fit", "exact-fit", "segregated-fit", "half-fit", "tlsf", "buddy",
-         "kingsley", "lea", "ose"]
+NAMED = ["first-fit", "first-fit:search=tree", "next-fit", "best-fit", "worst-fit", "exact-fit", "segregated-fit", "half-fit",
+         "tlsf", "buddy", "kingsley", "lea", "ose"]
 # How a row of the table of heaps that move blocks or lie in pieces is named, and its spec.
 OTHERS = {"compact-fit, κ = 1": "compact-fit:kappa=1",
           "compact-fit, moving=no, TLSF behind (`Composite`)": "compact-fit:moving=no,largest=4096",
@@ -28,7 +28,7 @@ PEERS = ["rlsf", "offset-allocator", "talc", "dlmalloc", "glibc", "linked_list_a
 WORDS = {"half-fit": ("half-fit", -9, -6, "end"), "rlsf": ("rlsf", -9, 4, "end"), "ose": ("ose", 9, -6, "start"),
          "next-fit": ("next, best, worst, segregated-fit, lea", -44, 4, "end"), "best-fit": None, "worst-fit": None,
          "segregated-fit": None, "lea": None, "exact-fit": ("exact-fit", 9, 4, "start"),
-         "kingsley": ("kingsley", -6, 18, "middle")}
+         "kingsley": ("kingsley", -6, 18, "middle"), "compact-fit:moving=no": ("compact-fit:moving=no", 9, -8, "start")}
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 900, 520, 92, 84, 160, 56
 
 
