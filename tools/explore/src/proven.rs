@@ -2,6 +2,7 @@
 //!
 //! Invariant: a bound is given only where `metes_heap::bounds` gives one.
 
+use metes_config::Config;
 use metes_heap::Description;
 use metes_heap::bounds::{self, Bound};
 use metes_trace::Profile;
@@ -20,6 +21,10 @@ pub fn proven(
     target: Target,
 ) -> Option<Bound> {
     let demand = DemandFigures::of(profile).demand();
+    if description.partition.is_some() {
+        // A partition keeps its records outside: they add nothing to its memory.
+        return metes_config::guarantee(&Config::of(*description), &demand).ok();
+    }
     let geometry = bounds::Geometry {
         control,
         ..target.bounds()
