@@ -23,13 +23,6 @@ pub enum GuaranteeError {
         /// How many.
         bytes: u64,
     },
-    /// The heap is laid out for less than suffices.
-    Declared {
-        /// For how much it is.
-        span: usize,
-        /// What suffices.
-        needed: u128,
-    },
 }
 
 impl fmt::Display for GuaranteeError {
@@ -39,10 +32,6 @@ impl fmt::Display for GuaranteeError {
             GuaranteeError::Span { bytes } => {
                 write!(f, "no heap is laid out for {bytes} bytes: give a smaller M")
             }
-            GuaranteeError::Declared { span, needed } => write!(
-                f,
-                "the tree is laid out for {span} bytes, and {needed} suffice for this demand: raise `span`, or leave it out"
-            ),
         }
     }
 }
@@ -122,11 +111,17 @@ fn laid_out(config: &Config, demand: &Demand) -> Result<(Geometry, Bound), Guara
     loop {
         let heads = heads(config, span, shape).ok_or(GuaranteeError::Span { bytes: span })?;
         let geometry = Geometry::of(&shape, heads);
-        let bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
+        let mut bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
             .map_err(GuaranteeError::Bound)?;
         let needed = bound.heap_bytes.unwrap_or(0);
-        if let Some(span) = least.filter(|&span| needed > span as u128) {
-            return Err(GuaranteeError::Declared { span, needed });
+        if least.is_some_and(|span| needed > span as u128) {
+            bound.heap_bytes = None;
+            bound.used = None;
+            bound.others = Default::default();
+            bound.note = Some(
+                "no finite bound is proved: more would suffice than what the tree is laid out for; raise `span`, or leave it out",
+            );
+            return Ok((geometry, bound));
         }
         if needed <= u128::from(span) || span == u64::MAX {
             return Ok((geometry, bound));

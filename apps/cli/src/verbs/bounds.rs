@@ -49,7 +49,6 @@ fn guaranteed(heap: &str, demand: Demand) -> Result<Guaranteed, Failure> {
 fn failure(error: GuaranteeError) -> Failure {
     match error {
         GuaranteeError::Bound(error) => Failure::Bound(error),
-        declared @ GuaranteeError::Declared { .. } => Failure::input(declared.to_string()),
         GuaranteeError::Span { bytes } => Failure::input(format!(
             "no heap is laid out for {} bytes: give a smaller M",
             grouped(bytes)
