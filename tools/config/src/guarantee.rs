@@ -8,6 +8,7 @@ use std::fmt;
 use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry, PartBound};
 use metes_heap::compact::{MOVES, Options, Partition};
 use metes_heap::complexity::Declaration;
+use metes_heap::description::GROWING_SPAN;
 use metes_heap::index::Index;
 use metes_heap::{AnyIndex, ByHandle, IndexKind, Ledger, store};
 
@@ -81,8 +82,42 @@ pub fn parts(config: &Config, demand: &Demand) -> Result<Vec<PartBound>, Guarant
     Ok(parts)
 }
 
-/// The bound, and how blocks are laid out in it.
+/// Bytes that would suffice for the pools of a heap without partition if it were laid out for them, whatever span it has;
+/// `None` where no finite size is known to.
+///
+/// # Errors
+/// As [`guarantee`].
+pub fn span_for(config: &Config, demand: &Demand) -> Result<Option<u128>, GuaranteeError> {
+    Ok(found(config, demand)?.1.heap_bytes)
+}
+
+/// The bound, and how blocks are laid out in it; none beyond what a tree is laid out for, where a heap that grows refuses.
 fn laid_out(config: &Config, demand: &Demand) -> Result<(Geometry, Bound), GuaranteeError> {
+    let (geometry, mut bound) = found(config, demand)?;
+    let spans = trees(config).map(|declared| declared.unwrap_or(GROWING_SPAN));
+    let least = spans.min().filter(|_| config.store.inside());
+    if least.is_some_and(|span| bound.heap_bytes > Some(span as u128)) {
+        bound.heap_bytes = None;
+        bound.used = None;
+        bound.others = Default::default();
+        bound.note = Some(
+            "no finite bound is proved: more would suffice than what the tree is laid out for; raise `span`",
+        );
+    }
+    Ok((geometry, bound))
+}
+
+/// The spans that trees of a heap are laid out for, as far as they are said.
+fn trees(config: &Config) -> impl Iterator<Item = Option<usize>> {
+    let pools = config.heap.general.iter();
+    pools.filter_map(|pool| match pool.index {
+        IndexKind::FirstFit { span, .. } => Some(span),
+        _ => None,
+    })
+}
+
+/// The bound, and how blocks are laid out in it.
+fn found(config: &Config, demand: &Demand) -> Result<(Geometry, Bound), GuaranteeError> {
     let shape = match config.store {
         StoreKind::Hardened => store::Geometry::hardened(8),
         _ => GEOMETRY,
@@ -96,33 +131,15 @@ fn laid_out(config: &Config, demand: &Demand) -> Result<(Geometry, Bound), Guara
     // The list heads lie in the memory, and how many there are depends on its
     // size: the size found with the heads of a larger memory holds. Where they follow the memory
     // in proportion, it is found by small steps.
-    let declared = config
-        .heap
-        .general
-        .iter()
-        .filter_map(|pool| match pool.index {
-            IndexKind::FirstFit { span, .. } => Some(span),
-            _ => None,
-        });
-    let declared: Vec<Option<usize>> = declared.collect();
-    let follows = !declared.is_empty();
-    let least = declared.into_iter().flatten().min();
+    let follows = trees(config).next().is_some();
+    let least = trees(config).flatten().min();
     let mut span = demand.live.saturating_mul(2).max(least.unwrap_or(0) as u64);
     loop {
         let heads = heads(config, span, shape).ok_or(GuaranteeError::Span { bytes: span })?;
         let geometry = Geometry::of(&shape, heads);
-        let mut bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
+        let bound = bounds::described_in(&config.heap, &sizes, &geometry, demand)
             .map_err(GuaranteeError::Bound)?;
         let needed = bound.heap_bytes.unwrap_or(0);
-        if least.is_some_and(|span| needed > span as u128) {
-            bound.heap_bytes = None;
-            bound.used = None;
-            bound.others = Default::default();
-            bound.note = Some(
-                "no finite bound is proved: more would suffice than what the tree is laid out for; raise `span`, or leave it out",
-            );
-            return Ok((geometry, bound));
-        }
         if needed <= u128::from(span) || span == u64::MAX {
             return Ok((geometry, bound));
         }

@@ -219,6 +219,17 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_promised_beyond_what_a_tree_is_laid_out_for() {
+        let demand = |live| Demand::new(live, 1 << 12, 64);
+        let holds = |spec, live| of(spec, demand(live)).holds();
+        assert!(holds("first-fit:search=tree", 1 << 20));
+        assert!(!holds("first-fit:search=tree,span=64KiB", 1 << 20));
+        // Nothing said: 256 MiB.
+        assert!(!holds("first-fit:search=tree", 1 << 30));
+        assert!(holds("first-fit:search=tree,span=16GiB", 1 << 30));
+    }
+
+    #[test]
     fn compact_fit_tells_what_cannot_be_interrupted() {
         let demand = Demand::new(1 << 20, 1 << 10, 16);
         assert!(of("tlsf", demand).compact.is_none());

@@ -60,7 +60,7 @@ use metes_heap::{Description, Geometry};
 
 pub use document::ranged;
 pub use error::{Error, Place, Source, suggest};
-pub use guarantee::{GuaranteeError, guarantee, parts};
+pub use guarantee::{GuaranteeError, guarantee, parts, span_for};
 pub use guaranteed::{AnyHeap, CompactGuarantee, Guaranteed, MappedPart, NamedPart, suffices};
 pub use handles::HandleHeap;
 pub use pages::{BOUNDED, Pages};

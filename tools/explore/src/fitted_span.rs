@@ -6,7 +6,7 @@
 //!
 //! Invariant: the same for the same requests, whatever their order.
 
-use metes_config::{AnyHeap, Config, Guaranteed};
+use metes_config::Config;
 use metes_heap::bounds::{self, Demand};
 use metes_heap::description::{LARGEST_SPAN, SMALLEST_SPAN};
 use metes_heap::{Description, IndexKind};
@@ -37,11 +37,7 @@ pub(crate) fn fitted_span(events: &Events, arena: &Arena) -> usize {
 
 /// What suffices for the pools of a heap, where that is not too much to be asked for.
 fn guaranteed(heap: &Config, demand: Demand, arena: &Arena) -> Option<u64> {
-    let found = Guaranteed::of(&AnyHeap::Pointers(Box::new(heap.clone())), demand).ok()?;
-    let bytes = match found.mapped {
-        Some(mapped) => mapped.pools,
-        None => found.bound.heap_bytes,
-    }?;
+    let bytes = metes_config::span_for(heap, &demand).ok()??;
     let necessary = bounds::necessary(&arena.target.bounds(), &demand).ok()?;
     let useful = bytes <= necessary.saturating_mul(u128::from(USEFUL));
     u64::try_from(bytes).ok().filter(|_| useful)
