@@ -13,7 +13,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 SHARED = [f"page-{name}" for name in ("base", "frame", "scale", "table", "svg", "plot", "points")]
 #: What a page adds to the style and the scripts of all.
-REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "guarantee", "verdict", "provenance", "export", "main"))])
+REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "guarantee", "beside", "verdict", "provenance", "export", "main"))])
 EXPERIMENT = (["experiment"], ["experiment-categories", "experiment"])
 RUNS = (["experiment"], ["runs"])
 COMPARE = (["experiment", "compare"], ["experiment-categories", "compare"])

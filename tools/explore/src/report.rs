@@ -5,6 +5,8 @@
 //!
 //! Invariant: every figure in a document was computed for it.
 
+mod beside;
+
 use std::collections::HashSet;
 use std::time::SystemTime;
 
@@ -21,6 +23,8 @@ use crate::replay::Options;
 use crate::search::{Budget, Exploration, Sampled, Unfinished};
 use crate::target::Target;
 use crate::terms::{Rule, Terms};
+
+pub use beside::{Beside, BesideRow, Missing, Ratios, Took};
 
 /// Most points of a curve in the page.
 const POINTS: usize = 2000;
@@ -40,6 +44,7 @@ pub struct Document {
     pub configurations: Configurations,
     pub chosen: Option<Chosen>,
     pub guarantee: Option<GuaranteeFigures>,
+    pub beside: Option<Beside>,
     pub curves: Vec<NamedCurve>,
     pub assumptions: Vec<String>,
 }
@@ -342,7 +347,7 @@ pub struct Material<'a> {
 
 impl Document {
     /// The document of an exploration. What was measured and emitted afterwards
-    /// is filled into [`chosen`](Document::chosen) by who did it.
+    /// is filled into [`chosen`](Document::chosen) and [`beside`](Document::beside) by who did it.
     pub fn new(material: &Material<'_>) -> Self {
         let Material { trace, profile, .. } = *material;
         let provenance = &trace.provenance;
@@ -377,6 +382,7 @@ impl Document {
             chosen: material.chosen(),
             guarantee: (material.budget.terms)
                 .map(|terms| GuaranteeFigures::of(&terms, material.choice)),
+            beside: None,
             curves: material.curves(),
             assumptions: material.assumptions(),
         }

@@ -39,7 +39,7 @@ pages! {
     /// The report of one exploration or tuning; its data: `report.schema.json`.
     REPORT = ["report.css"], [
         "page-profile.js" "report-data.js" "report-scatter.js" "report-filter.js" "report-table.js"
-        "report-curves.js" "report-guarantee.js" "report-verdict.js" "report-provenance.js" "report-export.js" "report-main.js"
+        "report-curves.js" "report-guarantee.js" "report-beside.js" "report-verdict.js" "report-provenance.js" "report-export.js" "report-main.js"
     ];
     /// The explorer of a whole space; its columns are the bytes beside its data.
     EXPLORER = ["report.css" "explorer.css"], [

@@ -6,6 +6,7 @@
 
 mod accesses;
 mod bad_input;
+mod beside;
 mod bounds;
 mod cases;
 mod compare;

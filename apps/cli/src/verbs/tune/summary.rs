@@ -66,6 +66,10 @@ pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
          it copies or the system maps, and what the largest copy adds{DIM:#}\n\n"
     );
     text += &verdict(checked, threads);
+    text += &document
+        .beside
+        .as_ref()
+        .map_or(String::new(), super::beside::text);
     text += &format!("\n  {:<9} {}\n", "report", page.display());
     text += &code(directory);
     text
