@@ -190,6 +190,13 @@ class Samples(PageTest):
         self.assertIn("Not run: a run takes 12 s", self.text("#beside"))
         self.assertEqual(browser.run("document.querySelectorAll('table.beside').length"), 0)
 
+    def test_threads_are_shown_in_other_orders(self):
+        self.open(SAMPLES["differs"])
+        self.assertIn("No order has more than 6,400,000\u00a0B live, and some order has as much", self.text("#orders"))
+        self.assertEqual(len(self.column("table.interleaved", 0)), 2)
+        self.assertEqual(len(self.column("table.threads", 0)), 3)
+        self.assertIn("12,345", self.text("#orders ul"))
+
     def test_a_dominated_point_in_the_front_is_reported(self):
         data = copy.deepcopy(SAMPLES["small"])
         worst = max(range(len(data["configurations"]["rows"])), key=lambda i: data["configurations"]["rows"][i][0])

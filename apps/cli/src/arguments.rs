@@ -9,6 +9,7 @@ mod edge;
 mod edge_lab;
 mod firmware;
 mod guarantee;
+mod interleave;
 mod leon3;
 mod mesh;
 mod mission;
@@ -34,6 +35,7 @@ pub(crate) use edge::{Edge, EdgeAction, EdgeCheck, EdgeDeploy, EdgeHost, EdgeInv
 pub(crate) use edge_lab::{EdgeLab, EdgeRunner};
 use firmware::Firmware;
 pub(crate) use guarantee::Guarantee;
+pub(crate) use interleave::Interleave;
 pub(crate) use leon3::{
     Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model,
     Leon3Profile, Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
@@ -86,6 +88,7 @@ pub(crate) enum Verb {
     Replay(Replay),
     Explore(Explore),
     Compare(Compare),
+    Interleave(Interleave),
     Evaluate(Evaluate),
     Merge(Merge),
     Bounds(Bounds),

@@ -16,6 +16,7 @@ mod check;
 mod emitted;
 mod error;
 mod launch;
+mod orders;
 mod per_thread;
 mod process;
 pub mod regress;

@@ -23,6 +23,7 @@ use crate::check::{Checked, check};
 use crate::emitted;
 use crate::error::Error;
 use crate::launch::{Scratch, SteadyLayout};
+use crate::orders;
 use crate::per_thread::{self, PerThread};
 use crate::process::{self, Process};
 use crate::report::{self, Content};
@@ -89,6 +90,8 @@ pub enum Step {
     Build,
     /// The program runs on it.
     Run,
+    /// The requests of several threads are replayed in other orders.
+    Interleave,
     /// The program runs on today's allocators and on it, by turns.
     Beside,
 }
@@ -339,6 +342,13 @@ impl Tuning<'_> {
         };
         heed(watch)?;
         let several = document.trace.threads > 1;
+        if several {
+            watch.begins(Step::Interleave);
+            let demand = DemandFigures::of(&metes_trace::profile(&recorded.trace));
+            let (seconds, stop) = (self.seconds, &self.stop);
+            document.interleaved =
+                orders::look(&recorded.trace, demand, &chosen.config, seconds, stop)?;
+        }
         let heaps = Heaps {
             chosen: &library,
             per_thread: self.preload.as_deref().filter(|_| several),

@@ -161,6 +161,7 @@ impl metes_tune::Watch for Shown {
             Step::Alone => self.wheel = Some(progress::spinner("the best heap for each run alone")),
             Step::Search => self.bar = Some(Bar::begin(self.seconds)),
             Step::Compare => self.wheel = Some(progress::spinner("comparing heaps")),
+            Step::Interleave => self.wheel = Some(progress::spinner("other orders of threads")),
             Step::Build => self.wheel = Some(progress::spinner("building the emitted heap")),
         }
     }
@@ -328,6 +329,7 @@ fn print_json(tuned: &Tuned) -> Result<(), Failure> {
             "measured": { "peak_live": run.peak_live, "footprint": run.footprint },
         })),
         "beside": document.beside,
+        "interleaved": document.interleaved,
         "pareto": outcomes(&found.pareto, &tuned.front)?,
         "sampled": found.sampled,
         "unfinished": found.unfinished,

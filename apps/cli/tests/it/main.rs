@@ -16,6 +16,7 @@ mod energy;
 mod files;
 mod firmware;
 mod guarantee;
+mod interleave;
 mod leon3;
 mod mapped;
 mod mesh;
