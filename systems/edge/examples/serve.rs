@@ -27,9 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = Host::start(options)?;
     let listeners = Listeners::new(Some(address), None)?;
     println!("{}", serde_json::to_string(&host.told())?);
-    serve(host, listeners, async {
-        // Where the system gives no handler, the signal ends the process by itself.
-        let _ = tokio::signal::ctrl_c().await;
-    })?;
+    // A signal ends the process.
+    serve(host, listeners, std::future::pending())?;
     Ok(())
 }
