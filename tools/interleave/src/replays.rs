@@ -66,7 +66,7 @@ pub fn interleaved(
     };
     let recorded = look(&threads.recorded())?;
     let peak = Peak::of(threads, &plan.effort);
-    let highest = look(&peak.order)?;
+    let mut highest = look(&peak.order)?;
     let mut drawn: Vec<(u64, Looked)> = Vec::new();
     let few = (2 * rayon::current_num_threads()) as u32;
     let mut number = 0;
@@ -81,6 +81,11 @@ pub fn interleaved(
             .collect();
         drawn.extend(some?);
         number = next;
+    }
+    // Where the bound was left too large, one that was drawn may have more than what was found with it.
+    let most = drawn.iter().max_by_key(|(_, looked)| looked.live);
+    if let Some((seed, _)) = most.filter(|(_, looked)| looked.live > highest.live) {
+        highest = look(&shuffled(threads, *seed, plan.within))?;
     }
     let spread = |figure: &dyn Fn(&Looked) -> u64| {
         Spread::of(
@@ -136,8 +141,8 @@ pub fn interleaved(
             drawn: spread(&|looked| looked.live),
             bound: peak.bytes,
             of_threads: peak.of_threads,
-            reached: peak.reached,
-            exact: peak.is_exact(),
+            reached: highest.live,
+            exact: highest.live == peak.bytes,
         },
         heaps,
         sharing: sharing(threads),

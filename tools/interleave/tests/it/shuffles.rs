@@ -101,6 +101,29 @@ proptest! {
     }
 }
 
+/// What is said to be reached is no less than what was drawn, also where the bound is too large.
+#[test]
+fn a_drawn_order_may_have_more_than_what_the_bound_left() {
+    let trace = trace("0+100 0-0 1+100 1-1 2+100 2-2");
+    let threads = Threads::of(&trace).expect("a recording");
+    let demand = DemandFigures::of(&metes_trace::profile(&trace));
+    let nothing = Effort { pairs: 0, work: 0 };
+    let plan = Plan {
+        heaps: &[],
+        per_thread: false,
+        shuffles: 200,
+        seed: 1,
+        within: Within::All,
+        effort: nothing,
+    };
+    let live = interleaved(&threads, demand, &plan, &|| true)
+        .expect("a recording")
+        .live;
+    let drawn = live.drawn.expect("some were drawn");
+    assert!(live.reached >= drawn.most, "{live:?}");
+    assert_eq!(live.exact, live.reached == live.bound);
+}
+
 #[test]
 fn who_is_told_to_end_says_how_many_were_drawn() {
     let trace = trace("0+100 1+100 0-0 1-1");
