@@ -240,7 +240,8 @@ impl From<Prefer> for Preference {
   metes record -o ls.trace.parquet -- ls -l
   metes record --accesses -o ls.trace.parquet -- ls -l
   metes record --accesses --touches ls.touches -o ls.trace.parquet -- ls -l
-  metes record --target leon3 -o firmware.trace.parquet -- firmware.elf")]
+  metes record --target leon3 -o firmware.trace.parquet -- firmware.elf
+  metes record --target cortex-m3 -o firmware.trace.parquet -- firmware.elf")]
 pub(crate) struct Record {
     /// The trace file
     #[arg(
@@ -274,15 +275,26 @@ pub(crate) struct Record {
     /// trace has no times
     #[arg(long, requires = "accesses")]
     pub(crate) once: bool,
-    /// Where CMD runs: `host`, or `leon3`, for an image (ELF, SPARC) that a simulator
-    /// runs; times are cycles as nanoseconds then, threads are cores
-    #[arg(long, value_name = "TARGET", default_value = "host", value_parser = ["host", "leon3"])]
-    pub(crate) target: String,
+    /// Where CMD runs: `host`; `leon3`, for an image (ELF, SPARC) that a simulator
+    /// runs; times are cycles as nanoseconds then, threads are cores; `cortex-m3`, for an image that has the recorder of
+    /// `metes emit --recorder` in it, under QEMU
+    #[arg(long, value_name = "TARGET", default_value = "host")]
+    pub(crate) target: RecordTarget,
     #[command(flatten)]
     pub(crate) firmware: Firmware,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RecordTarget {
+    /// This machine
+    Host,
+    /// LEON3, SPARC V8
+    Leon3,
+    /// Arm Cortex-M3
+    CortexM3,
 }
 
 /// Show what a trace asks of a heap: sizes, lifespans, bursts, live bytes
@@ -558,8 +570,11 @@ pub(crate) enum BoundsClasses {
 #[command(after_help = "Example: metes emit --heap tlsf:second_level=8 -o out")]
 pub(crate) struct Emit {
     /// A heap: a name with parameters, a heap.toml, or a directory with one
-    #[arg(long, value_name = "H")]
-    pub(crate) heap: String,
+    #[arg(long, value_name = "H", required_unless_present = "recorder")]
+    pub(crate) heap: Option<String>,
+    /// Write the recorder for firmware, one C file and ports of it, instead of a heap
+    #[arg(long, conflicts_with_all = ["heap", "build"])]
+    pub(crate) recorder: bool,
     /// Directory for the code
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
@@ -649,6 +664,8 @@ pub(crate) enum Foreign {
     Pytorch,
     /// A replay log of RMM
     Rmm,
+    /// What the recorder of `metes emit --recorder` sent from a target, or memory that its ring lies in
+    Target,
 }
 
 #[derive(Subcommand)]
@@ -656,7 +673,8 @@ pub(crate) enum TraceAction {
     /// Make a trace file of a foreign one
     ///
     /// Known are text lines `op,block,size[,align[,thread[,reads,writes]]]` with op a, f, r or x;
-    /// memory snapshots of PyTorch (`torch.cuda.memory._dump_snapshot`); replay logs of RMM.
+    /// memory snapshots of PyTorch (`torch.cuda.memory._dump_snapshot`); replay logs of RMM; what
+    /// the recorder for firmware sent, or a dump of the memory that its ring lies in.
     #[command(after_help = "Example: metes trace import snapshot.pickle -o training.trace.parquet")]
     Import {
         /// The file

@@ -7,3 +7,4 @@
 
 pub mod accesses;
 pub mod recording;
+pub mod target;

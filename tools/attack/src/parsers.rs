@@ -23,6 +23,7 @@ use metes_explore::{
 };
 use metes_leon3::{Configuration, Image, Machine, Model, Stop};
 use metes_paging::{operations, replay::replay};
+use metes_target_recorder::{Recorder, Target};
 use metes_trace::{
     TouchOperation, TouchProfile, TouchReader, export_csv, import_csv, import_pytorch, import_rmm,
     read_parquet, write_parquet,
@@ -40,7 +41,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 26] = [
+pub const PARSERS: [Parser; 27] = [
     Parser {
         name: "csv",
         accepts: csv,
@@ -50,6 +51,11 @@ pub const PARSERS: [Parser; 26] = [
         name: "rmm",
         accepts: rmm,
         seeds: rmm_seeds,
+    },
+    Parser {
+        name: "target",
+        accepts: target,
+        seeds: target_seeds,
     },
     Parser {
         name: "pickle",
@@ -229,6 +235,43 @@ fn rmm_seeds() -> Vec<Vec<u8>> {
         "Thread,Time,Action,Pointer,Size,Stream\n1,14:21:19:998533,allocate,0x7f,256,0\n\
              1,14:21:20.5,allocate failure,0,1024,0\n2,3.25,free,0x7f,256,0x1\n",
     ])
+}
+
+fn target(bytes: &[u8]) -> bool {
+    metes_trace::target::import(bytes, Path::new("line")).is_ok()
+}
+
+/// What it takes of a target to have one: it is one thread.
+struct Alone;
+
+// SAFETY: each recorder here is of one thread.
+unsafe impl Target for Alone {
+    const FREQUENCY: u32 = 1000;
+
+    fn now() -> u32 {
+        u32::MAX - 1
+    }
+
+    fn exclusively<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
+/// Two batches and a ring.
+fn target_seeds() -> Vec<Vec<u8>> {
+    let recorder: Recorder<Alone, 4> = Recorder::new();
+    let mut line = Vec::new();
+    for block in 1..3 {
+        recorder.allocated(16 * block, 5, 8);
+        recorder.resizing(16 * block, 9, 8);
+        recorder.resized(16 * block, 128 * block);
+        recorder.send(|part| line.extend_from_slice(part));
+    }
+    recorder.freed(128);
+    let (ring, length) = recorder.dump();
+    // SAFETY: so many bytes of a recorder that nobody writes to now.
+    let ring = unsafe { std::slice::from_raw_parts(ring, length) };
+    vec![ring.to_vec(), [&line, ring].concat(), line]
 }
 
 fn pickle(bytes: &[u8]) -> bool {

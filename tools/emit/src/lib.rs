@@ -17,6 +17,7 @@ use metes_heap::store::Geometry;
 mod build;
 mod config;
 mod model;
+pub mod recorder;
 mod rust;
 
 pub use build::{BuildError, build_preload, build_preload_with, build_program, try_compiler};

@@ -193,6 +193,17 @@ pub enum TraceError {
         /// What is wrong with it.
         cause: LogError,
     },
+    /// No recording of a target in a file.
+    #[error(
+        "{}: {reason}; give what metes_record_send sent, or the memory that metes_record_ring (Rust: the Recorder) lies in",
+        .path.display()
+    )]
+    Target {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
     /// A line of a touch trace that is no operation, or cannot follow those before it.
     #[error("{}, line {line}: {cause}", .path.display())]
     Touch {

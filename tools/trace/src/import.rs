@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::TraceError;
 use crate::trace::Trace;
-use crate::{csv, pytorch, rmm};
+use crate::{csv, pytorch, rmm, target};
 
 /// A foreign form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,13 @@ pub enum Format {
     PyTorch,
     /// A replay log of RMM, see [`import_rmm`](crate::import_rmm).
     Rmm,
+    /// What a recorder on a target left, see [`target::import`].
+    Target,
 }
 
 impl Format {
-    /// The form of a file that begins with `head`: a pickle, a log by its header, or else text.
+    /// The form of a file that begins with `head`: a pickle, a log by its header, a ring or a batch of a target, or else
+    /// text.
     #[must_use]
     pub fn of(head: &[u8]) -> Format {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -28,9 +31,19 @@ impl Format {
             Format::PyTorch
         } else if head.starts_with(rmm::HEADER.as_bytes()) {
             Format::Rmm
+        } else if target::begins(head) {
+            Format::Target
         } else {
             Format::Text
         }
+    }
+
+    /// The form of the file `path`, by its beginning.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of_file(path: &Path) -> Result<Format, TraceError> {
+        head(path).map(|head| Format::of(&head))
     }
 }
 
@@ -46,12 +59,13 @@ pub fn import_file(
 ) -> Result<Trace, TraceError> {
     let format = match format {
         Some(format) => format,
-        None => Format::of(&head(path)?),
+        None => Format::of_file(path)?,
     };
     match format {
         Format::Text => csv::import_csv_file(path),
         Format::PyTorch => pytorch::import_pytorch_file(path, device),
         Format::Rmm => rmm::import_rmm_file(path),
+        Format::Target => target::import_file(path).map(|recording| recording.trace),
     }
 }
 

@@ -4,8 +4,8 @@
 //!   makes one and refuses what no program could have done;
 //! - [`read_parquet`] and [`write_parquet`] keep traces in files that any Arrow
 //!   tool opens; [`import_csv`] and [`export_csv`] exchange them as text;
-//! - [`import_pytorch`] reads memory snapshots of PyTorch, [`import_rmm`] replay logs of RMM, and
-//!   [`import_file`] whatever of these a file is;
+//! - [`import_pytorch`] reads memory snapshots of PyTorch, [`import_rmm`] replay logs of RMM,
+//!   [`target::import`] what a recorder on a target left, and [`import_file`] whatever of these a file is;
 //! - [`TouchReader`] reads touch traces, which also say where blocks are touched;
 //! - [`profile`](profile()) condenses a trace into the figures that a heap is
 //!   chosen by;
@@ -16,6 +16,7 @@
 //! Sizes are bytes, times nanoseconds. A block is named by its serial number,
 //! never by an address: block `k` is the one that the `k`-th allocation made.
 
+mod blocks;
 #[cfg(feature = "files")]
 mod caught;
 mod csv;
@@ -33,6 +34,7 @@ mod pytorch;
 #[cfg(feature = "files")]
 pub mod record;
 mod rmm;
+pub mod target;
 mod touches;
 mod trace;
 #[cfg(feature = "files")]
@@ -52,6 +54,8 @@ pub use profile::{Profile, profile};
 pub use pytorch::{PickleError, SnapshotError, import_pytorch, import_pytorch_file};
 #[cfg(feature = "files")]
 pub use record::access::{Access, AccessOptions, count_accesses, read_accesses};
+#[cfg(feature = "files")]
+pub use record::emulated::{Board, EmulatedError, EmulatedRecording, record_emulated};
 #[cfg(feature = "firmware")]
 pub use record::firmware::{
     Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,

@@ -21,8 +21,8 @@
 //! in the result.
 
 pub mod access;
-mod blocks;
 mod check;
+pub mod emulated;
 mod error;
 #[cfg(feature = "firmware")]
 pub mod firmware;

@@ -1,5 +1,7 @@
 //! `metes emit`.
 
+use std::path::Path;
+
 use metes_config::StoreKind;
 use metes_emit::METES_HEAP;
 use serde_json::json;
@@ -9,7 +11,10 @@ use crate::error::Failure;
 use crate::{emitted, heap, output};
 
 pub(crate) fn run(arguments: &Emit, json: bool) -> Result<u8, Failure> {
-    let config = heap::resolve(&arguments.heap)?;
+    let Some(heap) = &arguments.heap else {
+        return recorder(&arguments.output, json);
+    };
+    let config = heap::resolve(heap)?;
     if arguments.build && config.store == StoreKind::Hardened {
         return Err(Failure::input(format!(
             "{} is emitted as Rust alone, and `--build` builds C: use `metes run`, whose library \
@@ -33,6 +38,18 @@ pub(crate) fn run(arguments: &Emit, json: bool) -> Result<u8, Failure> {
             text += &format!("  {} ({} files)\n", folder.display(), parts.len());
         }
         output::text(&text)?;
+    }
+    Ok(0)
+}
+
+/// The recorder for firmware.
+fn recorder(place: &Path, json: bool) -> Result<u8, Failure> {
+    let files = emitted::recorder(place)?;
+    if json {
+        output::json(&json!({ "emitted": output::names(&files) }))?;
+    } else {
+        let lines = files.iter().map(|file| format!("{}\n", file.display()));
+        output::text(&lines.collect::<String>())?;
     }
     Ok(0)
 }

@@ -1,6 +1,7 @@
 //! `metes record`.
 
 mod accesses;
+pub(crate) mod emulated;
 mod firmware;
 
 pub(crate) use accesses::touched;
@@ -10,10 +11,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use metes_trace::record::Ending;
-use metes_trace::{RecordOptions, Recording, Trace, record, write_parquet};
+use metes_trace::{Board, RecordOptions, Recording, Trace, record, write_parquet};
 use serde_json::{Value, json};
 
-use crate::arguments::Record;
+use crate::arguments::{Record, RecordTarget};
 use crate::error::{Failure, signal_name};
 use crate::own::Form;
 use crate::quantity::{bytes, grouped};
@@ -25,8 +26,10 @@ const MOST_FILES: usize = 64;
 pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     // Before the program runs, not after.
     output::writable(&arguments.output, Form::Trace)?;
-    if arguments.target == "leon3" {
-        return firmware::run(arguments, json);
+    match arguments.target {
+        RecordTarget::Leon3 => return firmware::run(arguments, json),
+        RecordTarget::CortexM3 => return emulated::run(arguments, Board::CortexM3, json),
+        RecordTarget::Host => {}
     }
     if arguments.firmware.is_given() {
         return Err(Failure::input(

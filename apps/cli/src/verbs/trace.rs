@@ -13,7 +13,7 @@ use crate::arguments::{Case, Foreign, Trace, TraceAction};
 use crate::error::Failure;
 use crate::own::Form;
 use crate::quantity::grouped;
-use crate::verbs::record::touched as says_touched;
+use crate::verbs::record::{emulated, touched as says_touched};
 use crate::{output, tracefile};
 
 pub(crate) fn run(arguments: &Trace, json: bool) -> Result<u8, Failure> {
@@ -135,8 +135,16 @@ fn import(
         Foreign::Text => Format::Text,
         Foreign::Pytorch => Format::PyTorch,
         Foreign::Rmm => Format::Rmm,
+        Foreign::Target => Format::Target,
     });
-    let trace = metes_trace::import_file(file, format, device)?;
+    let format = match format {
+        Some(format) => format,
+        None => Format::of_file(file)?,
+    };
+    if format == Format::Target {
+        return emulated::imported(file, to, json);
+    }
+    let trace = metes_trace::import_file(file, Some(format), device)?;
     made(&trace, to, json)
 }
 

@@ -29,6 +29,7 @@ mod power_models;
 mod runs;
 mod signals;
 mod support;
+mod target;
 mod tune;
 mod verbs;
 mod worst_case;

@@ -13,6 +13,7 @@ mod mapped;
 mod narrow;
 mod prediction;
 mod programs;
+mod recorder;
 mod reference;
 mod sample;
 mod support;

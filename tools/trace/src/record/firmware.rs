@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use metes_leon3::calls::{self, Function, HeapCall, HeapCalls, Kind, Listener, Shape};
 use metes_leon3::{Configuration, Image, Machine, NoImage, Stop};
 
-use super::blocks::{Asked, Blocks, Resizing};
+use crate::blocks::{Asked, Blocks, Resizing};
 use crate::error::Inconsistency;
 use crate::trace::{Provenance, Trace};
 

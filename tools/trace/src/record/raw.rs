@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::blocks::{Asked, Blocks, Resizing};
 use super::layout::{ALLOC, FREE, HEADER_BYTES, MANY, MARK, MORE, RESIZE_BEGIN, RESIZE_END, TIMES};
 use super::process::Loaded;
+use crate::blocks::{Asked, Blocks, Resizing};
 use crate::error::Inconsistency;
 use crate::trace::Provenance;
 

@@ -7,4 +7,5 @@ mod import;
 mod parquet;
 mod profile;
 mod record;
+mod target;
 mod touches;

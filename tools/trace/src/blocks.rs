@@ -36,20 +36,20 @@ type Addresses = HashMap<u64, u64, BuildHasherDefault<AddressHasher>>;
 
 /// Live blocks by their addresses, and the trace of them.
 #[derive(Default)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     builder: TraceBuilder,
     live: Addresses,
     /// Frees of blocks that are not in the trace.
-    pub(super) unknown_frees: u64,
+    pub(crate) unknown_frees: u64,
     /// Resizes of such blocks; in the trace they are allocations.
-    pub(super) unknown_resizes: u64,
+    pub(crate) unknown_resizes: u64,
     /// Blocks that were closed because another one has their address.
-    pub(super) replaced: u64,
+    pub(crate) replaced: u64,
 }
 
 /// A resize under way: its block has no address meanwhile.
 #[derive(Clone, Copy)]
-pub(super) struct Resizing {
+pub(crate) struct Resizing {
     address: u64,
     /// None if its allocation was not seen.
     block: Option<u64>,
@@ -59,13 +59,13 @@ pub(super) struct Resizing {
 
 /// Who asked, and when.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) time: u64,
-    pub(super) thread: u32,
+pub(crate) struct Asked {
+    pub(crate) time: u64,
+    pub(crate) thread: u32,
 }
 
 impl Blocks {
-    pub(super) fn alloc(
+    pub(crate) fn alloc(
         &mut self,
         asked: Asked,
         address: u64,
@@ -79,7 +79,7 @@ impl Blocks {
         Ok(())
     }
 
-    pub(super) fn free(&mut self, asked: Asked, address: u64) -> Result<(), Inconsistency> {
+    pub(crate) fn free(&mut self, asked: Asked, address: u64) -> Result<(), Inconsistency> {
         match self.live.remove(&address) {
             Some(block) => self.builder.free(asked.time, asked.thread, block),
             None => {
@@ -90,7 +90,7 @@ impl Blocks {
     }
 
     /// A resize begins: what is at `address` may be another's from here on.
-    pub(super) fn resize(&mut self, address: u64, size: u64, align: u32) -> Resizing {
+    pub(crate) fn resize(&mut self, address: u64, size: u64, align: u32) -> Resizing {
         Resizing {
             address,
             block: self.live.remove(&address),
@@ -100,7 +100,7 @@ impl Blocks {
     }
 
     /// It ends with the block at `address`; 0 if it failed and the block stays.
-    pub(super) fn resized(
+    pub(crate) fn resized(
         &mut self,
         asked: Asked,
         resizing: Resizing,
@@ -139,7 +139,7 @@ impl Blocks {
     }
 
     /// The trace, with what it does not know in its provenance.
-    pub(super) fn finish(self, provenance: Provenance) -> Trace {
+    pub(crate) fn finish(self, provenance: Provenance) -> Trace {
         self.builder.finish(Provenance {
             unknown_blocks: self.unknown_frees + self.unknown_resizes,
             ..provenance
