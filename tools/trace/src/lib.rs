@@ -17,7 +17,7 @@
 //! never by an address: block `k` is the one that the `k`-th allocation made.
 
 #[cfg(feature = "files")]
-mod caught;
+pub mod caught;
 mod csv;
 mod error;
 mod event;
@@ -33,6 +33,7 @@ mod pytorch;
 #[cfg(feature = "files")]
 pub mod record;
 mod rmm;
+pub mod stacks;
 mod touches;
 mod trace;
 #[cfg(feature = "files")]
@@ -59,6 +60,7 @@ pub use record::firmware::{
 #[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};
 pub use rmm::{LogError, import_rmm, import_rmm_file};
+pub use stacks::{Stacks, StacksBuilder};
 pub use touches::{
     TOUCHES_MARK, TouchError, TouchOperation, TouchProfile, TouchReader, open_touches,
 };
