@@ -17,6 +17,7 @@ REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "
 EXPERIMENT = (["experiment"], ["experiment-categories", "experiment"])
 RUNS = (["experiment"], ["runs"])
 COMPARE = (["experiment", "compare"], ["experiment-categories", "compare"])
+SITES = (["experiment", "sites"], ["sites-flames", "sites-main"])
 MESH = (["mesh"], ["page-columns", *(f"mesh-{name}" for name in ("data", "picture", "charts", "player", "node", "main"))])
 EDGE_LAB = (["edge-lab"], [f"edge-lab-{name}" for name in ("data", "start", "kernels", "main")])
 MISSION = (["mission"], [f"mission-{name}" for name in ("data", "sweeps", "records", "dust", "main")])
