@@ -51,7 +51,7 @@ function flameGraph(nodes, by, show) {
       const hit = marked(node);
       if (hit && !outer) matched += node.figures[state.by];
       const bar = h("button", { type: "button", class: `flame${hit ? " hit" : ""}${node.depth < state.root.depth ? " above" : ""}`, title: `${node.name}\n${state.show(node.figures[state.by])}`, onclick: () => zoom(node), onpointerenter: () => tell(node), onfocus: () => tell(node) }, (right - left) * width > 26 ? node.name : "");
-      bar.style.cssText = `left:${left * 100}%;width:calc(${(right - left) * 100}% - 1px);top:${row * FLAME_ROW}px;--c:${node.depth === 0 ? "var(--faint)" : flameColour(node.name)}`;
+      bar.style.cssText = `left:${left * 100}%;width:calc(${(right - left) * 100}% - 1px);top:${row * FLAME_ROW}px;${(right - left) * width > 26 ? "" : "padding:0;"}--c:${node.depth === 0 ? "var(--faint)" : flameColour(node.name)}`;
       bars.push(bar);
       if (node.depth < state.root.depth) return;
       let at = left;

@@ -124,10 +124,27 @@ impl Module {
         Some(unsafe { slice::from_raw_parts(address as *const u8, length as usize) })
     }
 
-    /// The program headers, if they lie where the module begins.
+    /// The program headers: of the program where the kernel says they are, as what is known to hold an
+    /// address may be one segment of it; of a library where its file begins, if they lie there.
     fn headers(&self) -> &'static [libc::Elf64_Phdr] {
+        // SAFETY: the loader's own name of a module that is loaded, and it is not null.
+        if !self.name.is_null() && unsafe { *self.name } == 0 {
+            // SAFETY: these calls only look, and the headers stay where they are.
+            return unsafe {
+                let (place, count) = (
+                    libc::getauxval(libc::AT_PHDR),
+                    libc::getauxval(libc::AT_PHNUM),
+                );
+                match place {
+                    0 => &[],
+                    place => {
+                        slice::from_raw_parts(place as *const libc::Elf64_Phdr, count as usize)
+                    }
+                }
+            };
+        }
         let file = self.start as *const libc::Elf64_Ehdr;
-        // SAFETY: the first page of a module is mapped readable, and begins with its file.
+        // SAFETY: the first page of a library is mapped readable, and begins with its file.
         let header = unsafe { file.read_unaligned() };
         let bytes = usize::from(header.e_phnum) * size_of::<libc::Elf64_Phdr>();
         let end = header.e_phoff.saturating_add(bytes as u64);

@@ -103,6 +103,10 @@ fn step(state: &mut State, rule: Rule, readable: &mut Readable) -> Result<(), En
 
 /// As the code would have it that begins by saving the frame pointer.
 fn by_frame_pointer(state: &mut State, readable: &mut Readable) -> Result<(), End> {
+    if state.fp == 0 {
+        // As the outermost code begins.
+        return Err(End::Whole);
+    }
     if state.fp < state.sp {
         return Err(End::Broken);
     }

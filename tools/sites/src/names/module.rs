@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use metes_trace::stacks::Module;
-use object::{Object, ObjectSymbol, ReadCache, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, ReadCache, SymbolKind};
 
 use super::Unnamed;
 use super::lines;
@@ -31,9 +31,8 @@ pub(super) fn find(
         .as_ref()
         .and_then(|cache| object::File::parse(cache).ok());
     let is_own = |file: &Code<'_>| {
-        let id = file.build_id().ok().flatten().unwrap_or_default();
         // A file without a build id is believed.
-        id == module.build_id
+        build_id(file) == module.build_id
     };
     let changed = own.as_ref().is_some_and(|file| !is_own(file));
     let own = own.filter(is_own);
@@ -61,6 +60,22 @@ pub(super) fn find(
         names.retain(|(function, ..)| !function.is_empty());
     }
     Ok(names)
+}
+
+/// The build id of a file; empty if it has none. Its own section is looked at first: among notes there are some that
+/// the library cannot read.
+fn build_id(file: &Code<'_>) -> Vec<u8> {
+    let section = file.section_by_name(".note.gnu.build-id");
+    let note = section.and_then(|section| section.data().ok());
+    let id = note.and_then(|note| {
+        // Lengths of name and text, kind, the name `GNU`, the text.
+        let length = u32::from_le_bytes(*note.get(4..)?.first_chunk()?);
+        note.get(16..)?.get(..length as usize)
+    });
+    match id {
+        Some(id) => id.to_vec(),
+        None => file.build_id().ok().flatten().unwrap_or_default().to_vec(),
+    }
 }
 
 /// A regular file, to be read where it is looked at.

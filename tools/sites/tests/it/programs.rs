@@ -8,11 +8,19 @@ use metes_trace::stacks::Ending;
 use crate::support::{Place, named, one, recorded, run, under};
 
 /// Ways to compile that leave different traces of callers: frame pointers, none, other optimisers' frames.
-const WAYS: [&[&str]; 5] = [
+const WAYS: [&[&str]; 6] = [
     &["-O2", "-g", "-fomit-frame-pointer"],
     &["-O2", "-g", "-fno-omit-frame-pointer"],
     &["-O0", "-g"],
-    &["-O2", "-g", "-no-pie", "-static-libgcc"],
+    &["-O2", "-g", "-no-pie"],
+    // Segments with addresses between them that are nobody's.
+    &[
+        "-O2",
+        "-g",
+        "-no-pie",
+        "-Wl,-z,max-page-size=0x200000",
+        "-Wl,-z,separate-code",
+    ],
     &["-Os", "-g", "-fcf-protection=none", "-Wl,-z,separate-code"],
 ];
 
