@@ -26,6 +26,7 @@ mod power_explore;
 mod power_models;
 mod runs;
 mod signals;
+mod sites;
 mod support;
 mod tune;
 mod verbs;
