@@ -18,6 +18,7 @@ mod platform;
 mod power;
 mod power_explore;
 mod power_models;
+mod sites;
 mod worst;
 
 use std::ffi::OsString;
@@ -52,6 +53,7 @@ pub(crate) use platform::{MeshBound, MeshLoad, MeshManager, MeshSimulate, Platfo
 pub(crate) use power::{Power, PowerAction, PowerCheck, PowerPlan};
 pub(crate) use power_explore::PowerExplore;
 pub(crate) use power_models::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
+pub(crate) use sites::Sites;
 pub(crate) use worst::{Target, Worst};
 
 use crate::quantity::{
@@ -84,6 +86,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Verb {
     Tune(Tune),
     Record(Record),
+    Sites(Sites),
     Profile(Profile),
     Replay(Replay),
     Explore(Explore),
@@ -138,6 +141,9 @@ pub(crate) struct Tune {
     /// Words are split as by a shell, `< FILE` gives an input; what needs more is written sh -c '…'
     #[arg(long, value_name = "FILE", conflicts_with = "process")]
     pub(crate) commands: Option<PathBuf>,
+    /// Also record the call stack of each request: who allocates, for `metes sites DIR/program.trace.parquet`
+    #[arg(long, conflicts_with_all = ["traces", "commands"])]
+    pub(crate) sites: bool,
     /// Which memory of several runs counts
     #[arg(long, value_name = "WHICH", default_value = "both")]
     pub(crate) over: WhichMemory,
@@ -238,6 +244,7 @@ impl From<Prefer> for Preference {
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes record -o ls.trace.parquet -- ls -l
+  metes record --sites -o ls.trace.parquet -- ls -l
   metes record --accesses -o ls.trace.parquet -- ls -l
   metes record --accesses --touches ls.touches -o ls.trace.parquet -- ls -l
   metes record --target leon3 -o firmware.trace.parquet -- firmware.elf
@@ -251,6 +258,9 @@ pub(crate) struct Record {
         default_value = "metes.trace.parquet"
     )]
     pub(crate) output: PathBuf,
+    /// Also record the call stack of each request: who allocates, for `metes sites`
+    #[arg(long, conflicts_with = "accesses")]
+    pub(crate) sites: bool,
     /// Also count the program's reads and writes of each block, in a second,
     /// some 15 to 80 times slower run under QEMU (package qemu-user)
     #[arg(long)]

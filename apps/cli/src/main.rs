@@ -60,6 +60,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
     match verb {
         Verb::Tune(arguments) => verbs::tune::run(&arguments, json),
         Verb::Record(arguments) => verbs::record::run(&arguments, json),
+        Verb::Sites(arguments) => verbs::sites::run(&arguments, json),
         Verb::Profile(arguments) => verbs::profile::run(&arguments, json),
         Verb::Replay(arguments) => verbs::replay::run(&arguments, json),
         Verb::Explore(arguments) => verbs::explore::run(&arguments, json),

@@ -26,6 +26,7 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 mod runs;
 pub(crate) mod serve;
+pub(crate) mod sites;
 pub(crate) mod trace;
 pub(crate) mod tune;
 pub(crate) mod worst;

@@ -11,8 +11,11 @@
 //! | [`ALLOC`], [`RESIZE_BEGIN`] | head with the address; size and alignment |
 //! | [`FREE`], [`RESIZE_END`] | head with the address |
 //! | [`MARK`] | head; full time |
+//! | [`TABLE`] | head with what and how much; that many words |
 //!
-//! and, if the head's thread is [`MANY`], one more word with the thread. Half
+//! and, if the head's thread is [`MANY`], one more word with the thread. Where call stacks are
+//! recorded ([`Header::sites`]), those of the first line have a word more, before the thread's: the
+//! stack, by the place of its record ([`STACK`]) plus one, or zero. Half
 //! the bytes of fixed records, which is what recording costs: memory traffic
 //! and pages. The head holds only the low bits of the time; a thread writes a
 //! mark before a record that comes so late after its last that they would not
@@ -51,6 +54,8 @@ pub const RESIZE_BEGIN: u64 = 3;
 pub const RESIZE_END: u64 = 4;
 /// Kind of a head: the time of the thread.
 pub const MARK: u64 = 5;
+/// Kind of a head: an entry of the tables of stacks and modules ([`entry`]).
+pub const TABLE: u64 = 6;
 /// Kind of a word that belongs to the head before it.
 pub const MORE: u64 = 7;
 
@@ -58,6 +63,23 @@ pub const MORE: u64 = 7;
 pub const MANY: u32 = 127;
 /// Times that the bits in a head can tell apart.
 pub const TIMES: u64 = 1 << 10;
+
+/// Entry of a table: a call stack, a word for the address of each call, the innermost first.
+pub const STACK: u64 = 0;
+/// As [`STACK`], and more calls lie outside of the outermost one.
+pub const CUT_STACK: u64 = 1;
+/// As [`STACK`], and the caller of the outermost one could not be found.
+pub const BROKEN_STACK: u64 = 2;
+/// Entry of a table: a module, that is, a program or library as it lies in memory: its first
+/// address, the first behind it, what its addresses in memory are above those in its file, then
+/// bytes of the build id (low 16 bits) and of the path, then those bytes, [`PACKED`] a word.
+pub const MODULE: u64 = 3;
+/// Calls of a stack that are kept, from the innermost on.
+pub const MOST_CALLS: usize = 64;
+/// Bytes in each word of packed bytes.
+pub const PACKED: usize = 7;
+/// Name of the file, in the directory of the raw recordings, that has stacks recorded.
+pub const SITES_FILE: &str = "sites";
 
 /// Start of a raw recording. All-zero bytes are a valid value.
 #[repr(C)]
@@ -74,8 +96,8 @@ pub struct Header {
     pub parent: u32,
     /// 1 if the process came from `fork` and inherited its parent's heap.
     pub forked: u32,
-    /// Not used.
-    pub reserved: u32,
+    /// 1 if call stacks are recorded.
+    pub sites: u32,
     /// Ticks of the clock when the file was begun.
     pub clock_start: u64,
     /// Monotonic time when the file was begun, nanoseconds.
@@ -105,6 +127,13 @@ pub struct Header {
 pub const fn head(kind: u64, thread: u32, time: u64, address: u64) -> u64 {
     let thread = if thread < MANY { thread } else { MANY };
     kind | (thread as u64) << 3 | (time & (TIMES - 1)) << 10 | (address >> 4) << 20
+}
+
+/// The head of an entry of a table, followed by `words` words.
+#[inline(always)]
+#[must_use]
+pub const fn entry(what: u64, words: usize) -> u64 {
+    TABLE | (what & 0x7f) << 3 | (words as u64) << 10
 }
 
 /// A further word: kind and 61 bits.

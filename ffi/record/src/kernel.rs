@@ -225,3 +225,47 @@ pub(crate) fn yield_now() {
     // SAFETY: takes nothing, touches nothing.
     unsafe { libc::syscall(libc::SYS_sched_yield) };
 }
+
+/// Whether the eight bytes at `address` can be read. Leaves `errno` alone.
+pub(crate) fn readable(address: u64) -> bool {
+    // The kernel copies the set before it looks at what is to be done with it, and nothing is
+    // to be done.
+    const NOTHING: i64 = -1;
+    let result: i64;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the kernel reads at most, and says where it cannot.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inout("rax") libc::SYS_rt_sigprocmask => result,
+            in("rdi") NOTHING,
+            in("rsi") address,
+            in("rdx") 0,
+            in("r10") SET_BYTES,
+            out("rcx") _,
+            out("r11") _,
+            options(nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("x8") libc::SYS_rt_sigprocmask,
+            inout("x0") NOTHING => result,
+            in("x1") address,
+            in("x2") 0,
+            in("x3") SET_BYTES,
+            options(nostack),
+        );
+    }
+    result != -i64::from(libc::EFAULT)
+}
+
+/// The working directory, with its zero byte; the bytes written to `place`.
+pub(crate) fn working_directory(place: &mut [u8]) -> usize {
+    // SAFETY: `place` is valid for its length.
+    let n = unsafe { libc::syscall(libc::SYS_getcwd, place.as_mut_ptr(), place.len()) };
+    n.max(0) as usize
+}

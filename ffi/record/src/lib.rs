@@ -14,7 +14,8 @@
 //!
 //! Without the environment variable of [`layout::DIRECTORY_VARIABLE`] it only
 //! forwards. Where the directory holds a file of the name of
-//! [`path::ANNOUNCE_FILE`], events are announced to the access counter instead.
+//! [`path::ANNOUNCE_FILE`], events are announced to the access counter instead; where it holds one
+//! of the name of [`layout::SITES_FILE`], call stacks are recorded, too ([`sites`]).
 //!
 //! A program that is linked with an allocator of its own is recorded, too: whatever that
 //! allocator exports of the family, or beside it, is here as well (`metes-ffi`).
@@ -23,6 +24,7 @@ mod announce;
 mod clock;
 mod kernel;
 mod path;
+mod sites;
 mod store;
 mod thread;
 

@@ -75,12 +75,12 @@ impl Path {
 }
 
 impl Path {
-    /// Becomes `<directory>/announce`; None if that is too long.
-    pub(crate) fn set_announce(&mut self, directory: &Path) -> Option<()> {
+    /// Becomes `<directory>/<name>`; None if that is too long.
+    pub(crate) fn set_named(&mut self, directory: &Path, name: &str) -> Option<()> {
         self.clear();
         self.push(directory.bytes.get(..directory.length)?)?;
         self.push(b"/")?;
-        self.push(ANNOUNCE_FILE.as_bytes())
+        self.push(name.as_bytes())
     }
 }
 

@@ -26,9 +26,10 @@ use crate::clock;
 use crate::kernel::{self, File, Quiet};
 use crate::layout::{
     self, ALLOC, CHUNK_BYTES, CHUNK_SHIFT, HEADER_BYTES, Header, MAGIC, MANY, MARK, RESIZE_BEGIN,
-    TIMES, VERSION,
+    SITES_FILE, TIMES, VERSION,
 };
 use crate::path::{self, Path};
+use crate::sites;
 use crate::thread::{self, Thread};
 
 /// Chunks a file may have: 2^33 words.
@@ -43,6 +44,9 @@ const PAGE: usize = 4096;
 struct Wiped {
     /// The file being written; null before the first event of a process.
     header: AtomicPtr<Header>,
+    /// The same in its place where call stacks are recorded, so that who does not record them
+    /// need not ask.
+    sited: AtomicPtr<Header>,
     /// 1 while a thread begins the file or maps a chunk.
     lock: AtomicU32,
 }
@@ -109,6 +113,12 @@ pub(crate) fn log(kind: u64, address: usize, size: usize, align_log2: u32) {
 #[cold]
 #[inline(never)]
 fn log_first(kind: u64, address: usize, size: usize, align_log2: u32) {
+    let sited = sited();
+    if !sited.is_null() {
+        // SAFETY: as in `log`.
+        unsafe { write_sited(sited, kind, address, size, align_log2) };
+        return;
+    }
     let mode = MODE.load(Ordering::Relaxed);
     if mode == PASSIVE {
         return;
@@ -117,8 +127,30 @@ fn log_first(kind: u64, address: usize, size: usize, align_log2: u32) {
         announce::say(kind, address, size, align_log2);
     } else if let Some(header) = begin() {
         // SAFETY: as in `log`.
-        unsafe { write(header, kind, address, size, align_log2) };
+        unsafe {
+            if (*header).sites != 0 {
+                write_sited(header, kind, address, size, align_log2);
+            } else {
+                write(header, kind, address, size, align_log2);
+            }
+        }
     }
+}
+
+/// The file being written where call stacks are recorded, else null.
+#[inline(always)]
+fn sited() -> *mut Header {
+    let wiped = WIPED.load(Ordering::Acquire);
+    if wiped.is_null() {
+        return ptr::null_mut();
+    }
+    // SAFETY: once set, the page is never unmapped.
+    unsafe { (*wiped).sited.load(Ordering::Acquire) }
+}
+
+/// Whether call stacks are recorded.
+pub(crate) fn has_sites() -> bool {
+    !sited().is_null()
 }
 
 /// Decides whether to announce; threads that ask at the same time find the same.
@@ -126,8 +158,12 @@ fn log_first(kind: u64, address: usize, size: usize, align_log2: u32) {
 fn is_announcing() -> bool {
     let _quiet = Quiet::begin();
     let (mut directory, mut file) = (Path::new(), Path::new());
-    let announcing = path::find_directory(&mut directory)
-        && file.set_announce(&directory).is_some()
+    let recording = path::find_directory(&mut directory);
+    if recording && has_sites_file(&directory) {
+        sites::prepare();
+    }
+    let announcing = recording
+        && file.set_named(&directory, path::ANNOUNCE_FILE).is_some()
         && exists(file.as_c_str());
     if announcing {
         MODE.store(ANNOUNCING, Ordering::Relaxed);
@@ -178,6 +214,47 @@ unsafe fn write(header: *mut Header, kind: u64, address: usize, size: usize, ali
             put(header, [head, request]);
         } else {
             put(header, [head]);
+        }
+    }
+}
+
+/// As [`write`], with the call stack of a request for memory.
+///
+/// # Safety
+/// `header` is mapped, and its call stacks are recorded.
+#[inline(never)]
+unsafe fn write_sited(
+    header: *mut Header,
+    kind: u64,
+    address: usize,
+    size: usize,
+    align_log2: u32,
+) {
+    if kind != ALLOC && kind != RESIZE_BEGIN {
+        // SAFETY: the caller's promise.
+        unsafe { write(header, kind, address, size, align_log2) };
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let site = layout::more(unsafe { sites::site(header) });
+    let thread = thread::current();
+    let now = clock::now() >> clock::SHIFT;
+    // SAFETY: as in `write`.
+    unsafe {
+        if now.wrapping_sub((*thread).last) >= TIMES {
+            mark(header, thread, now);
+        }
+        (*thread).last = now;
+        let number = (*thread).number;
+        let head = layout::head(kind, number, now, address as u64);
+        let request = layout::more(layout::request(size as u64, align_log2));
+        if number >= MANY {
+            put(
+                header,
+                [head, request, site, layout::more(u64::from(number))],
+            );
+        } else {
+            put(header, [head, request, site]);
         }
     }
 }
@@ -240,6 +317,25 @@ unsafe fn put<const WORDS: usize>(header: *mut Header, words: [u64; WORDS]) {
         // SAFETY: the caller's promise.
         None => unsafe { lose(header) },
     }
+}
+
+/// Appends the words of one record, however many; the place of the first.
+///
+/// # Safety
+/// `header` is mapped.
+pub(crate) unsafe fn put_all(header: *mut Header, words: &[u64]) -> u64 {
+    // SAFETY: the caller's promise.
+    let index = unsafe { reserve(header, words.len() as u64) };
+    for (place_of, &word) in (index..).zip(words) {
+        match place(place_of >> CHUNK_SHIFT) {
+            // SAFETY: the chunk is mapped for MASK + 1 words, of which this was reserved for this
+            // call alone.
+            Some(chunk) => unsafe { set(chunk.add((place_of & MASK) as usize), word) },
+            // SAFETY: the caller's promise.
+            None => unsafe { lose(header) },
+        }
+    }
+    index
 }
 
 /// Words of a chunk, less one.
@@ -336,9 +432,11 @@ impl Drop for Guard<'_> {
 fn begin() -> Option<*mut Header> {
     let wiped = wiped_page()?;
     let _guard = Guard::take(wiped);
-    let header = wiped.header.load(Ordering::Acquire);
-    if !header.is_null() {
-        return Some(header);
+    for known in [&wiped.header, &wiped.sited] {
+        let header = known.load(Ordering::Acquire);
+        if !header.is_null() {
+            return Some(header);
+        }
     }
     if !decide() {
         return None;
@@ -350,7 +448,12 @@ fn begin() -> Option<*mut Header> {
         return None;
     };
     LAST_HEADER.store(header, Ordering::Relaxed);
-    wiped.header.store(header, Ordering::Release);
+    // SAFETY: mapped, and only read from here on.
+    let place = match unsafe { (*header).sites } {
+        0 => &wiped.header,
+        _ => &wiped.sited,
+    };
+    place.store(header, Ordering::Release);
     Some(header)
 }
 
@@ -442,6 +545,7 @@ fn begin_file(forked: bool) -> Option<*mut Header> {
     fields.pid = pid;
     fields.parent = parent;
     fields.forked = u32::from(forked);
+    fields.sites = u32::from(has_sites_file(directory) && sites::begin());
     fields.clock_start = clock::now();
     fields.monotonic_start = clock::monotonic();
     if let Some(command) = File::open(c"/proc/self/cmdline", libc::O_RDONLY) {
@@ -454,6 +558,12 @@ fn begin_file(forked: bool) -> Option<*mut Header> {
     }
     HIGHEST.store(1, Ordering::Relaxed);
     Some(header)
+}
+
+/// Whether call stacks are asked for.
+fn has_sites_file(directory: &Path) -> bool {
+    let mut file = Path::new();
+    file.set_named(directory, SITES_FILE).is_some() && exists(file.as_c_str())
 }
 
 fn exists(path: &CStr) -> bool {

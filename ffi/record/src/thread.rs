@@ -17,6 +17,8 @@ pub(crate) struct Thread {
     pub(crate) last: u64,
     /// Number of the thread, from 1; 0 before its first record.
     pub(crate) number: u32,
+    /// Pages of its stack that are known to be readable, as `sites/readable.rs` packs them.
+    pub(crate) readable: u64,
 }
 
 /// A number that no thread had before. 26 bits; later threads share the last.

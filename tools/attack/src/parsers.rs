@@ -98,6 +98,11 @@ pub const PARSERS: [Parser; 27] = [
         seeds: parquet_seeds,
     },
     Parser {
+        name: "call_stacks",
+        accepts: call_stacks,
+        seeds: call_stack_seeds,
+    },
+    Parser {
         name: "heap_toml",
         accepts: heap_toml,
         seeds: heap_seeds,
@@ -409,8 +414,66 @@ fn parquet_seeds() -> Vec<Vec<u8>> {
     let trace = import_csv(&csv_seeds()[0][..], Path::new("x.csv")).expect("a trace");
     let folder = tempfile::tempdir().expect("room for a small folder");
     let path = folder.path().join("x.parquet");
-    write_parquet(&trace, &path).expect("room for a small file");
-    vec![std::fs::read(&path).expect("it is there")]
+    [trace, sited()]
+        .map(|trace| {
+            write_parquet(&trace, &path).expect("room for a small file");
+            std::fs::read(&path).expect("it is there")
+        })
+        .to_vec()
+}
+
+/// A trace with call stacks, some of their calls by names.
+fn sited() -> metes_trace::Trace {
+    let mut events = metes_trace::TraceBuilder::new();
+    let block = events.alloc_at(1, 5, 0, 100, 16).expect("a block");
+    events.resize_at(2, 6, 0, block, 300, 16).expect("a block");
+    events.free(7, 0, block).expect("a block");
+    let mut trace = events.finish(metes_trace::Provenance::default());
+    let mut stacks = metes_trace::StacksBuilder::default();
+    let module = stacks.module(metes_trace::stacks::Module {
+        path: "/bin/program".to_owned(),
+        build_id: vec![7; 20],
+    });
+    let calls = [
+        (Some(module), 0x1234),
+        (None, 0x7f00_0000),
+        (Some(module), 0x1000),
+    ];
+    stacks.stack(&calls, metes_trace::stacks::Ending::Whole);
+    stacks.stack(&calls[1..], metes_trace::stacks::Ending::Cut);
+    trace.stacks = stacks.finish();
+    trace.stacks.name(|_, place| match place.module {
+        Some(_) => vec![
+            ("inner".to_owned(), "a.c".to_owned(), 7),
+            ("main".to_owned(), String::new(), 0),
+        ],
+        None => Vec::new(),
+    });
+    trace
+}
+
+/// Whether bytes are the text of call stacks in a trace: compressed here, as mutations of what is compressed are hardly
+/// ever whole.
+fn call_stacks(bytes: &[u8]) -> bool {
+    let Some(stacks) = metes_trace::stacks::from_bytes(bytes) else {
+        return false;
+    };
+    for site in 0..=stacks.len() as u64 + 1 {
+        let calls = stacks.calls(site);
+        assert!(calls.count() <= metes_trace::stacks::MOST_DEEP);
+        for node in stacks.calls(site) {
+            let place = stacks.nodes()[node as usize].place;
+            assert!(!stacks.plain(place).is_empty());
+            assert!(stacks.names(place).count() <= bytes.len());
+        }
+    }
+    let again = metes_trace::stacks::to_bytes(&stacks);
+    assert_eq!(metes_trace::stacks::from_bytes(&again), Some(stacks));
+    true
+}
+
+fn call_stack_seeds() -> Vec<Vec<u8>> {
+    vec![metes_trace::stacks::to_bytes(&sited().stacks)]
 }
 
 fn heap_toml(bytes: &[u8]) -> bool {

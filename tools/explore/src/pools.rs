@@ -34,6 +34,8 @@ pub(crate) trait Pools {
     fn approach(&self, place: Self::Place);
     /// Offset as the placement hash defines it.
     fn offset(&self, place: Self::Place) -> u64;
+    /// Bytes that a place in use takes: its record and what the program may use, in a slab its slot.
+    fn taken(&self, place: Self::Place) -> usize;
     /// Record words read and written so far.
     fn counts(&self) -> (u64, u64);
     /// Memory level of a place in use, below [`LEVELS`].
@@ -210,6 +212,13 @@ fn control<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>) -> usize {
     statistics.record_bytes - heap.store().outside_bytes() - headers
 }
 
+/// Bytes that a block in use takes.
+fn taken<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>, place: Handle) -> usize {
+    // SAFETY: a ledger resolves live blocks only and touches no memory.
+    let usable = unsafe { heap.usable_size(place) };
+    usable.map_or(0, |usable| usable + heap.store().geometry().header)
+}
+
 /// What a heap counted itself.
 fn counts_of<'a, I: Index<Counting<'a>>>(heap: &Heap<I, Counting<'a>>) -> Counts {
     Counts {
@@ -321,6 +330,10 @@ impl<'a, I: Index<Counting<'a>>> Pools for Single<'a, I> {
     #[inline(always)]
     fn offset(&self, place: Handle) -> u64 {
         self.heap.place_offset(place) as u64
+    }
+
+    fn taken(&self, place: Handle) -> usize {
+        taken(&self.heap, place)
     }
 
     #[inline(always)]
@@ -554,6 +567,19 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
                     .nth(pool)
                     .map_or(0, |heap| heap.place_offset(place));
                 ((pool as u64) << POOL_SHIFT) + within as u64
+            }
+        }
+    }
+
+    fn taken(&self, place: Spot<Handle>) -> usize {
+        match place {
+            Spot::Slot(offset) => {
+                let sizes = self.composite.objects().sizes(offset);
+                sizes.map_or(0, |(_, slot)| slot)
+            }
+            Spot::Block(pool, place) => {
+                let heap = self.composite.pools().nth(pool);
+                heap.map_or(0, |heap| taken(heap, place))
             }
         }
     }

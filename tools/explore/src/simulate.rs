@@ -20,7 +20,14 @@ use crate::run::Totals;
 pub trait Simulated {
     /// A block of `size` bytes, or `None` where the heap refuses. The heap's own
     /// time.
-    fn allocate(&mut self, size: usize) -> Option<u32>;
+    fn allocate(&mut self, size: usize) -> Option<u32> {
+        self.allocate_aligned(size, 1)
+    }
+    /// As [`allocate`](Simulated::allocate), at a multiple of a power of two.
+    fn allocate_aligned(&mut self, size: usize, align: usize) -> Option<u32>;
+    /// Gives a live block another size; false, and nothing is changed, where the heap refuses. The heap's
+    /// own time.
+    fn resize(&mut self, block: u32, size: usize, align: usize) -> bool;
     /// Takes back a block; one that is not live is left alone. The heap's own
     /// time.
     fn free(&mut self, block: u32);
@@ -28,6 +35,8 @@ pub trait Simulated {
     /// lie in ranges far apart, slots of slabs in that of [`SLAB_BIT`](crate::SLAB_BIT).
     /// `None` for a block that is not live. O(1).
     fn offset(&self, block: u32) -> Option<u64>;
+    /// Bytes that a live block takes: its record and what may be used of it, in a slab its slot. O(pools).
+    fn taken(&self, block: u32) -> Option<u64>;
     /// Bytes taken from the system. O(pools).
     fn footprint(&self) -> u64;
     /// Record words read and written so far: what time goes by. O(pools).
@@ -52,15 +61,26 @@ impl<'p, P: Pools> Driven<'p, P> {
 }
 
 impl<P: Pools> Simulated for Driven<'_, P> {
-    fn allocate(&mut self, size: usize) -> Option<u32> {
+    fn allocate_aligned(&mut self, size: usize, align: usize) -> Option<u32> {
         // As malloc layers have it.
-        let place = self.pools.allocate(size.max(1), 1)?;
+        let place = self.pools.allocate(size.max(1), align)?;
         let block = self.spare.pop().unwrap_or(self.held.len() as u32);
         match self.held.get_mut(block as usize) {
             Some(entry) => *entry = Some(place),
             None => self.held.push(Some(place)),
         }
         Some(block)
+    }
+
+    fn resize(&mut self, block: u32, size: usize, align: usize) -> bool {
+        let Some(Some(held)) = self.held.get_mut(block as usize) else {
+            return false;
+        };
+        let resized = self.pools.resize(*held, size.max(1), align);
+        resized.is_some_and(|place| {
+            *held = place;
+            true
+        })
     }
 
     fn free(&mut self, block: u32) {
@@ -74,6 +94,11 @@ impl<P: Pools> Simulated for Driven<'_, P> {
     fn offset(&self, block: u32) -> Option<u64> {
         let place = (*self.held.get(block as usize)?)?;
         Some(self.pools.offset(place))
+    }
+
+    fn taken(&self, block: u32) -> Option<u64> {
+        let place = (*self.held.get(block as usize)?)?;
+        Some(self.pools.taken(place) as u64)
     }
 
     fn footprint(&self) -> u64 {
@@ -157,6 +182,31 @@ mod tests {
             let (replay, _) = replayer.replay(name, &config.heap, &events, &options);
             assert_eq!(replay.footprint, end.0, "{name}");
             assert_eq!(replay.record_reads + replay.record_writes, end.1, "{name}");
+        }
+    }
+
+    /// A block takes its record and its bytes, rounded up; in a slab its slot.
+    #[test]
+    fn blocks_take_what_they_take() {
+        let mut replayer = Replayer::new();
+        let cases = [
+            ("tlsf", 100, 112),
+            ("buddy", 100, 128),
+            ("kingsley", 1000, 1024),
+            ("fixed-sizes:sizes=64+256", 100, 256),
+        ];
+        for (name, size, expected) in cases {
+            let heap = metes_config::spec(name).unwrap().heap;
+            let driven = replayer.simulate(&heap, &Options::default(), 4, &mut |heap| {
+                let block = heap.allocate(size).expect("the arena grows");
+                assert_eq!(heap.taken(block), Some(expected), "{name}");
+                assert!(heap.resize(block, size + size, 16));
+                assert!(heap.taken(block) >= Some(2 * size as u64), "{name}");
+                heap.free(block);
+                assert_eq!(heap.taken(block), None);
+                assert!(!heap.resize(block, 1, 16));
+            });
+            assert!(driven);
         }
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Resizing {
 pub(crate) struct Asked {
     pub(crate) time: u64,
     pub(crate) thread: u32,
+    /// From where; 0 if not known.
+    pub(crate) site: u64,
 }
 
 impl Blocks {
@@ -74,7 +76,8 @@ impl Blocks {
     ) -> Result<(), Inconsistency> {
         // A block that lost its free goes first: it made the room.
         self.close(asked, address)?;
-        let block = self.builder.alloc(asked.time, asked.thread, size, align)?;
+        let Asked { time, thread, site } = asked;
+        let block = self.builder.alloc_at(site, time, thread, size, align)?;
         self.live.insert(address, block);
         Ok(())
     }
@@ -111,8 +114,9 @@ impl Blocks {
             (Some(block), 0) => self.settle(asked, resizing.address, block),
             (None, 0) => Ok(()),
             (Some(block), _) => {
-                let Asked { time, thread } = asked;
-                self.builder.resize(time, thread, block, size, align)?;
+                let Asked { time, thread, site } = asked;
+                let builder = &mut self.builder;
+                builder.resize_at(site, time, thread, block, size, align)?;
                 self.settle(asked, address, block)
             }
             (None, _) => {

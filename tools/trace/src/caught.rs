@@ -13,7 +13,7 @@ thread_local! {
 static HOOK: Once = Once::new();
 
 /// What a call gives; `None` if it panics.
-pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     HOOK.call_once(|| {
         let told = take_hook();
         set_hook(Box::new(move |panic| {

@@ -18,7 +18,7 @@
 
 mod blocks;
 #[cfg(feature = "files")]
-mod caught;
+pub mod caught;
 mod csv;
 mod error;
 mod event;
@@ -34,6 +34,7 @@ mod pytorch;
 #[cfg(feature = "files")]
 pub mod record;
 mod rmm;
+pub mod stacks;
 pub mod target;
 mod touches;
 mod trace;
@@ -63,6 +64,7 @@ pub use record::firmware::{
 #[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};
 pub use rmm::{LogError, import_rmm, import_rmm_file};
+pub use stacks::{Stacks, StacksBuilder};
 pub use touches::{
     TOUCHES_MARK, TouchError, TouchOperation, TouchProfile, TouchReader, open_touches,
 };

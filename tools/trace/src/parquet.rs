@@ -19,6 +19,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 const VERSION_KEY: &str = "metes.schema_version";
 /// Metadata key of the provenance, a JSON object.
 const PROVENANCE_KEY: &str = "metes.provenance";
+/// Metadata key of the call stacks, where they were recorded.
+const STACKS_KEY: &str = "metes.stacks";
 
 /// Rows of a row group.
 const GROUP_ROWS: usize = 1 << 20;

@@ -30,6 +30,7 @@ mod process;
 mod raw;
 pub mod run;
 mod stage;
+mod tables;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -55,6 +56,9 @@ pub struct RecordOptions {
     pub directory: Option<PathBuf>,
     /// Variables to add to the program's environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// Also record the call stack of each request. The stacks have no names: who wants some finds
+    /// them by module and address.
+    pub sites: bool,
 }
 
 impl RecordOptions {
@@ -65,6 +69,7 @@ impl RecordOptions {
             library: library.into(),
             directory: None,
             environment: Vec::new(),
+            sites: false,
         }
     }
 }
@@ -151,6 +156,13 @@ impl Recording {
     }
 }
 
+/// Whether the C library says where code lies, which the recorder's walk of stacks needs.
+fn finds_modules() -> bool {
+    // SAFETY: a string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    !found.is_null()
+}
+
 /// Runs `command`, with the standard streams of this process, and records it.
 /// While it runs, this process ignores SIGINT and SIGQUIT unless it handles
 /// them: they end the program, and what it recorded is kept. The program does
@@ -163,7 +175,17 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     let (name, _) = command.split_first().ok_or(RecordError::NoCommand)?;
     let program = find_program(name)?;
     program.check_preload()?;
+    if options.sites && !finds_modules() {
+        return Err(RecordError::NoStacks);
+    }
     let stage = Stage::new(&options.library, options.directory.as_deref())?;
+    if options.sites {
+        let path = stage.directory().join(layout::SITES_FILE);
+        std::fs::write(&path, []).map_err(|error| RecordError::Directory {
+            path: stage.directory().to_owned(),
+            reason: error.to_string(),
+        })?;
+    }
     let run = run::run(&program.path, command, &stage, &options.environment)?;
     let process::Processes {
         recorded: mut processes,

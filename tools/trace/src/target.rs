@@ -331,6 +331,7 @@ fn build(run: &Run, mut findings: TargetFindings) -> Result<TargetRecording, Inc
         let asked = Asked {
             time,
             thread: *contexts.entry(what >> 8 & 0xff).or_insert(next),
+            site: 0,
         };
         let align = 1 << (what >> 3 & 31);
         let (address, wide) = (u64::from(address), u64::from(last));

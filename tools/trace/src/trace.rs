@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Inconsistency;
 use crate::event::{Event, Op};
 use crate::numbers::Numbers;
+use crate::stacks::Stacks;
 
 /// Where a trace comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +49,6 @@ struct Detail {
     writes: u64,
     read_bytes: u64,
     write_bytes: u64,
-    site: u64,
 }
 
 /// The events of one process in their order, and where they come from.
@@ -56,6 +56,8 @@ struct Detail {
 pub struct Trace {
     /// Where the trace comes from.
     pub provenance: Provenance,
+    /// The call stacks of its requests, if they were recorded.
+    pub stacks: Stacks,
     ops: Vec<Op>,
     blocks: Vec<u32>,
     sizes: Numbers,
@@ -65,6 +67,8 @@ pub struct Trace {
     times: Numbers,
     /// Empty while all are zero.
     details: Vec<Detail>,
+    /// Empty while all are zero.
+    sites: Numbers,
     block_count: u32,
 }
 
@@ -123,7 +127,13 @@ impl Trace {
         self.aligns.get(index).map_or(0, |&code| align_of(code))
     }
 
-    /// True if some event has reads, writes or a site.
+    /// The site of event `index`; 0 if not recorded. O(1).
+    #[must_use]
+    pub fn site(&self, index: usize) -> u64 {
+        self.sites.get(index).unwrap_or(0)
+    }
+
+    /// True if some event has reads or writes.
     #[must_use]
     pub fn is_detailed(&self) -> bool {
         !self.details.is_empty()
@@ -145,7 +155,7 @@ impl Trace {
             writes: detail.writes,
             read_bytes: detail.read_bytes,
             write_bytes: detail.write_bytes,
-            site: detail.site,
+            site: self.site(index),
         })
     }
 
@@ -207,13 +217,7 @@ impl TraceBuilder {
         size: u64,
         align: u32,
     ) -> Result<u64, Inconsistency> {
-        let block = self.live.len() as u64;
-        self.push(Event {
-            align,
-            size,
-            ..bare(self.next(), Op::Alloc, block, time_ns, thread)
-        })?;
-        Ok(block)
+        self.alloc_at(0, time_ns, thread, size, align)
     }
 
     /// Adds a free of a live block.
@@ -236,9 +240,48 @@ impl TraceBuilder {
         size: u64,
         align: u32,
     ) -> Result<(), Inconsistency> {
+        self.resize_at(0, time_ns, thread, block, size, align)
+    }
+
+    /// As [`alloc`](TraceBuilder::alloc), from a site.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn alloc_at(
+        &mut self,
+        site: u64,
+        time_ns: u64,
+        thread: u32,
+        size: u64,
+        align: u32,
+    ) -> Result<u64, Inconsistency> {
+        let block = self.live.len() as u64;
         self.push(Event {
             align,
             size,
+            site,
+            ..bare(self.next(), Op::Alloc, block, time_ns, thread)
+        })?;
+        Ok(block)
+    }
+
+    /// As [`resize`](TraceBuilder::resize), from a site.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resize_at(
+        &mut self,
+        site: u64,
+        time_ns: u64,
+        thread: u32,
+        block: u64,
+        size: u64,
+        align: u32,
+    ) -> Result<(), Inconsistency> {
+        self.push(Event {
+            align,
+            size,
+            site,
             ..bare(self.next(), Op::Resize, block, time_ns, thread)
         })
     }
@@ -342,8 +385,15 @@ impl TraceBuilder {
             writes,
             read_bytes,
             write_bytes,
-            site,
         };
+        if !trace.sites.is_empty() {
+            trace.sites.push(site);
+        } else if site != 0 {
+            for _ in 0..trace.ops.len() {
+                trace.sites.push(0);
+            }
+            trace.sites.push(site);
+        }
         if !trace.details.is_empty() {
             trace.details.push(detail);
         } else if detail != Detail::default() {
@@ -376,6 +426,7 @@ impl TraceBuilder {
         trace.threads.shrink();
         trace.times.shrink();
         trace.details.shrink_to_fit();
+        trace.sites.shrink();
         trace
     }
 }

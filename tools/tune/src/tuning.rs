@@ -53,6 +53,8 @@ pub struct Tuning<'a> {
     pub process: Option<&'a str>,
     /// The library that records.
     pub recorder: PathBuf,
+    /// Whether call stacks are recorded, too: the trace has them, by names.
+    pub sites: bool,
     /// The library that replaces malloc: programs with threads are run on a heap for each thread, too. None: not.
     pub preload: Option<PathBuf>,
     /// How often the program is run on today's allocators beside.
@@ -213,6 +215,7 @@ pub(crate) struct Program<'a> {
     command: &'a [OsString],
     process: Option<&'a str>,
     recorder: &'a Path,
+    sites: bool,
     pass: Pass,
     pub(crate) scratch: Scratch,
     pub(crate) input: Input,
@@ -224,6 +227,7 @@ impl<'a> Program<'a> {
             command: tuning.command,
             process: tuning.process,
             recorder: &tuning.recorder,
+            sites: tuning.sites,
             pass: tuning.pass,
             scratch: Scratch::new()?,
             input: Input::look()?,
@@ -240,6 +244,7 @@ impl<'a> Program<'a> {
             command,
             process: None,
             recorder,
+            sites: false,
             pass: Pass::Away,
             scratch: Scratch::new()?,
             input,
@@ -256,6 +261,7 @@ impl<'a> Program<'a> {
         // The recorder writes no report, but a variable more or less would
         // change what programs ask for.
         options.environment = self.scratch.environment();
+        options.sites = self.sites && first;
         let pass = if first { self.pass } else { Pass::Away };
         let run = || record(self.command, &options);
         let (recording, written) = capture(pass, || self.input.give(first, run))?;
@@ -286,7 +292,10 @@ impl Tuning<'_> {
         let _steady = SteadyLayout::begin();
         let program = Program::new(self)?;
         watch.begins(Step::Record);
-        let recorded = program.record(true)?;
+        let mut recorded = program.record(true)?;
+        if self.sites {
+            metes_sites::name(&mut recorded.trace.stacks);
+        }
         write_parquet(&recorded.trace, &directory.join(TRACE))?;
         heed(watch)?;
         if let Ending::Signal(signal) = recorded.ending {

@@ -1,4 +1,4 @@
-//! The pages of Metes: report, explorer, device watch, experiment, mesh, mission, laboratory. All are one skeleton with one style and
+//! The pages of Metes: report, explorer, device watch, experiment, sites, mesh, mission, laboratory. All are one skeleton with one style and
 //! one set of scripts, to which each adds its own; what a page shows is JSON that goes in last. `README.md`
 //! beside this crate says what each page does.
 //!
@@ -57,6 +57,9 @@ pages! {
     COMPARE = ["experiment.css" "compare.css"], ["experiment-categories.js" "compare.js"];
     /// A program's threads in other orders.
     INTERLEAVED = ["experiment.css"], ["interleaved-view.js" "interleaved.js"];
+
+    /// Who allocates: the call stacks of a trace.
+    SITES = ["experiment.css" "sites.css"], ["sites-flames.js" "sites-main.js"];
     /// A mesh as it ran; its looks are the bytes beside its data.
     MESH = ["mesh.css"], [
         "page-columns.js" "mesh-data.js" "mesh-picture.js" "mesh-charts.js" "mesh-player.js" "mesh-node.js" "mesh-main.js"

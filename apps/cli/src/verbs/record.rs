@@ -26,6 +26,11 @@ const MOST_FILES: usize = 64;
 pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     // Before the program runs, not after.
     output::writable(&arguments.output, Form::Trace)?;
+    if arguments.sites && arguments.target != RecordTarget::Host {
+        return Err(Failure::input(
+            "call stacks are recorded of programs of the host: leave --sites out, or --target",
+        ));
+    }
     match arguments.target {
         RecordTarget::Leon3 => return firmware::run(arguments, json),
         RecordTarget::CortexM3 => return emulated::run(arguments, Board::CortexM3, json),
@@ -42,7 +47,8 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     }
     // What was recorded is written whatever signal ends the program.
     interrupt::flag()?;
-    let options = RecordOptions::new(libraries::recorder()?);
+    let mut options = RecordOptions::new(libraries::recorder()?);
+    options.sites = arguments.sites;
     let aside = if json {
         Some(metes_tune::stdout_to_stderr()?)
     } else {
@@ -50,8 +56,8 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     };
     let recording = record(&arguments.command, &options);
     drop(aside);
-    let recording = recording?;
-    let files = write(&recording, &arguments.output)?;
+    let mut recording = recording?;
+    let files = write(&mut recording, &arguments.output)?;
     if let Ending::Signal(signal) = recording.ending
         && !interrupt::was_met(signal)
     {
@@ -77,6 +83,9 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
                 bytes(file["peak_live"].as_u64().unwrap_or(0)),
                 text("command"),
             ));
+            if let Some(remark) = file["sites"]["remark"].as_str() {
+                output::note(remark);
+            }
             let lost = file["lost_events"].as_u64().unwrap_or(0);
             if lost > 0 {
                 output::note(&format!(
@@ -134,9 +143,8 @@ pub(crate) fn died(command: &[OsString], signal: i32, trace: &Path) -> Failure {
 }
 
 /// Writes the traces of all processes; a line of facts for each file.
-fn write(recording: &Recording, path: &Path) -> Result<Vec<Value>, Failure> {
-    write_parquet(&recording.main, path)?;
-    let mut files = vec![facts(&recording.main, path)];
+fn write(recording: &mut Recording, path: &Path) -> Result<Vec<Value>, Failure> {
+    let mut files = vec![write_one(&mut recording.main, path)?];
     let mut children: Vec<_> = recording.children.iter().collect();
     if children.len() > MOST_FILES {
         output::note(&format!(
@@ -147,16 +155,34 @@ fn write(recording: &Recording, path: &Path) -> Result<Vec<Value>, Failure> {
         children.truncate(MOST_FILES);
     }
     for (index, child) in children.into_iter().enumerate() {
-        let loaded = child.load()?;
+        let mut loaded = child.load()?;
         if loaded.trace.is_empty() {
             continue;
         }
         let path = numbered(path, index + 1);
         output::writable(&path, Form::Trace)?;
-        write_parquet(&loaded.trace, &path)?;
-        files.push(facts(&loaded.trace, &path));
+        files.push(write_one(&mut loaded.trace, &path)?);
     }
     Ok(files)
+}
+
+/// Writes one trace, its calls by names where there are some.
+fn write_one(trace: &mut Trace, path: &Path) -> Result<Value, Failure> {
+    if trace.stacks.is_empty() {
+        write_parquet(trace, path)?;
+        return Ok(facts(trace, path));
+    }
+    let named = metes_sites::name(&mut trace.stacks);
+    write_parquet(trace, path)?;
+    let mut facts = facts(trace, path);
+    facts["sites"] = json!({
+        "stacks": trace.stacks.len(),
+        "calls": named.places,
+        "with_lines": named.with_lines,
+        "unnamed": named.unnamed,
+        "remark": named.remark(),
+    });
+    Ok(facts)
 }
 
 fn facts(trace: &Trace, path: &Path) -> Value {

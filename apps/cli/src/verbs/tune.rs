@@ -36,6 +36,11 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     // What cannot be run leaves no trace of the attempt.
     let name = arguments.command.first().ok_or(RecordError::NoCommand)?;
     if module::is_module(name) {
+        if arguments.sites {
+            return Err(Failure::input(
+                "call stacks are recorded of programs of the host: leave --sites out for a module",
+            ));
+        }
         return module::run(arguments, json);
     }
     find_program(name)?.check_preload()?;
@@ -53,6 +58,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         command: &arguments.command,
         process: arguments.process.as_deref(),
         recorder: libraries::recorder()?,
+        sites: arguments.sites,
         preload: libraries::preload().ok(),
         beside: arguments.beside.unwrap_or_default(),
         pass: if json { Pass::ToStderr } else { Pass::On },

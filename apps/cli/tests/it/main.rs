@@ -28,6 +28,7 @@ mod power_explore;
 mod power_models;
 mod runs;
 mod signals;
+mod sites;
 mod support;
 mod target;
 mod tune;

@@ -18,10 +18,11 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 
 use super::pages::{MOST_PAGE, page_beyond};
-use super::{PROVENANCE_KEY, SCHEMA_VERSION, VERSION_KEY};
+use super::{PROVENANCE_KEY, SCHEMA_VERSION, STACKS_KEY, VERSION_KEY};
 use crate::caught::caught;
 use crate::error::{RowError, TraceError};
 use crate::event::{Event, Op};
+use crate::stacks::{self, Stacks};
 use crate::trace::{Provenance, Trace, TraceBuilder};
 
 /// The columns: those of numbers in the order of [`Cell::numbers`], `op` last.
@@ -54,7 +55,8 @@ const BATCH: usize = 1 << 14;
 
 /// Reads the trace in file `path`. Columns may stand in any order, be nullable
 /// and have others beside them, as other tools write them, compressed by Zstandard,
-/// Snappy, gzip or LZ4. O(events), mostly in 14 bytes an event, 54 if any has reads, writes or a site.
+/// Snappy, gzip or LZ4. O(events), mostly in 14 bytes an event, 18 if any has a site, 32 more if any
+/// has reads or writes.
 ///
 /// A file of more than [`MOST_EVENTS`] and of less than a quarter of a byte for each is refused: so regular
 /// is hardly a program, and memory is taken by the event. What [`MOST_EVENTS_VARIABLE`] says in the
@@ -113,7 +115,9 @@ fn read(file: File, path: &Path) -> Result<Trace, TraceError> {
             path: path.to_owned(),
         });
     }
-    Ok(builder.finish(provenance))
+    let mut trace = builder.finish(provenance);
+    trace.stacks = stacks(&reader, path)?;
+    Ok(trace)
 }
 
 /// That the file holds no more events than its bytes may.
@@ -236,11 +240,23 @@ fn columns(reader: &SerializedFileReader<File>, path: &Path) -> Result<Columns, 
     })
 }
 
+/// What the description of the file says under a key.
+fn described<'a>(reader: &'a SerializedFileReader<File>, key: &str) -> Option<&'a str> {
+    let pairs = reader.metadata().file_metadata().key_value_metadata()?;
+    pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+}
+
+/// The call stacks; none where none were recorded.
+fn stacks(reader: &SerializedFileReader<File>, path: &Path) -> Result<Stacks, TraceError> {
+    match described(reader, STACKS_KEY) {
+        None => Ok(Stacks::default()),
+        Some(text) => stacks::decode(text)
+            .map_err(|error| damaged(path, format!("its call stacks cannot be read: {error}"))),
+    }
+}
+
 fn provenance(reader: &SerializedFileReader<File>, path: &Path) -> Result<Provenance, TraceError> {
-    let metadata = reader.metadata().file_metadata().key_value_metadata();
-    let value = |key: &str| {
-        metadata.and_then(|pairs| pairs.iter().find(|pair| pair.key == key)?.value.as_deref())
-    };
+    let value = |key: &str| described(reader, key);
     let version = |found: &str| TraceError::Version {
         path: path.to_owned(),
         found: found.to_owned(),

@@ -18,10 +18,11 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::{GROUP_ROWS, PROVENANCE_KEY, SCHEMA_VERSION, VERSION_KEY};
+use super::{GROUP_ROWS, PROVENANCE_KEY, SCHEMA_VERSION, STACKS_KEY, VERSION_KEY};
 use crate::error::TraceError;
 use crate::event::{Event, Op};
 use crate::numbers::Numbers;
+use crate::stacks;
 use crate::trace::Trace;
 use crate::whole;
 
@@ -75,10 +76,15 @@ fn into_io(error: ParquetError) -> io::Error {
 fn properties(trace: &Trace) -> Result<WriterProperties> {
     let provenance = serde_json::to_string(&trace.provenance)
         .map_err(|error| ParquetError::General(error.to_string()))?;
-    let metadata = vec![
+    let mut metadata = vec![
         KeyValue::new(VERSION_KEY.to_owned(), SCHEMA_VERSION.to_string()),
         KeyValue::new(PROVENANCE_KEY.to_owned(), provenance),
     ];
+    if !trace.stacks.is_empty() {
+        let stacks = stacks::encode(&trace.stacks);
+        let stacks = stacks.ok_or_else(|| ParquetError::General("too many call stacks".into()))?;
+        metadata.push(KeyValue::new(STACKS_KEY.to_owned(), stacks));
+    }
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("metes ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(metadata))

@@ -116,6 +116,12 @@ pub enum RecordError {
         /// Why not, and what to do.
         reason: String,
     },
+    /// Call stacks need more of the C library.
+    #[error(
+        "call stacks cannot be recorded: the C library does not say where code lies \
+         (_dl_find_object), which glibc does since 2.35: leave --sites out, or record on a newer system"
+    )]
+    NoStacks,
     /// No process recorded anything.
     #[error(
         "{} made no request that could be recorded: it uses no malloc, brings its own, or clears \

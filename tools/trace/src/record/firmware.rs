@@ -289,6 +289,7 @@ impl Builder {
         Asked {
             time: self.last_time,
             thread: call.core as u32,
+            site: 0,
         }
     }
 

@@ -12,6 +12,7 @@ use super::error::RecordError;
 use super::layout::{HEADER_BYTES, Header, MAGIC, VERSION};
 use super::raw::{self, Clock};
 use super::run::Run;
+use super::tables::Tables;
 use crate::trace::{Provenance, Trace};
 
 /// A process that recorded something.
@@ -35,6 +36,8 @@ pub struct ProcessTrace {
     /// Events that found no place (disk full, file size limit, no access to
     /// the directory).
     pub lost: u64,
+    /// Its call stacks were recorded.
+    pub sited: bool,
     path: PathBuf,
     clock: Clock,
 }
@@ -84,7 +87,8 @@ impl ProcessTrace {
             timed: true,
             ..Provenance::default()
         };
-        raw::load(file, self.raw_words, self.clock, provenance).map_err(error)
+        let tables = self.sited.then(|| Tables::new(self.program.clone()));
+        raw::load(file, self.raw_words, self.clock, tables, provenance).map_err(error)
     }
 }
 
@@ -181,6 +185,7 @@ fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, Re
         replaced_by: None,
         raw_words: words,
         lost: header.lost.load(Ordering::Relaxed),
+        sited: header.sites != 0,
         path: path.to_owned(),
         clock: Clock {
             start: header.clock_start,

@@ -9,8 +9,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::layout::{ALLOC, FREE, HEADER_BYTES, MANY, MARK, MORE, RESIZE_BEGIN, RESIZE_END, TIMES};
+use super::layout::{
+    ALLOC, FREE, HEADER_BYTES, MANY, MARK, MORE, RESIZE_BEGIN, RESIZE_END, TABLE, TIMES,
+};
 use super::process::Loaded;
+use super::tables::Tables;
 use crate::blocks::{Asked, Blocks, Resizing};
 use crate::error::Inconsistency;
 use crate::trace::Provenance;
@@ -45,7 +48,8 @@ struct Thread {
     number: u32,
     /// Time of its last record.
     time: u64,
-    resizing: Option<Resizing>,
+    /// What it resizes, and from where.
+    resizing: Option<(Resizing, u64)>,
 }
 
 /// One record, whole.
@@ -56,6 +60,8 @@ struct Record {
     address: u64,
     /// The further word of the kinds that have one.
     bits: u64,
+    /// What it names its call stack by; 0 for none.
+    stack: u64,
 }
 
 /// Reads `words` words of `file` into a trace.
@@ -63,6 +69,7 @@ pub(super) fn load(
     mut file: File,
     words: u64,
     clock: Clock,
+    tables: Option<Tables>,
     provenance: Provenance,
 ) -> Result<Loaded, String> {
     file.seek(SeekFrom::Start(HEADER_BYTES as u64))
@@ -71,7 +78,7 @@ pub(super) fn load(
     let words = Words {
         input: BufReader::with_capacity(1 << 20, file.take(bytes)),
     };
-    convert(words, clock, provenance)
+    convert(words, clock, tables, provenance)
 }
 
 /// The words of a raw file.
@@ -92,24 +99,35 @@ impl<R: Read> Iterator for Words<R> {
 fn convert(
     words: impl Iterator<Item = u64>,
     clock: Clock,
+    tables: Option<Tables>,
     provenance: Provenance,
 ) -> Result<Loaded, String> {
-    let mut words = words.peekable();
+    let mut words = (0u64..).zip(words).peekable();
     let mut state = State::new(clock);
-    while let Some(head) = words.next() {
+    state.tables = tables;
+    while let Some((place, head)) = words.next() {
         let kind = head & 7;
+        let mut further = || {
+            let more = words.next_if(|(_, word)| word & 7 == MORE);
+            more.map(|(_, word)| word >> 3)
+        };
+        if let (TABLE, Some(tables)) = (kind, &mut state.tables) {
+            let whole = tables.entry(place, head, &mut further);
+            state.unfinished += u64::from(!whole);
+            continue;
+        }
         if !(ALLOC..=MARK).contains(&kind) {
             // Never written, or the rest of a record whose head was not.
             state.unfinished += 1;
             continue;
         }
-        let mut further = || words.next_if(|word| word & 7 == MORE).map(|word| word >> 3);
         let mut record = Record {
             kind,
             thread: (head >> 3 & 0x7f) as u32,
             time_bits: head >> 10 & (TIMES - 1),
             address: head >> 20 << 4,
             bits: 0,
+            stack: 0,
         };
         if matches!(kind, ALLOC | RESIZE_BEGIN | MARK) {
             let Some(bits) = further() else {
@@ -117,6 +135,13 @@ fn convert(
                 continue;
             };
             record.bits = bits;
+        }
+        if state.tables.is_some() && matches!(kind, ALLOC | RESIZE_BEGIN) {
+            let Some(stack) = further() else {
+                state.unfinished += 1;
+                continue;
+            };
+            record.stack = stack;
         }
         if record.thread == MANY {
             let Some(bits) = further() else {
@@ -132,6 +157,8 @@ fn convert(
 
 struct State {
     clock: Clock,
+    /// Where call stacks were recorded.
+    tables: Option<Tables>,
     blocks: Blocks,
     threads: HashMap<u32, Thread>,
     /// Threads that made a request.
@@ -150,6 +177,7 @@ impl State {
     fn new(clock: Clock) -> State {
         State {
             clock,
+            tables: None,
             blocks: Blocks::default(),
             threads: HashMap::new(),
             numbered: 0,
@@ -183,19 +211,25 @@ impl State {
         let align = 1u32
             .checked_shl((record.bits >> 48 & 0x3f) as u32)
             .unwrap_or(1 << 31);
-        let asked = Asked {
+        let tables = self.tables.as_ref();
+        let mut asked = Asked {
             time,
             thread: number,
+            site: tables.map_or(0, |tables| tables.site(record.stack)),
         };
         match record.kind {
             ALLOC => self.blocks.alloc(asked, record.address, size, align),
             FREE => self.blocks.free(asked, record.address),
             RESIZE_BEGIN => {
-                thread.resizing = Some(self.blocks.resize(record.address, size, MALLOC_ALIGN));
+                let resizing = self.blocks.resize(record.address, size, MALLOC_ALIGN);
+                thread.resizing = Some((resizing, asked.site));
                 Ok(())
             }
             RESIZE_END => match thread.resizing.take() {
-                Some(resizing) => self.blocks.resized(asked, resizing, record.address),
+                Some((resizing, site)) => {
+                    asked.site = site;
+                    self.blocks.resized(asked, resizing, record.address)
+                }
                 None => {
                     self.unfinished += 1;
                     Ok(())
@@ -207,7 +241,7 @@ impl State {
 
     fn finish(self, provenance: Provenance) -> Loaded {
         let blocks = self.blocks;
-        Loaded {
+        let mut loaded = Loaded {
             unknown_frees: blocks.unknown_frees,
             unknown_resizes: blocks.unknown_resizes,
             unfinished: self.unfinished + blocks.replaced,
@@ -215,7 +249,11 @@ impl State {
                 threads: self.numbered,
                 ..provenance
             }),
+        };
+        if let Some(tables) = self.tables {
+            loaded.trace.stacks = tables.finish();
         }
+        loaded
     }
 }
 
@@ -223,7 +261,7 @@ impl State {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::layout::{head, more, request};
+    use super::super::layout::{MODULE, STACK, entry, head, more, request};
     use super::*;
     use crate::event::Op;
 
@@ -235,7 +273,7 @@ mod tests {
     };
 
     fn load(words: &[u64]) -> Loaded {
-        convert(words.iter().copied(), CLOCK, Provenance::default()).unwrap()
+        convert(words.iter().copied(), CLOCK, None, Provenance::default()).unwrap()
     }
 
     fn events(loaded: &Loaded) -> Vec<(Op, u64, u64, u32, u64)> {
@@ -339,6 +377,55 @@ mod tests {
         assert_eq!(loaded.unfinished, 0);
     }
 
+    /// As [`load`], where call stacks were recorded.
+    fn sited(words: &[u64]) -> Loaded {
+        let tables = Some(Tables::new("/bin/own".into()));
+        convert(words.iter().copied(), CLOCK, tables, Provenance::default()).unwrap()
+    }
+
+    #[test]
+    fn requests_name_stacks_that_stand_before_them() {
+        let mut words = vec![entry(MODULE, 4)];
+        words.extend([0x1000, 0x2000, 0x1000, 0].map(more));
+        words.push(entry(STACK, 2));
+        words.extend([0x1010, 0x9000].map(more));
+        words.extend([head(ALLOC, 1, 0, 0x100), more(request(5, 4)), more(6)]);
+        words.extend([head(ALLOC, 1, 0, 0x200), more(request(5, 4)), more(0)]);
+        words.extend([
+            head(RESIZE_BEGIN, 1, 0, 0x200),
+            more(request(9, 4)),
+            more(6),
+        ]);
+        words.push(head(RESIZE_END, 1, 0, 0x300));
+        // A place where no stack is.
+        words.extend([head(ALLOC, 1, 0, 0x400), more(request(5, 4)), more(7)]);
+        let loaded = sited(&words);
+        let sites: Vec<u64> = loaded.trace.iter().map(|event| event.site).collect();
+        assert_eq!(sites, [1, 0, 1, 0]);
+        assert_eq!(loaded.unfinished, 0);
+        let stacks = &loaded.trace.stacks;
+        let calls: Vec<u32> = stacks.calls(1).collect();
+        let named = calls
+            .iter()
+            .map(|&call| stacks.plain(stacks.nodes()[call as usize].place));
+        assert_eq!(named.collect::<Vec<_>>(), ["own+0x10", "0x9000"]);
+    }
+
+    #[test]
+    fn a_stack_that_was_not_finished_is_none() {
+        let words = [
+            entry(STACK, 3),
+            more(0x1010),
+            head(ALLOC, 1, 0, 0x100),
+            more(request(5, 4)),
+            more(1),
+        ];
+        let loaded = sited(&words);
+        assert_eq!(loaded.trace.site(0), 0);
+        assert_eq!(loaded.unfinished, 1);
+        assert!(loaded.trace.stacks.is_empty());
+    }
+
     proptest! {
         #[test]
         fn any_words_give_a_consistent_trace(
@@ -348,12 +435,14 @@ mod tests {
                     (0u64..8, 0u32..4, any::<u64>(), 0u64..8)
                         .prop_map(|(kind, thread, time, place)| head(kind, thread, time, place * 16)),
                     (0u64..100, 0u32..64).prop_map(|(size, align)| more(request(size, align))),
+                    (0u64..8, 0usize..8).prop_map(|(what, words)| entry(what, words)),
                 ],
                 0..200,
             )
         ) {
-            // The builder refuses inconsistent events: `load` would panic.
+            // The builder refuses inconsistent events: these would panic.
             load(&words);
+            sited(&words);
         }
     }
 }
