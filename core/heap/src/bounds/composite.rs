@@ -148,7 +148,7 @@ fn block(description: &Description, geometry: &Geometry, list: DedicatedPool) ->
         }
         _ => Some(block),
     });
-    blocks.fold(Some(block), |most, own| Some(most?.max(own?)))
+    { blocks }.try_fold(block, |most, own| Some(most.max(own?)))
 }
 
 /// What general pools are asked for: what dedicated lists keep is live for them. `None` where a list keeps without
