@@ -13,9 +13,10 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 SHARED = [f"page-{name}" for name in ("base", "frame", "scale", "table", "svg", "plot", "points")]
 #: What a page adds to the style and the scripts of all.
-REPORT = (["report"], ["page-profile", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "guarantee", "verdict", "provenance", "export", "main"))])
+REPORT = (["report"], ["page-profile", "interleaved-view", *(f"report-{name}" for name in ("data", "scatter", "filter", "table", "curves", "guarantee", "beside", "verdict", "provenance", "export", "main"))])
 EXPERIMENT = (["experiment"], ["experiment-categories", "experiment"])
 RUNS = (["experiment"], ["runs"])
+INTERLEAVED = (["experiment"], ["interleaved-view", "interleaved"])
 COMPARE = (["experiment", "compare"], ["experiment-categories", "compare"])
 MESH = (["mesh"], ["page-columns", *(f"mesh-{name}" for name in ("data", "picture", "charts", "player", "node", "main"))])
 EDGE_LAB = (["edge-lab"], [f"edge-lab-{name}" for name in ("data", "start", "kernels", "main")])

@@ -36,6 +36,8 @@ function page(model) {
     ["tradeoffs", "Space against time", model.configurations ? `${outcomes(model.configurations)} Lower and further left is better. The front: ${model.configurations.frontCount === 1 ? "the one" : `the ${integer(model.configurations.frontCount)}`} that no other beats in one metric without losing in another.` : null,
       absent("configurations", data.configurations, model.configurations !== null), () => tradeoffs(model)],
     ...(isNumber(data.guarantee?.demand?.live) ? [["guarantee", "What may be relied on", "What each heap took here, and what is proven to suffice whatever the program does within the demand.", null, () => guaranteeView(model)]] : []),
+    ...(isObject(data.beside) ? [["beside", "Beside today’s allocators", "The program on each, in the same minute.", null, () => besideView(model)]] : []),
+    ...(isObject(data.interleaved) ? [["orders", "Threads in other orders", "The same requests of each thread, in other orders, on the chosen heap.", null, () => interleavedView(data.interleaved)]] : []),
     ["memory", "Memory over time", "Live: bytes requested and not yet freed. Footprint: bytes taken from the system.", null,
       () => curvesView(model) || h("p", { class: "missing" }, "This part of the report has no data: neither “profile.live”, “chosen.curve” nor “curves” holds a point.")],
     ["heaps", "All named heaps", "Each replayed on the same trace. A maximum is what this replay reached; a bound is proven for every program with this live peak and these sizes.",

@@ -174,6 +174,27 @@ def full(name, count, title, command, peak, events, kinds, cycles=45):
     }
 
 
+def beside():
+    """A program on allocators of which one fails and one is not there."""
+    took = {"glibc": (9_400_000, 0.410, 2_310, 2), "chosen": (8_100_000, 0.395, 1_980, 0), "jemalloc": (11_900_000, 0.402, 3_050, 4)}
+    keys = ("peak_resident", "cpu_seconds", "minor_faults", "major_faults")
+    row = lambda name, figures: {"allocator": name, "library": None if name in ("glibc", "chosen") else f"/usr/lib/lib{name}.so.2", "median": dict(zip(keys, figures)) | {"instructions": None},
+                                 "to_glibc": {key: a / b for key, a, b in zip(keys, figures, took["glibc"])} | {"instructions": None}, "failed": None}
+    rows = [row(name, figures) for name, figures in took.items()]
+    rows.append({"allocator": "mimalloc", "library": "/usr/lib/libmimalloc.so.2", "median": None, "to_glibc": None, "failed": "the program was ended by signal 11 in run 1"})
+    return {"runs": 5, "seconds": 8.1, "rows": rows, "missing": [{"allocator": "snmalloc", "from": "its sources"}], "instructions_counted": False, "not_run": None}
+
+
+def interleaved(spec):
+    """Three threads in other orders."""
+    spread = lambda least, most: dict(zip(("least", "lower_quartile", "median", "upper_quartile", "most", "least_seed", "most_seed"), (least, least + (most - least) // 4, least + (most - least) // 2, least + (most - least) * 3 // 4, most, 7, 23)))
+    return {"threads": 3, "events": 82_895, "shuffles": 30, "seed": 1, "within": None,
+            "live": {"recorded": 4_410_368, "drawn": spread(4_200_000, 5_100_000), "bound": 6_400_000, "of_threads": 7_000_000, "reached": 6_400_000, "exact": True},
+            "heaps": [{"heap": spec, "recorded": 4_800_000, "drawn": spread(4_700_000, 5_600_000), "at_reached": 6_900_000, "failed": 0, "guarantee_recorded": None, "guarantee": None}],
+            "sharing": {"switches": 12_345, "freed_elsewhere": 321, "freed_elsewhere_bytes": 1_048_576, "resized_elsewhere": 4, "taken": [{"held_ns": 50, "operations": 99}]},
+            "per_thread": [{"thread": k, "events": 30_000 - k, "allocations": 15_000, "frees": 14_000, "resizes": 1_000, "peak_live": 1_500_000, "freed_by_others": 100, "freed_of_others": 107} for k in range(3)]}
+
+
 def document(name):
     words = [16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 104, 112, 128, 136, 160, 192, 200, 240, 256, 320, 384, 408, 512, 640, 768, 1024, 1032, 1360, 2048, 2072, 4096, 4104, 8192, 16384, 65536, 131072]
     packets = [1514, 66, 54, 60, 90, 128, 256, 512, 590, 1024] + [70 + 911 * k for k in range(1, 50)]
@@ -188,6 +209,8 @@ def document(name):
         out["chosen"]["measured"]["footprint"] += 12_288
         out["chosen"]["measured"]["peak_live"] += 1_040
         out["chosen"].update(equal=False, placements={"events": 82_895, "equal": False, "first_difference": {"event": 4_117, "size": 1_032, "predicted_offset": 90_112, "measured_offset": 91_152}})
+        out["beside"] = beside()
+        out["interleaved"] = interleaved(out["chosen"]["spec"])
         return out
     if name == "degenerate":
         return {"version": 1, "title": "Sample (invented): true", "command": ["true"], "created": "2026-01-15T10:42:07Z", "host": "Linux 6.1, x86-64",

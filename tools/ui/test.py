@@ -173,6 +173,30 @@ class Samples(PageTest):
         self.open(without)
         self.assertEqual(browser.run("document.querySelectorAll('table.guarantees').length"), 0)
 
+    def test_allocators_stand_beside_each_other(self):
+        data = SAMPLES["differs"]
+        self.open(data)
+        names = self.column("table.beside", 0)
+        self.assertEqual([name.split()[0] for name in names], [row["allocator"] for row in data["beside"]["rows"]])
+        self.assertIn("5 runs on each", self.text("#beside"))
+        self.assertIn("was ended by signal 11", self.text("table.beside tbody tr:last-child"))
+        self.assertEqual(self.column("table.beside", 2)[:2], ["1.000\u00a0×", "0.862\u00a0×"])
+        self.assertEqual(self.column("table.beside", 2)[-1], "–")
+        self.assertIn("snmalloc (its sources)", self.text("#beside"))
+        self.assertIn("Instructions are not counted", self.text("#beside"))
+        data = copy.deepcopy(data)
+        data["beside"] |= {"not_run": "a run takes 12 s", "rows": []}
+        self.open(data)
+        self.assertIn("Not run: a run takes 12 s", self.text("#beside"))
+        self.assertEqual(browser.run("document.querySelectorAll('table.beside').length"), 0)
+
+    def test_threads_are_shown_in_other_orders(self):
+        self.open(SAMPLES["differs"])
+        self.assertIn("No order has more than 6,400,000\u00a0B live, and some order has as much", self.text("#orders"))
+        self.assertEqual(len(self.column("table.interleaved", 0)), 2)
+        self.assertEqual(len(self.column("table.threads", 0)), 3)
+        self.assertIn("12,345", self.text("#orders ul"))
+
     def test_a_dominated_point_in_the_front_is_reported(self):
         data = copy.deepcopy(SAMPLES["small"])
         worst = max(range(len(data["configurations"]["rows"])), key=lambda i: data["configurations"]["rows"][i][0])

@@ -9,6 +9,7 @@ mod edge;
 mod edge_lab;
 mod firmware;
 mod guarantee;
+mod interleave;
 mod leon3;
 mod mesh;
 mod mission;
@@ -25,6 +26,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use metes_explore::engine::{Method, ObjectiveSet, Shard};
 use metes_explore::{Over, Preference};
+use metes_tune::Turns;
 
 pub(crate) use compare::Compare;
 pub(crate) use curve::{Curve, CurveAction};
@@ -33,6 +35,7 @@ pub(crate) use edge::{Edge, EdgeAction, EdgeCheck, EdgeDeploy, EdgeHost, EdgeInv
 pub(crate) use edge_lab::{EdgeLab, EdgeRunner};
 use firmware::Firmware;
 pub(crate) use guarantee::Guarantee;
+pub(crate) use interleave::Interleave;
 pub(crate) use leon3::{
     Leon3, Leon3Action, Leon3Bound, Leon3Cover, Leon3Engine, Leon3Gdb, Leon3Machine, Leon3Model,
     Leon3Profile, Leon3Run, Leon3Stack, Leon3Trace, Leon3Weight,
@@ -51,7 +54,9 @@ pub(crate) use power_explore::PowerExplore;
 pub(crate) use power_models::{PowerApply, PowerFit, PowerMeasure, PowerPredict};
 pub(crate) use worst::{Target, Worst};
 
-use crate::quantity::{MappedFrom, mapped, objectives, positive_size, seconds, shard, slice};
+use crate::quantity::{
+    MappedFrom, mapped, objectives, positive_size, seconds, shard, slice, turns,
+};
 
 /// Dynamic memory with temporal and spatial guarantees: finds the heap that
 /// suits a program, gives it as code, and shows that it does what was said.
@@ -83,6 +88,7 @@ pub(crate) enum Verb {
     Replay(Replay),
     Explore(Explore),
     Compare(Compare),
+    Interleave(Interleave),
     Evaluate(Evaluate),
     Merge(Merge),
     Bounds(Bounds),
@@ -111,7 +117,7 @@ pub(crate) enum Verb {
 /// Rust, builds it, runs the program once more on it, and compares what was
 /// predicted with what was measured. The program runs two times, with pipes for
 /// stdout and stderr, and without randomised addresses; a run that differs from the recorded one is recorded and
-/// run again, to tell what differs. With --json the program's output goes to
+/// run again, to tell what differs. A program that is quick runs on today's allocators, too (--beside). With --json the program's output goes to
 /// stderr. Exit status 1 if what was measured is not what was predicted.
 ///
 /// A WebAssembly module (wasm32-wasip1) is tuned likewise: it is rewritten so that it tells of its requests, heaps are
@@ -120,6 +126,7 @@ pub(crate) enum Verb {
 #[command(after_help = "Examples:
   metes tune --budget 10 -o out -- sqlite3 :memory: 'select 1'
   metes tune --guarantee 8x --live 1MiB --max-block 4KiB -- ./program
+  metes tune --beside 9 -- ./program
   metes tune --budget 10 -o out -- module.wasm ARGUMENT
   metes tune --budget 60 -o out --commands suite.txt
   metes tune --budget 60 -o out traces/")]
@@ -161,6 +168,10 @@ pub(crate) struct Tune {
     pub(crate) objectives: Option<ObjectiveSet>,
     #[command(flatten)]
     pub(crate) guarantee: Guarantee,
+    /// Runs on glibc's allocator, the chosen heap, and whatever of jemalloc, mimalloc, tcmalloc and snmalloc is
+    /// installed, each, by turns: 1 to 99; `no`: none [default: 5, 3 or 1, within a third of the exploration's time]
+    #[arg(long, value_name = "N|no", value_parser = turns, conflicts_with_all = ["traces", "commands"])]
+    pub(crate) beside: Option<Turns>,
     /// The process to tune, by number (0 is the command itself, its children
     /// follow) or by program name [default: the command, unless another process
     /// makes more than twice as many requests]

@@ -9,9 +9,10 @@
 //! Invariant: whichever signal ends this process, it leaves no program running
 //! and no temporary directory. What SIGKILL leaves, the next Metes removes.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use metes_trace::private;
@@ -33,6 +34,8 @@ struct Asked {
     stop: Arc<AtomicBool>,
     /// Somebody looks at `stop`.
     heeded: AtomicBool,
+    /// Whom to wake when `stop` is set.
+    waiting: Mutex<Vec<Waker>>,
     /// The SIGTERM or SIGHUP that was met, or 0.
     end: AtomicI32,
     /// The signals met, by bit.
@@ -56,6 +59,7 @@ pub(crate) fn begin() -> Result<(), Failure> {
     let asked = ASKED.get_or_init(|| Asked {
         stop: Arc::default(),
         heeded: AtomicBool::new(false),
+        waiting: Mutex::default(),
         end: AtomicI32::new(0),
         met: AtomicU64::new(0),
     });
@@ -67,12 +71,31 @@ pub(crate) fn begin() -> Result<(), Failure> {
 /// A flag that the first signal sets. From now on that one does not end this
 /// process.
 pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
+    Ok(Arc::clone(&heeded()?.stop))
+}
+
+/// What is ready once the first signal has come. That is one from now on, before it is waited for,
+/// too: a server calls this before it says that it listens.
+pub(crate) fn ended() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+    let asked = heeded()?;
+    Ok(poll_fn(move |context| {
+        let mut waiting = asked.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.stop.load(Ordering::Relaxed) {
+            return Poll::Ready(());
+        }
+        waiting.push(context.waker().clone());
+        Poll::Pending
+    }))
+}
+
+/// Takes the signals from now on, the first one for `stop`.
+fn heeded() -> Result<&'static Asked, Failure> {
     begin()?;
     let asked = ASKED
         .get()
         .ok_or_else(|| Failure::input("no signals are taken"))?;
     asked.heeded.store(true, Ordering::Relaxed);
-    Ok(Arc::clone(&asked.stop))
+    Ok(asked)
 }
 
 /// The signal by which this process was asked to end, other than by Ctrl-C,
@@ -131,7 +154,9 @@ fn heed(mut signals: SignalsInfo<WithRawSiginfo>, asked: &Asked) {
             (true, true) => drop(pass_on(libc::SIGKILL)),
             (true, false) => drop(pass_on(number)),
             (false, false) if asked.heeded.load(Ordering::Relaxed) => {
+                let mut waiting = asked.waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 asked.stop.store(true, Ordering::Relaxed);
+                waiting.drain(..).for_each(Waker::wake);
             }
             (false, _) => {
                 private::remove_all();

@@ -64,6 +64,7 @@ fn run(verb: Verb, json: bool) -> Result<u8, Failure> {
         Verb::Replay(arguments) => verbs::replay::run(&arguments, json),
         Verb::Explore(arguments) => verbs::explore::run(&arguments, json),
         Verb::Compare(arguments) => verbs::compare::run(&arguments, json),
+        Verb::Interleave(arguments) => verbs::interleave::run(&arguments, json),
         Verb::Evaluate(arguments) => verbs::evaluate::run(&arguments, json),
         Verb::Merge(arguments) => verbs::merge::run(&arguments, json),
         Verb::Bounds(arguments) => verbs::bounds::run(&arguments, json),

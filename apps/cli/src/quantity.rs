@@ -5,7 +5,8 @@
 
 use metes_explore::engine::{ObjectiveSet, Shard};
 use metes_quantity::read_bytes;
-pub(crate) use metes_quantity::{bytes, grouped};
+pub(crate) use metes_quantity::{bytes, duration, grouped};
+use metes_tune::Turns;
 
 /// A size of at least one byte.
 pub(crate) fn positive_size(text: &str) -> Result<u64, String> {
@@ -52,6 +53,15 @@ pub(crate) fn mapped(text: &str) -> Result<MappedFrom, String> {
     {
         Some(size) => Ok(MappedFrom(Some(size))),
         None => Err("give a size from 4 KiB to 1 GiB, or `no`".to_owned()),
+    }
+}
+
+/// Runs on each allocator: `5`, or `no`.
+pub(crate) fn turns(text: &str) -> Result<Turns, String> {
+    match text.parse() {
+        _ if text == "no" => Ok(Turns::No),
+        Ok(count @ 1..=99) => Ok(Turns::Of(count)),
+        _ => Err("give a number from 1 to 99, or `no`".to_owned()),
     }
 }
 

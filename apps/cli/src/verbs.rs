@@ -9,6 +9,7 @@ pub(crate) mod edge;
 pub(crate) mod emit;
 pub(crate) mod evaluate;
 pub(crate) mod explore;
+pub(crate) mod interleave;
 pub(crate) mod leon3;
 pub(crate) mod man;
 pub(crate) mod merge;

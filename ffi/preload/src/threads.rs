@@ -12,7 +12,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use metes_config::{Config, ThreadHeap};
 use metes_heap::lock::Lock;
 use metes_heap::{BadFree, Levels, Statistics};
-use metes_threads::{ALIGN, Ground, LARGEST, NotFreed, PARTS, Part, ThreadHeaps};
+pub(crate) use metes_threads::stays;
+use metes_threads::{Ground, LARGEST, NotFreed, PARTS, Part, ThreadHeaps};
 
 use crate::arena::Arena;
 use crate::lock;
@@ -178,11 +179,6 @@ pub(crate) fn usable(place: NonNull<u8>) -> Result<Option<usize>, BadFree> {
         Err(NotFreed::Elsewhere) => Ok(None),
         Err(NotFreed::Bad(why)) => Err(why),
     }
-}
-
-/// Whether a block that holds `held` bytes stays where it is when it is resized to `size`.
-pub(crate) fn stays(held: usize, size: usize) -> bool {
-    size <= held && (size > held / 2 || held <= ALIGN)
 }
 
 /// Bytes that a block of the heap behind holds, if they are counted.

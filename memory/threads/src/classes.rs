@@ -56,6 +56,12 @@ pub(crate) const fn aligned(size: usize, align: usize) -> Option<usize> {
     Some(class_of(wide.next_power_of_two()))
 }
 
+/// Whether a block that holds `held` bytes stays where it is when it is resized to `size`.
+#[must_use]
+pub const fn stays(held: usize, size: usize) -> bool {
+    size <= held && (size > held / 2 || held <= ALIGN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

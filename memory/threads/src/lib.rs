@@ -32,6 +32,8 @@ mod cells;
 mod classes;
 #[cfg(all(feature = "std", not(all(test, loom))))]
 mod current;
+#[cfg(all(unix, feature = "std", not(all(test, loom))))]
+mod driven;
 #[cfg(all(feature = "std", not(all(test, loom))))]
 mod global;
 #[cfg(not(all(test, loom)))]
@@ -49,7 +51,9 @@ mod process;
 mod supply;
 
 #[cfg(not(all(test, loom)))]
-pub use classes::{ALIGN, LARGEST};
+pub use classes::{ALIGN, LARGEST, stays};
+#[cfg(all(unix, feature = "std", not(all(test, loom))))]
+pub use driven::Driven;
 #[cfg(all(feature = "std", not(all(test, loom))))]
 pub use global::ThreadAlloc;
 #[cfg(not(all(test, loom)))]

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use metes_edge::serve::{Listeners, asked_to_end, serve};
+use metes_edge::serve::{Listeners, serve};
 use metes_edge::{Host, HostOptions, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = Host::start(options)?;
     let listeners = Listeners::new(Some(address), None)?;
     println!("{}", serde_json::to_string(&host.told())?);
-    serve(host, listeners, asked_to_end())?;
+    // A signal ends the process.
+    serve(host, listeners, std::future::pending())?;
     Ok(())
 }

@@ -129,18 +129,3 @@ async fn greet(listener: Option<impl Listener>, door: &Door) {
         door.enter(stream);
     }
 }
-
-/// Ready when the process is asked to end (SIGINT, SIGTERM).
-pub async fn asked_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let wait = async |kind| match signal(kind) {
-        Ok(mut signal) => {
-            signal.recv().await;
-        }
-        Err(_) => std::future::pending().await,
-    };
-    tokio::select! {
-        () = wait(SignalKind::interrupt()) => {}
-        () = wait(SignalKind::terminate()) => {}
-    }
-}

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Why the preload library was not built.
+/// Why nothing was built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// There is no compiler of that name.
@@ -81,8 +81,28 @@ pub fn try_compiler(directory: &Path) -> Result<(), BuildError> {
     built
 }
 
+/// Compiles one file of C to a program, with the compiler of [`build_preload`].
+///
+/// # Errors
+/// As [`build_preload`].
+pub fn build_program(source: &Path, program: &Path) -> Result<(), BuildError> {
+    let compiler = std::env::var("CC").unwrap_or_default();
+    let directory = source.parent().unwrap_or(source);
+    compile(&[], program, &[source.to_owned()], directory, &compiler)
+}
+
 fn build(
     library: &Path,
+    sources: &[PathBuf],
+    directory: &Path,
+    compiler: &str,
+) -> Result<(), BuildError> {
+    compile(&["-shared", "-fPIC"], library, sources, directory, compiler)
+}
+
+fn compile(
+    kind: &[&str],
+    output: &Path,
     sources: &[PathBuf],
     directory: &Path,
     compiler: &str,
@@ -92,8 +112,10 @@ fn build(
     let mut command = Command::new(&compiler);
     command
         .args(words)
-        .args(["-std=c99", "-O2", "-shared", "-fPIC", "-o"])
-        .arg(library)
+        .args(["-std=c99", "-O2"])
+        .args(kind)
+        .arg("-o")
+        .arg(output)
         .args(sources)
         // What is preloaded is not to preload itself into its compiler.
         .env_remove("LD_PRELOAD");

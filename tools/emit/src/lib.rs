@@ -19,7 +19,7 @@ mod config;
 mod model;
 mod rust;
 
-pub use build::{BuildError, build_preload, build_preload_with, try_compiler};
+pub use build::{BuildError, build_preload, build_preload_with, build_program, try_compiler};
 pub use rust::METES_HEAP;
 
 /// What accompanies the code.

@@ -5,6 +5,9 @@
 //!
 //! Invariant: every figure in a document was computed for it.
 
+mod beside;
+mod interleaved;
+
 use std::collections::HashSet;
 use std::time::SystemTime;
 
@@ -21,6 +24,9 @@ use crate::replay::Options;
 use crate::search::{Budget, Exploration, Sampled, Unfinished};
 use crate::target::Target;
 use crate::terms::{Rule, Terms};
+
+pub use beside::{Beside, BesideRow, Missing, Ratios, Took};
+pub use interleaved::{HeapOver, Interleaved, LiveOver, Sharing, Spread, Taken, ThreadFigures};
 
 /// Most points of a curve in the page.
 const POINTS: usize = 2000;
@@ -40,6 +46,8 @@ pub struct Document {
     pub configurations: Configurations,
     pub chosen: Option<Chosen>,
     pub guarantee: Option<GuaranteeFigures>,
+    pub beside: Option<Beside>,
+    pub interleaved: Option<Interleaved>,
     pub curves: Vec<NamedCurve>,
     pub assumptions: Vec<String>,
 }
@@ -342,7 +350,8 @@ pub struct Material<'a> {
 
 impl Document {
     /// The document of an exploration. What was measured and emitted afterwards
-    /// is filled into [`chosen`](Document::chosen) by who did it.
+    /// is filled into [`chosen`](Document::chosen), [`beside`](Document::beside) and
+    /// [`interleaved`](Document::interleaved) by who did it.
     pub fn new(material: &Material<'_>) -> Self {
         let Material { trace, profile, .. } = *material;
         let provenance = &trace.provenance;
@@ -377,6 +386,8 @@ impl Document {
             chosen: material.chosen(),
             guarantee: (material.budget.terms)
                 .map(|terms| GuaranteeFigures::of(&terms, material.choice)),
+            beside: None,
+            interleaved: None,
             curves: material.curves(),
             assumptions: material.assumptions(),
         }

@@ -135,23 +135,6 @@ impl Server {
     }
 }
 
-/// Ends when Ctrl-C or a request to end reaches the process.
-pub async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    // Where the system refuses handlers, the signals end the process by themselves.
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-        }
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
-        }
-    }
-}
-
 /// The routes over a folder.
 ///
 /// # Errors

@@ -43,6 +43,8 @@ pub struct Checked {
     pub output_varies: bool,
     /// How the run ended.
     pub ending: Ending,
+    /// Seconds that passed in it.
+    pub wall_seconds: f64,
     /// The second recording, if one was made.
     pub again: Option<Trace>,
 }
@@ -127,6 +129,7 @@ pub(crate) fn check(
         output_unchanged: unchanged(recorded),
         output_varies: false,
         ending: ended.ending,
+        wall_seconds: ended.wall_seconds,
         again: None,
     };
     if checked.replaced_by.is_some() && checked.output_unchanged {

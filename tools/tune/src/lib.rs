@@ -10,11 +10,13 @@
 //! on the system's own heap; [`Checked::equal`] is said only of figures and placements that agree.
 
 mod accesses;
+mod beside;
 mod capture;
 mod check;
 mod emitted;
 mod error;
 mod launch;
+mod orders;
 mod per_thread;
 mod process;
 pub mod regress;
@@ -24,6 +26,7 @@ mod search;
 mod tuning;
 
 pub use accesses::{Accessed, Checked as CheckedAccesses, WithAccesses, record_accesses};
+pub use beside::Turns;
 pub use capture::{Exchanged, Input, Pass, Stream, Written, capture, stdout_to_stderr};
 pub use check::{Checked, Difference};
 pub use emitted::{

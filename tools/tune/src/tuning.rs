@@ -5,11 +5,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use metes_config::{Config, Pages};
 use metes_explore::engine::{EXPLORATION, RESULTS};
-use metes_explore::report::{DemandFigures, Document, PlacementFigures, Usage};
+use metes_explore::report::{Beside, DemandFigures, Document, PlacementFigures, Usage};
 use metes_explore::{
     Arena, Choice, Events, Exploration, Observer, Options, Outcome, Over, Preference, Replay,
     Replayer, Terms, Wanted, choose,
@@ -17,11 +17,13 @@ use metes_explore::{
 use metes_trace::record::Ending;
 use metes_trace::{RecordOptions, Trace, record, write_parquet};
 
+use crate::beside::{self, Heaps, Turns};
 use crate::capture::{Input, Pass, Written, capture};
 use crate::check::{Checked, check};
 use crate::emitted;
 use crate::error::Error;
 use crate::launch::{Scratch, SteadyLayout};
+use crate::orders;
 use crate::per_thread::{self, PerThread};
 use crate::process::{self, Process};
 use crate::report::{self, Content};
@@ -53,6 +55,8 @@ pub struct Tuning<'a> {
     pub recorder: PathBuf,
     /// The library that replaces malloc: programs with threads are run on a heap for each thread, too. None: not.
     pub preload: Option<PathBuf>,
+    /// How often the program is run on today's allocators beside.
+    pub beside: Turns,
     /// What becomes of the output of the program's first run.
     pub pass: Pass,
     /// Seconds of exploration.
@@ -86,6 +90,10 @@ pub enum Step {
     Build,
     /// The program runs on it.
     Run,
+    /// The requests of several threads are replayed in other orders.
+    Interleave,
+    /// The program runs on today's allocators and on it, by turns.
+    Beside,
 }
 
 /// Hears of a tuning while it runs, and may end it.
@@ -95,7 +103,7 @@ pub trait Watch: Observer {
         let _ = step;
     }
 
-    /// Of many runs one has its turn: the `number`th from zero of so many, and what it is called.
+    /// Of many runs, or of allocators beside each other, one has its turn: the `number`th from zero of so many, and what it is called.
     fn turn(&mut self, number: usize, of: usize, name: &str) {
         let _ = (number, of, name);
     }
@@ -325,7 +333,7 @@ impl Tuning<'_> {
         if let Some(trace) = &checked.again {
             write_parquet(trace, &directory.join(AGAIN))?;
         }
-        let document = told(&content, &chosen, &checked);
+        let mut document = told(&content, &chosen, &checked);
         let per_thread = match &self.preload {
             Some(preload) if document.trace.threads > 1 => {
                 per_thread::measure(&program, &recorded, &chosen.predicted, preload)?
@@ -333,6 +341,19 @@ impl Tuning<'_> {
             _ => None,
         };
         heed(watch)?;
+        let several = document.trace.threads > 1;
+        if several {
+            watch.begins(Step::Interleave);
+            let demand = DemandFigures::of(&metes_trace::profile(&recorded.trace));
+            let (seconds, stop) = (self.seconds, &self.stop);
+            document.interleaved =
+                orders::look(&recorded.trace, demand, &chosen.config, seconds, stop)?;
+        }
+        let heaps = Heaps {
+            chosen: &library,
+            per_thread: self.preload.as_deref().filter(|_| several),
+        };
+        document.beside = self.beside(&program, (&recorded, &checked), &heaps, watch)?;
         let page = shown(&report::write(directory, &document)?);
         drop(content);
         Ok(Found::Heap(Box::new(Tuned {
@@ -346,6 +367,25 @@ impl Tuning<'_> {
             front: front.iter().map(|path| shown(path)).collect(),
             page,
         })))
+    }
+}
+
+impl Tuning<'_> {
+    fn beside(
+        &self,
+        program: &Program<'_>,
+        known: (&Recorded, &Checked),
+        heaps: &Heaps<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Beside>, Error> {
+        // Who ended the search wants what there is.
+        if self.beside == Turns::Fitting && self.stop.load(Ordering::Relaxed) {
+            return Ok(Some(Beside {
+                not_run: Some("the search was ended by hand".to_owned()),
+                ..Beside::default()
+            }));
+        }
+        beside::measure(self.beside, self.seconds, program, known, heaps, watch)
     }
 }
 

@@ -38,8 +38,8 @@ const PAGE_SCRIPTS: [&str; 7] = [
 pages! {
     /// The report of one exploration or tuning; its data: `report.schema.json`.
     REPORT = ["report.css"], [
-        "page-profile.js" "report-data.js" "report-scatter.js" "report-filter.js" "report-table.js"
-        "report-curves.js" "report-guarantee.js" "report-verdict.js" "report-provenance.js" "report-export.js" "report-main.js"
+        "page-profile.js" "interleaved-view.js" "report-data.js" "report-scatter.js" "report-filter.js" "report-table.js"
+        "report-curves.js" "report-guarantee.js" "report-beside.js" "report-verdict.js" "report-provenance.js" "report-export.js" "report-main.js"
     ];
     /// The explorer of a whole space; its columns are the bytes beside its data.
     EXPLORER = ["report.css" "explorer.css"], [
@@ -55,6 +55,8 @@ pages! {
     RUNS = ["experiment.css"], ["runs.js"];
     /// Two traces or two results beside each other.
     COMPARE = ["experiment.css" "compare.css"], ["experiment-categories.js" "compare.js"];
+    /// A program's threads in other orders.
+    INTERLEAVED = ["experiment.css"], ["interleaved-view.js" "interleaved.js"];
     /// A mesh as it ran; its looks are the bytes beside its data.
     MESH = ["mesh.css"], [
         "page-columns.js" "mesh-data.js" "mesh-picture.js" "mesh-charts.js" "mesh-player.js" "mesh-node.js" "mesh-main.js"

@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use metes_explore::{Arena, Space, engine};
 use metes_explorer::Folder;
-use metes_explorer::serve::{Server, interrupted};
+use metes_explorer::serve::Server;
 use serde_json::json;
 
 use crate::arguments::Serve;
 use crate::emitted;
 use crate::error::Failure;
-use crate::{output, results, space, tracefile};
+use crate::{interrupt, output, results, space, tracefile};
 
 /// The space that a folder was explored in, where its trace is still there.
 fn space_of(directory: &Path) -> Result<Space, Failure> {
@@ -48,12 +48,13 @@ pub(crate) fn run(arguments: &Serve, json: bool) -> Result<u8, Failure> {
     };
     let server = Server::bind(folder, arguments.port, Box::new(emit), Box::new(describe))?;
     let url = format!("http://{}/", server.address());
+    let ended = interrupt::ended()?;
     if json {
         output::json(&json!({ "url": url, "configurations": configurations }))?;
     } else {
         output::text(&format!("{url}\n"))?;
         output::note("answers until Ctrl-C");
     }
-    server.run(interrupted())?;
+    server.run(ended)?;
     Ok(0)
 }

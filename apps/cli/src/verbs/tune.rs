@@ -3,6 +3,7 @@
 //! Invariant: an earlier result stays whole until the new one is; the recording of a tuning that was
 //! cut short is kept.
 
+mod beside;
 mod module;
 mod runs;
 pub(super) mod summary;
@@ -53,6 +54,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         process: arguments.process.as_deref(),
         recorder: libraries::recorder()?,
         preload: libraries::preload().ok(),
+        beside: arguments.beside.unwrap_or_default(),
         pass: if json { Pass::ToStderr } else { Pass::On },
         seconds: arguments.budget,
         mapped: arguments.mapped.0,
@@ -155,10 +157,11 @@ impl metes_tune::Watch for Shown {
         self.clear();
         self.step = Some(step);
         match step {
-            Step::Record | Step::Run => {}
+            Step::Record | Step::Run | Step::Beside => {}
             Step::Alone => self.wheel = Some(progress::spinner("the best heap for each run alone")),
             Step::Search => self.bar = Some(Bar::begin(self.seconds)),
             Step::Compare => self.wheel = Some(progress::spinner("comparing heaps")),
+            Step::Interleave => self.wheel = Some(progress::spinner("other orders of threads")),
             Step::Build => self.wheel = Some(progress::spinner("building the emitted heap")),
         }
     }
@@ -167,6 +170,7 @@ impl metes_tune::Watch for Shown {
         let what = match self.step {
             Some(Step::Record) => "recording",
             Some(Step::Run) => "running on the heap",
+            Some(Step::Beside) => "running beside",
             Some(Step::Alone) => "the best heap for run",
             _ => "reading",
         };
@@ -324,6 +328,8 @@ fn print_json(tuned: &Tuned) -> Result<(), Failure> {
             "heap": run.heap.to_string(),
             "measured": { "peak_live": run.peak_live, "footprint": run.footprint },
         })),
+        "beside": document.beside,
+        "interleaved": document.interleaved,
         "pareto": outcomes(&found.pareto, &tuned.front)?,
         "sampled": found.sampled,
         "unfinished": found.unfinished,

@@ -6,6 +6,7 @@
 
 mod accesses;
 mod bad_input;
+mod beside;
 mod bounds;
 mod cases;
 mod compare;
@@ -15,6 +16,7 @@ mod energy;
 mod files;
 mod firmware;
 mod guarantee;
+mod interleave;
 mod leon3;
 mod mapped;
 mod mesh;

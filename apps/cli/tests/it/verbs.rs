@@ -17,6 +17,7 @@ fn every_verb_has_help_with_an_example() {
         "replay",
         "explore",
         "compare",
+        "interleave",
         "evaluate",
         "bounds",
         "emit",

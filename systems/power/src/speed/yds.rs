@@ -138,8 +138,11 @@ pub(super) struct Item<N> {
 type Part = (Vec<usize>, BigInt, BigInt);
 
 /// Whole numbers of any width.
-pub(super) trait Number: Integer + Signed + Clone + Into<BigInt> + ToPrimitive {}
-impl<T: Integer + Signed + Clone + Into<BigInt> + ToPrimitive> Number for T {}
+pub(super) trait Number:
+    Integer + Signed + Clone + Into<BigInt> + ToPrimitive + Send + Sync
+{
+}
+impl<T: Integer + Signed + Clone + Into<BigInt> + ToPrimitive + Send + Sync> Number for T {}
 
 fn parted<N: Number>(jobs: &[Scaled<BigInt>], number: impl Fn(&BigInt) -> N) -> Vec<Part> {
     let items = jobs.iter().enumerate().map(|(job, scaled)| Item {
@@ -198,7 +201,7 @@ fn above_average<N: Number>(items: &[Item<N>], work: &N, length: &N) -> Vec<(N, 
     releases.dedup();
     let mut by_deadline: Vec<&Item<N>> = items.iter().collect();
     by_deadline.sort_unstable_by(|left, right| left.deadline.cmp(&right.deadline));
-    let mut tree = Tree::new(releases.len());
+    let mut values = Values::new(releases.len());
     // Of each deadline: the best up to there, and the interval that ends there if the best has one.
     let mut best: Vec<(&N, N, Option<usize>)> = Vec::new();
     let (mut opened, mut at) = (0, 0);
@@ -211,20 +214,21 @@ fn above_average<N: Number>(items: &[Item<N>], work: &N, length: &N) -> Vec<(N, 
         // Intervals may begin at releases before this deadline, behind the best up to there.
         while opened < releases.len() && releases[opened] < end {
             let value = so_far(&best) + work.clone() * releases[opened].clone();
-            tree.set(opened, value);
+            values.set(opened, value);
             opened += 1;
         }
         while at < by_deadline.len() && by_deadline[at].deadline == *end {
             let item = by_deadline[at];
             // Their place is found as they are in order.
             let place = releases.partition_point(|release| **release < item.release);
-            tree.add_to(place, &(length.clone() * item.work.clone()));
+            values.add_to(place, &(length.clone() * item.work.clone()));
             at += 1;
         }
         let before = so_far(&best);
-        let candidate = tree.most() - work.clone() * end.clone();
+        let (most, place) = values.most();
+        let candidate = most - work.clone() * end.clone();
         if candidate > before {
-            best.push((end, candidate, Some(tree.place_of_most())));
+            best.push((end, candidate, Some(place)));
         } else {
             best.push((end, before, None));
         }
@@ -332,11 +336,8 @@ impl<N: Number> Tree<N> {
         self.raised[node] = self.raised[node].clone() + amount.clone();
     }
 
-    fn most(&self) -> N {
-        self.most[1].clone().unwrap_or_else(N::zero)
-    }
-
-    fn place_of_most(&self) -> usize {
+    /// The greatest, and where it is first.
+    fn most(&self) -> (N, usize) {
         let mut node = 1;
         while node < self.size {
             node *= 2;
@@ -344,7 +345,63 @@ impl<N: Number> Tree<N> {
                 node += 1;
             }
         }
-        node - self.size
+        let most = self.most[1].clone().unwrap_or_else(N::zero);
+        (most, node - self.size)
+    }
+}
+
+/// So few values are gone through one by one: most problems under priorities have no more.
+const FEW: usize = 48;
+
+/// Values as [`Tree`] has them; few of them in a row, which is faster.
+enum Values<N> {
+    Few(Vec<N>),
+    Many(Tree<N>),
+}
+
+impl<N: Number> Values<N> {
+    fn new(count: usize) -> Self {
+        if count <= FEW {
+            Values::Few(Vec::with_capacity(count))
+        } else {
+            Values::Many(Tree::new(count))
+        }
+    }
+
+    /// Sets the next value.
+    fn set(&mut self, place: usize, value: N) {
+        match self {
+            Values::Few(values) => values.push(value),
+            Values::Many(tree) => tree.set(place, value),
+        }
+    }
+
+    /// Raises all values up to a place, which is among them.
+    fn add_to(&mut self, place: usize, amount: &N) {
+        match self {
+            Values::Few(values) => {
+                for value in &mut values[..=place] {
+                    *value = value.clone() + amount.clone();
+                }
+            }
+            Values::Many(tree) => tree.add_to(place, amount),
+        }
+    }
+
+    /// The greatest, and where it is first.
+    fn most(&self) -> (N, usize) {
+        match self {
+            Values::Few(values) => {
+                let mut most = 0;
+                for place in 1..values.len() {
+                    if values[place] > values[most] {
+                        most = place;
+                    }
+                }
+                (values[most].clone(), most)
+            }
+            Values::Many(tree) => tree.most(),
+        }
     }
 }
 
@@ -381,6 +438,26 @@ mod tests {
             ["4/3", "4/3", "2", "4/3", "4/3", "8/3", "8/3", "4/3"]
         );
         assert_eq!(groups.energy().to_string(), "1424/9");
+    }
+
+    #[test]
+    fn few_values_and_many_are_the_same() {
+        let mut random = metes_random::Random::new(1);
+        for count in [1, 2, 3, 7, FEW] {
+            let (mut few, mut tree) = (Values::new(count), Tree::new(count));
+            for place in 0..count {
+                let value = random.between(0, 20) as i64 - 10;
+                few.set(place, value);
+                tree.set(place, value);
+                for _ in 0..3 {
+                    let to = random.below(place as u64 + 1) as usize;
+                    let amount = random.between(0, 10) as i64;
+                    few.add_to(to, &amount);
+                    tree.add_to(to, &amount);
+                    assert_eq!(few.most(), tree.most());
+                }
+            }
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use metes_explorer::serve::{Server, interrupted, only_here};
+use metes_explorer::serve::{Server, only_here};
 use metes_watch::{CELLS, Latest, Watcher, page, picture, router};
 use serde_json::json;
 
@@ -139,6 +139,7 @@ fn serve(
         Failure::input(format!("cannot listen on {address}: {error}{remedy}"))
     })?;
     let url = format!("http://{}/", server.address());
+    let ended = interrupt::ended()?;
     match json {
         true => output::json(&json!({ "url": url, "heap": target::name(watcher.board()) }))?,
         false => {
@@ -157,7 +158,7 @@ fn serve(
             }
         })
     };
-    let served = server.run(interrupted());
+    let served = server.run(ended);
     over.store(true, Ordering::Relaxed);
     // It ends by itself; a panic of it was shown by then.
     let _ = looker.join();

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use metes_edge::http::HttpLimits;
-use metes_edge::serve::{Listeners, asked_to_end, serve};
+use metes_edge::serve::{Listeners, serve};
 use metes_edge::{Host, HostOptions, Options};
 
 use crate::arguments::EdgeServe;
 use crate::error::Failure;
-use crate::output;
+use crate::{interrupt, output};
 
 pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
     let options = HostOptions {
@@ -35,6 +35,7 @@ pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
         deployments: arguments.deployments as usize,
     });
     let address = listeners.address();
+    let ended = interrupt::ended()?;
     if json {
         let mut document =
             serde_json::to_value(host.told()).map_err(|error| Failure::input(error.to_string()))?;
@@ -64,7 +65,7 @@ pub(super) fn run(arguments: &EdgeServe, json: bool) -> Result<u8, Failure> {
             output::note(&format!("listening on http://{address}"));
         }
     }
-    serve(host, listeners, asked_to_end())
+    serve(host, listeners, ended)
         .map_err(|error| Failure::io("listen on", &arguments.socket, error))?;
     Ok(0)
 }

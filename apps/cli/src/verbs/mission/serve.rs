@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use metes_duster::page::serve::Live;
 use metes_duster_system::System;
-use metes_explorer::serve::{Server, interrupted, only_here};
+use metes_explorer::serve::{Server, only_here};
 use serde_json::json;
 
 use super::unit;
@@ -22,6 +22,7 @@ pub(super) fn run(arguments: &MissionServe, json: bool) -> Result<u8, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.tcp)).map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     let system = System::of_mission();
+    let stop = interrupt::flag()?;
     let live = Live::new(&system.platform.name);
     let page = arguments.http.map(|port| show(&live, port)).transpose()?;
     let mut unit = unit(&arguments.unit, &system)?;
@@ -34,7 +35,6 @@ pub(super) fn run(arguments: &MissionServe, json: bool) -> Result<u8, Failure> {
         }
         output::note("the unit runs until Ctrl-C");
     }
-    let stop = interrupt::flag()?;
     let shown = |bytes: &[u8]| {
         if page.is_some() {
             live.take_bytes(bytes);
@@ -56,8 +56,9 @@ fn show(live: &Live, port: u16) -> Result<String, Failure> {
         ))
     })?;
     let url = format!("http://{}/", server.address());
+    let ended = interrupt::ended()?;
     std::thread::spawn(move || {
-        if let Err(error) = server.run(interrupted()) {
+        if let Err(error) = server.run(ended) {
             output::note(&format!("the page is gone: {error}"));
         }
     });

@@ -54,6 +54,7 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     for (given, option) in [
         (arguments.process.is_some(), "--process"),
         (arguments.pages.is_some(), "--pages"),
+        (arguments.beside.is_some(), "--beside"),
     ] {
         if given {
             return Err(Failure::input(format!(

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use metes_explore::report::{BoundFigures, Document, GuaranteeFigures};
+use metes_explore::report::{BoundFigures, Document, GuaranteeFigures, Interleaved};
 use metes_explore::{Events, Exploration, Outcome};
 use metes_trace::record::Ending;
 use metes_tune::{Checked, Recorded, Tuned};
@@ -48,6 +48,8 @@ pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
             run.heap
         );
     }
+    let interleaved = document.interleaved.as_ref();
+    text += &interleaved.map_or(String::new(), orders);
     text += &format!("  {:<9} {}\n", "explored", explored(found));
     if let Some(from) = chosen.config.arena.mapped {
         text += &format!(
@@ -66,6 +68,10 @@ pub(super) fn text(tuned: &Tuned, directory: &Path) -> String {
          it copies or the system maps, and what the largest copy adds{DIM:#}\n\n"
     );
     text += &verdict(checked, threads);
+    text += &document
+        .beside
+        .as_ref()
+        .map_or(String::new(), super::beside::text);
     text += &format!("\n  {:<9} {}\n", "report", page.display());
     text += &code(directory);
     text
@@ -98,6 +104,40 @@ fn program(recorded: &Recorded, events: &Events) -> String {
         "program",
         grouped(events.len() as u64),
         bytes(events.peak_live())
+    )
+}
+
+/// What other orders of the threads' requests come to on the chosen heap.
+fn orders(found: &Interleaved) -> String {
+    let live = &found.live;
+    let mut text = String::new();
+    if let Some(spread) = found.heaps.first().and_then(|heap| heap.drawn) {
+        text += &format!(
+            "  {:<9} {} other orders: footprint {} to {}, half of them up to {} (metes interleave)\n",
+            "",
+            grouped(found.shuffles),
+            bytes(spread.least),
+            bytes(spread.most),
+            bytes(spread.median)
+        );
+    }
+    text += &format!(
+        "  {:<9} in any order at most {} live{}{}\n",
+        "",
+        bytes(live.bound),
+        if live.exact { "" } else { " (a bound)" },
+        match found.heaps.first().and_then(|heap| heap.guarantee) {
+            Some(suffices) => format!(", for which {} suffice", bytes(suffices)),
+            None => String::new(),
+        }
+    );
+    let sharing = &found.sharing;
+    text + &format!(
+        "  {:<9} {} of {} requests follow another thread's, {} blocks are freed by another thread\n",
+        "",
+        grouped(sharing.switches),
+        grouped(found.events),
+        grouped(sharing.freed_elsewhere)
     )
 }
 

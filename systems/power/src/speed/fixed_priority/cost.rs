@@ -12,6 +12,13 @@ use crate::rational::Rational;
 
 /// How far nearest numbers must be apart to be believed: sums of thousands of positive parts are a thousand times nearer.
 const APART: f64 = 1e-10;
+/// What a bound in nearest numbers is made smaller by, so that it is one of the exact sum: ten times as much.
+pub(super) const MARGIN: f64 = 1e-9;
+
+/// A bound from nearest numbers.
+pub(super) fn surely(nearly: f64) -> f64 {
+    nearly * (1.0 - MARGIN)
+}
 
 /// Works, and the time that each has: of one speed each.
 #[derive(Clone, Debug)]

@@ -41,7 +41,8 @@ pub(super) struct Relaxed<N> {
     pub(super) slots: Vec<Slot<N>>,
 }
 
-fn near<N: Number>(value: &N) -> f64 {
+/// The nearest number.
+pub(super) fn near<N: Number>(value: &N) -> f64 {
     value.to_f64().unwrap_or(f64::INFINITY)
 }
 
@@ -69,6 +70,42 @@ impl<N: Number> Relaxed<N> {
             groups,
             slots,
         }
+    }
+
+    /// What the energy is above if jobs are due at `due` instead of `before`, earlier for some: energy is convex in speeds,
+    /// so a job whose window keeps only faster times takes at least its work by what more speed costs at the margin.
+    pub(super) fn at_least(&self, jobs: &[&Job<N>], before: &[N], due: &[N]) -> f64 {
+        let changed = jobs.iter().zip(before.iter().zip(due));
+        let more =
+            changed
+                .filter(|(_, (before, due))| before != due)
+                .map(|(job, (before, due))| {
+                    let (old, new) = (
+                        self.least(&job.release, before),
+                        self.least(&job.release, due),
+                    );
+                    3.0 * near(&job.work) * (new * new - old * old)
+                });
+        self.cost.nearly + more.sum::<f64>()
+    }
+
+    /// The least speed from a time to a time, nearly.
+    fn least(&self, from: &N, to: &N) -> f64 {
+        let first = self.slots.partition_point(|slot| slot.to <= *from);
+        let slots = self.slots[first..]
+            .iter()
+            .take_while(|slot| slot.from < *to);
+        slots
+            .map(|slot| self.speed(slot))
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// Work per time in a slot, nearly.
+    pub(super) fn speed(&self, slot: &Slot<N>) -> f64 {
+        slot.group.map_or(0.0, |group| {
+            let (work, time) = &self.groups[group];
+            near(work) / near(time)
+        })
     }
 
     /// Jobs that are late by priorities, but for those `sure` not to be. Jobs by release.
@@ -174,15 +211,37 @@ impl<N: Number> Relaxed<N> {
         if spare.abs() > 1e-9 * nearly.max(near(work)) {
             return spare > 0.0;
         }
-        let done = inside.iter().map(|(group, time)| {
-            let (of_group, length) = &self.groups[*group];
-            let top: BigInt = time.clone().into();
-            let of_group: BigInt = of_group.clone().into();
-            Rational::new(top * of_group, length.clone().into())
-        });
-        let done = done.fold(Rational::zero(), |sum, part| sum + part);
-        done >= Rational::from_integer(work.clone().into())
+        let parts: Vec<(&N, &(N, N))> = inside
+            .iter()
+            .map(|(group, time)| (time, &self.groups[*group]))
+            .collect();
+        reach_narrow(&parts, work).unwrap_or_else(|| reach(&parts, work))
     }
+}
+
+/// Whether groups, work and time of each, do so much work in so much time of theirs.
+fn reach<N: Number>(parts: &[(&N, &(N, N))], work: &N) -> bool {
+    let done = parts.iter().map(|(time, (of_group, length))| {
+        let top: BigInt = (*time).clone().into();
+        let of_group: BigInt = of_group.clone().into();
+        Rational::new(top * of_group, length.clone().into())
+    });
+    let done = done.fold(Rational::zero(), |sum, part| sum + part);
+    done >= Rational::from_integer(work.clone().into())
+}
+
+/// The same where 128 bits suffice for all products of times.
+fn reach_narrow<N: Number>(parts: &[(&N, &(N, N))], work: &N) -> Option<bool> {
+    let (mut top, mut bottom) = (0_i128, 1_i128);
+    for (time, (of_group, length)) in parts {
+        let done = time.to_i128()?.checked_mul(of_group.to_i128()?)?;
+        let length = length.to_i128()?;
+        top = top
+            .checked_mul(length)?
+            .checked_add(done.checked_mul(bottom)?)?;
+        bottom = bottom.checked_mul(length)?;
+    }
+    Some(top >= work.to_i128()?.checked_mul(bottom)?)
 }
 
 /// Whose time is when: a group has all of its windows that no faster group has. Groups come the fastest first.
