@@ -4,6 +4,7 @@
 
 use metes_oracle::{Shadow, Step, memory};
 use libfuzzer_sys::fuzz_target;
+use metes_heap::index::dedicated::{ChosenKeeping, UNLIMITED};
 use metes_heap::{
     AnyIndex, ByHandle, Counted, Dedicated, Fit, Geometry, Heap, IndexKind, Ledger, Limits, Order,
     Record, Tagged,
@@ -42,8 +43,18 @@ fuzz_target!(|data: &[u8]| {
     let (kind, limits) = (kind(*first), limits(*second));
     let mut records = vec![Record::SPARE; 4096];
     let ledger = Counted::new(Ledger::new(&mut records, ByHandle, Geometry::tagged(8)));
-    let mut tagged = Shadow::new(Heap::new(Dedicated::new(sizes, AnyIndex::new(kind, limits)), <Tagged>::new()));
-    let mut ledger = Shadow::new(Heap::new(Dedicated::new(sizes, AnyIndex::new(kind, limits)), ledger));
+    let keeping = ChosenKeeping {
+        limit: [[UNLIMITED, 1, 2, 5][usize::from(third / 2 % 4)]; 3],
+        ..ChosenKeeping::DEFAULT
+    };
+    let mut tagged = Shadow::new(Heap::new(
+        Dedicated::with(sizes, keeping, AnyIndex::new(kind, limits)),
+        <Tagged>::new(),
+    ));
+    let mut ledger = Shadow::new(Heap::new(
+        Dedicated::with(sizes, keeping, AnyIndex::new(kind, limits)),
+        ledger,
+    ));
     let arena = memory(ARENA);
     tagged.heap.add_region(arena).unwrap();
     ledger.heap.add_region(ARENA).unwrap();

@@ -6,6 +6,7 @@
 use std::ptr::NonNull;
 
 use libfuzzer_sys::fuzz_target;
+use metes_heap::index::dedicated::{ChosenKeeping, UNLIMITED};
 use metes_heap::{
     AnyIndex, Dedicated, Fit, Hardened, Heap, IndexKind, Limits, Memory, Order, SizeTable,
 };
@@ -49,7 +50,11 @@ fuzz_target!(|data: &[u8]| {
         1 => Limits { coalesce_up_to: 512, split_down_to: 64 },
         _ => Limits { coalesce_up_to: 0, split_down_to: 0 },
     };
-    let index = Dedicated::new(sizes, AnyIndex::new(kind(*first), limits));
+    let keeping = ChosenKeeping {
+        limit: [[UNLIMITED, 2][usize::from(second / 6 % 2)]; 3],
+        ..ChosenKeeping::DEFAULT
+    };
+    let index = Dedicated::with(sizes, keeping, AnyIndex::new(kind(*first), limits));
     let mut heap = Heap::new(index, Hardened::new(SECRET));
     heap.add_region(memory).unwrap();
     let mut held: Vec<(NonNull<u8>, usize)> = vec![];

@@ -23,6 +23,7 @@ const COLUMNS = {
   record_reads: { metric: true, label: "Record reads", unit: "words", show: count },
   record_writes: { metric: true, label: "Record writes", unit: "words", show: count },
   failed: { metric: true, label: "Failed requests", show: count },
+  guarantee: { metric: true, label: "Guarantee", unit: "bytes that are proved to suffice; none lies beyond all", show: bytes, tick: byteTick, exact: exactBytes, binary: true, endless: true },
   general_pools: { label: "General pools" },
   dedicated_pools: { label: "Dedicated pools" },
   object_pools: { label: "Object pools" },
@@ -58,6 +59,13 @@ function makeColumn(raw, values) {
     if (v > high) high = v;
   }
   if (!(low <= high)) { low = 0; high = 0; }
+  // What has no bound is worse than all that have one, and lies behind them.
+  base.points = values;
+  if (base.endless && high > 0 && values.some(Number.isNaN)) {
+    const beyond = high * 2;
+    base.points = values.map((v) => (Number.isNaN(v) ? beyond : v));
+    high = beyond;
+  }
   Object.assign(base, { low, high, constant: seen.size < 2, log: low > 0 && high / low > 6 });
   if (!base.metric && seen.size <= ORDINAL) {
     const sorted = [...seen].sort((a, b) => (a === null ? -1 : b === null ? 1 : words ? collator.compare(words[a], words[b]) : a - b));
@@ -65,7 +73,7 @@ function makeColumn(raw, values) {
     base.levels = sorted.map((v) => (v === null ? NaN : v));
     base.keys = new Float64Array(values.length);
     for (let i = 0; i < values.length; i += 1) base.keys[i] = rank.get(Number.isNaN(values[i]) ? null : values[i]);
-  } else base.keys = values;
+  } else base.keys = base.points;
   return base;
 }
 

@@ -33,6 +33,7 @@ const STATUS = {
   beaten: "ended early, because a configuration of the front was better already: its figures are lower bounds",
   slow: "given up, because it took too many cycles",
   failed: "a request failed",
+  beyond: "not replayed, because it guarantees less than was asked for",
 };
 
 // Every axis with its limits as inputs, so that nothing needs a pointer.

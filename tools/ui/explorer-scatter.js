@@ -54,7 +54,7 @@ function scatterView(model) {
   const drawn = (i) => view.bounds || !model.partial[model.status.values[i]];
 
   const scaleOf = (name) => {
-    const { values } = view[name];
+    const values = view[name].points;
     let low = Infinity;
     let high = -Infinity;
     for (let i = 0; i < model.n; i += 1) if (drawn(i)) { if (values[i] < low) low = values[i]; if (values[i] > high) high = values[i]; }
@@ -72,10 +72,10 @@ function scatterView(model) {
     const px = new Float32Array(n);
     const py = new Float32Array(n);
     for (let i = 0; i < n; i += 1) {
-      px[i] = drawn(i) ? box.left + sx.to(view.x.values[i]) * (box.right - box.left) : NaN;
-      py[i] = box.bottom - sy.to(view.y.values[i]) * (box.bottom - box.top);
+      px[i] = drawn(i) ? box.left + sx.to(view.x.points[i]) * (box.right - box.left) : NaN;
+      py[i] = box.bottom - sy.to(view.y.points[i]) * (box.bottom - box.top);
     }
-    layout = { box, sx, sy, px, py, ...gridOf(px, py, box, width, height), width, height, walk: envelope(view.x.values, view.y.values, model.frontRows) };
+    layout = { box, sx, sy, px, py, ...gridOf(px, py, box, width, height), width, height, walk: envelope(view.x.points, view.y.points, model.frontRows) };
   }
 
   // Which of 256 colours each point has.

@@ -168,6 +168,10 @@ pub(crate) struct Tune {
     /// What matters most
     #[arg(long, value_name = "WHAT", default_value = "balanced")]
     pub(crate) prefer: Prefer,
+    /// What heaps are searched for: footprint,cycles,worst, and guarantee beside them
+    /// [default: footprint,cycles,worst]
+    #[arg(long, value_name = "LIST", value_parser = objectives)]
+    pub(crate) objectives: Option<ObjectiveSet>,
     #[command(flatten)]
     pub(crate) guarantee: Guarantee,
     /// Runs on glibc's allocator, the chosen heap, and whatever of jemalloc, mimalloc, tcmalloc and snmalloc is
@@ -354,6 +358,7 @@ pub(crate) struct Replay {
   metes explore ls.trace.parquet --budget 10 -o out
   metes explore ls.trace.parquet --space paper -o out
   metes explore ls.trace.parquet --space my.toml --objectives footprint,worst
+  metes explore ls.trace.parquet --space my.toml --objectives footprint,guarantee --guarantee 16x
   metes explore ls.trace.parquet --space my.toml --search nsga2 --configurations 2000
   metes explore ls.trace.parquet --space paper --shard 1/4 -o part1
   metes explore small.trace.parquet large.trace.parquet -o out
@@ -382,9 +387,10 @@ pub(crate) struct Explore {
     /// as where there is no system that maps. Described spaces have none [default: 128KiB]
     #[arg(long, value_name = "SIZE|no", value_parser = mapped)]
     pub(crate) mapped: Option<MappedFrom>,
-    /// What a described space is searched for: footprint, accesses, energy,
-    /// time, cycles, worst [default: footprint,accesses, with --levels also
-    /// energy and time]
+    /// What heaps are searched for: footprint, accesses, energy, time, cycles,
+    /// worst, guarantee [default: footprint,accesses, with --levels also energy and
+    /// time, with what is asked of guarantees also guarantee]. Without a described space
+    /// footprint,cycles,worst, and guarantee beside them
     #[arg(long, value_name = "LIST", value_parser = objectives)]
     pub(crate) objectives: Option<ObjectiveSet>,
     #[command(flatten)]
@@ -464,6 +470,8 @@ pub(crate) struct Evaluate {
     /// Answer a line of JSON for each line of standard input
     #[arg(long, conflicts_with = "numbers")]
     pub(crate) lines: bool,
+    #[command(flatten)]
+    pub(crate) guarantee: Guarantee,
 }
 
 /// Join the parts of an exploration that was done in shards

@@ -32,7 +32,7 @@ mod text;
 
 use any_fit::Ceiling;
 pub use block_table::block_table;
-pub use composite::{PartBound, Pool, each_part};
+pub use composite::{KeptList, PartBound, Pool, each_list, each_part};
 use demand::Load;
 pub use demand::{Demand, Geometry, Sizes};
 pub use describe::{described, described_in};

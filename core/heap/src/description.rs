@@ -137,17 +137,20 @@ pub struct DedicatedPool {
     pub order: Order,
     /// Whether blocks know what precedes them.
     pub links: Links,
+    /// Most blocks that it keeps; `None`: all. What it has no room for is merged.
+    pub limit: Option<u32>,
 }
 
 impl DedicatedPool {
     /// A list for requests of `size` bytes in level `level`, in LIFO order with
-    /// double links.
+    /// double links, without limit.
     pub const fn new(size: usize, level: u8) -> Self {
         DedicatedPool {
             size,
             level,
             order: Order::Lifo,
             links: Links::Double,
+            limit: None,
         }
     }
 }
@@ -249,6 +252,8 @@ pub enum Invalid {
     ObjectLevels,
     /// Sizes of dedicated pools do not rise, or two need the same block.
     DedicatedSizes,
+    /// A dedicated pool keeps no block, or more than 2³² − 2.
+    DedicatedLimit,
     /// Sizes of object pools do not rise, are no multiples of 16 up to 1024, or a
     /// slab holds fewer than 2 or more than 256 slots.
     ObjectSizes,
@@ -298,6 +303,9 @@ impl core::fmt::Display for Invalid {
             Invalid::ObjectLevels => "all object pools must lie in the same memory level",
             Invalid::DedicatedSizes => {
                 "dedicated pools must have rising sizes that need different blocks"
+            }
+            Invalid::DedicatedLimit => {
+                "a dedicated pool must keep from 1 to 4294967294 blocks, or have no limit"
             }
             Invalid::ObjectSizes => {
                 "object pools must have rising sizes, multiples of 16 up to 1024, and from 2 to 256 slots a slab"
@@ -446,6 +454,9 @@ impl Description {
             let block = pool.size.saturating_add(header).div_ceil(granule);
             if pool.size == 0 || block <= last {
                 return Err(Invalid::DedicatedSizes);
+            }
+            if matches!(pool.limit, Some(0 | u32::MAX)) {
+                return Err(Invalid::DedicatedLimit);
             }
             if self
                 .route(pool.size)

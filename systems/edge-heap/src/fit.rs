@@ -4,9 +4,7 @@
 
 use metes_config::Config;
 use metes_emit::WasiPool;
-use metes_explore::{
-    Events, Exploration, Guarantees, Options, Outcome, Replayer, Target, constant_time,
-};
+use metes_explore::{Events, Exploration, Options, Outcome, Replayer, Target, constant_time};
 use metes_heap::description::GENERAL;
 
 use crate::joined::BEGINNING;
@@ -55,7 +53,7 @@ pub(crate) fn joined(found: &Exploration, limit: Option<u64>) -> Exploration {
         .collect();
     kept.outcomes = kept.pareto.clone();
     if let Some(guaranteed) = &mut kept.guaranteed {
-        *guaranteed = Guarantees::of(guaranteed.terms, &kept.outcomes);
+        *guaranteed = guaranteed.among(&kept.outcomes);
     }
     kept
 }

@@ -15,7 +15,7 @@ use metes_bounds::{Contract, Tandem};
 use metes_curve::script::{Found, Interpreter, Outcome, Script};
 use metes_curve::{Algebra, Curve};
 use metes_explore::engine::{
-    Dialogue, Evaluator, Explorer, Folder, Method, ObjectiveSet, Origin, Plan, Shard, Source,
+    Dialogue, Evaluator, Explorer, Folder, Form, Method, ObjectiveSet, Origin, Plan, Shard, Source,
     decode_rows, encode_rows, finish,
 };
 use metes_explore::{
@@ -659,11 +659,11 @@ fn space_seeds() -> Vec<Vec<u8>> {
 }
 
 fn folder(bytes: &[u8]) -> bool {
-    if let Some(rows) = decode_rows(bytes) {
-        assert_eq!(
-            decode_rows(&encode_rows(&rows)).map(|rows| rows.len()),
-            Some(rows.len())
-        );
+    for form in [Form::Measured, Form::Guaranteed] {
+        if let Some(rows) = decode_rows(bytes, form) {
+            let again = decode_rows(&encode_rows(&rows, form), form);
+            assert_eq!(again.map(|rows| rows.len()), Some(rows.len()));
+        }
     }
     FOLDER.with(|folder| {
         let units = folder.path().join("units");
@@ -744,6 +744,7 @@ fn explored() -> Small {
             space_name: "small".to_owned(),
             space: SMALL_SPACE.to_owned(),
             levels: None,
+            guarantee: None,
         })
         .expect("it is ours");
     let never = AtomicBool::new(false);

@@ -420,7 +420,7 @@ impl Pools {
             heap
         })?;
         let last = self.last(source)?;
-        let dedicated = self.expand();
+        let dedicated = self.expand(source)?;
         let general: List<General, GENERAL> =
             prefixes(source, &self.general, "general", |general| {
                 // All but the last prefix lack a pool for everything.
@@ -466,7 +466,7 @@ impl Pools {
     /// Dedicated pools that lie in another level than the general pool that
     /// serves their size become general pools for the requests that need their
     /// block; the others remain and are returned.
-    fn expand(&mut self) -> List<DedicatedPool, DEDICATED> {
+    fn expand(&mut self, source: &Source<'_>) -> Result<List<DedicatedPool, DEDICATED>, Error> {
         let mut remaining = List::EMPTY;
         let mut ranges = Vec::new();
         for (pool, at) in &self.dedicated {
@@ -476,6 +476,11 @@ impl Pools {
                 .find(|(general, _)| general.sizes().contain(pool.size));
             match serving.zip(ranged(*pool)) {
                 Some(((general, _), range)) if general.level != pool.level => {
+                    if pool.limit.is_some() {
+                        let message = "a dedicated pool in another level than the general pool that serves its \
+                                       size is a pool of its own and keeps all its blocks: leave out its `limit`";
+                        return Err(source.error(at.clone(), message, None));
+                    }
                     ranges.push((range, at.clone()));
                 }
                 _ => {
@@ -485,7 +490,7 @@ impl Pools {
         }
         self.general.extend(ranges);
         sort(&mut self.general);
-        remaining
+        Ok(remaining)
     }
 }
 

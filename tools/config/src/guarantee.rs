@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry, PartBound};
+use metes_heap::bounds::{self, Bound, BoundError, Demand, Geometry, KeptList, PartBound};
 use metes_heap::compact::{MOVES, Options, Partition};
 use metes_heap::complexity::Declaration;
 use metes_heap::description::GROWING_SPAN;
@@ -80,6 +80,23 @@ pub fn parts(config: &Config, demand: &Demand) -> Result<Vec<PartBound>, Guarant
     };
     bounds::each_part(&config.heap, &geometry, demand, &mut take).map_err(GuaranteeError::Bound)?;
     Ok(parts)
+}
+
+/// What each dedicated list adds to the live bytes of the pools behind it, by rising size; nothing of a heap whose memory
+/// levels have sizes, of which nothing is proved.
+///
+/// # Errors
+/// As [`guarantee`].
+pub(crate) fn lists(config: &Config, demand: &Demand) -> Result<Vec<KeptList>, GuaranteeError> {
+    let mut lists = Vec::new();
+    if config.level_sizes().iter().all(Option::is_none) && config.heap.partition.is_none() {
+        let geometry = laid_out(config, demand)?.0;
+        bounds::each_list(&config.heap, &geometry, demand, &mut |list| {
+            lists.push(list);
+        })
+        .map_err(GuaranteeError::Bound)?;
+    }
+    Ok(lists)
 }
 
 /// Bytes that would suffice for the pools of a heap without partition if it were laid out for them, whatever span it has;

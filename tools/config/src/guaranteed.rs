@@ -4,7 +4,7 @@
 //! Invariant: the bound has mapped blocks in it wherever the demand may have some.
 
 use metes_heap::bounds::compact::CompactBound;
-use metes_heap::bounds::{self, Bound, Demand, PartBound, Pool};
+use metes_heap::bounds::{self, Bound, Demand, KeptList, PartBound, Pool};
 use metes_heap::compact::complexity::Configuration;
 use metes_heap::compact::{MOVES, Options};
 use metes_heap::complexity::Predictability;
@@ -39,6 +39,8 @@ pub struct Guaranteed {
     pub mapped: Option<MappedPart>,
     /// Of a heap of several pools: what each that the demand reaches adds, by rising size.
     pub parts: Vec<NamedPart>,
+    /// What each dedicated list adds to the live bytes of the pools behind it, by rising size.
+    pub lists: Vec<KeptList>,
 }
 
 /// What a pool adds to the bound of a heap.
@@ -84,6 +86,7 @@ impl Guaranteed {
                 compact: None,
                 mapped: None,
                 parts: Vec::new(),
+                lists: Vec::new(),
             }),
         }
     }
@@ -99,6 +102,7 @@ impl Guaranteed {
             compact: compact.transpose()?,
             mapped: MappedPart::add(config, &demand, &mut bound),
             parts: NamedPart::of(config, &demand)?,
+            lists: crate::guarantee::lists(config, &demand)?,
             bound,
         })
     }
@@ -261,6 +265,20 @@ mod tests {
             .map(|own| own.part.bound.heap_bytes.is_some())
             .collect();
         assert_eq!((kept.holds(), bounds), (false, vec![true, false]));
+        // Those with a limit have one, and say of what it is made.
+        let kept = of("objects 16 + dedicated:limit=8 40/56 + tlsf", demand);
+        assert!(kept.holds());
+        let lists: Vec<_> = { kept.lists.iter() }
+            .map(|own| (own.list.size, own.block, own.live))
+            .collect();
+        assert_eq!(lists, [(40, 48, Some(8 * 40)), (56, 64, Some(8 * 56))]);
+        let behind = kept.parts[1].part.demand.live;
+        assert_eq!(behind, (1 << 20) + 8 * 40 + 8 * 56);
+        let alone = of("dedicated:limit=8 40 + tlsf", demand);
+        let more = Demand::new((1 << 20) + 8 * 40, 4096, 8);
+        let [alone, plain] = [alone, of("tlsf", more)].map(|own| own.bound.heap_bytes);
+        // A list has a head in the memory, too.
+        assert!(alone > plain && alone < plain.map(|bytes| bytes + 1024));
         // What no request reaches adds nothing, and what is of one pool has no parts.
         let small = of("objects 16/64 + tlsf", Demand::new(1 << 20, 16, 8));
         assert_eq!(small.parts.len(), 1);

@@ -271,14 +271,16 @@ fn read_sizes(fields: &mut Fields<'_>) -> Result<Option<(SizeTable, Range<usize>
     }
 }
 
-/// Order and links of a dedicated list.
+/// Order, links and limit of a dedicated list.
 pub(crate) fn read_keeping(fields: &mut Fields<'_>, pool: &mut DedicatedPool) -> Result<(), Error> {
     replace(&mut pool.order, fields.choice("order", &ORDERS)?);
     replace(&mut pool.links, fields.choice("links", &LINKS)?);
+    let limit = fields.number("limit", 1, u32::MAX - 1)?;
+    pool.limit = limit.map(|(most, _)| most);
     Ok(())
 }
 
-/// What of a dedicated list's order and links differs from the defaults.
+/// What of a dedicated list's order, links and limit differs from the defaults.
 pub(crate) fn write_keeping(pool: &DedicatedPool) -> Vec<(&'static str, String)> {
     let default = DedicatedPool::new(pool.size, pool.level);
     let mut parameters = Vec::new();
@@ -287,6 +289,9 @@ pub(crate) fn write_keeping(pool: &DedicatedPool) -> Vec<(&'static str, String)>
     }
     if pool.links != default.links {
         parameters.push(("links", word_of(&LINKS, pool.links)));
+    }
+    if let Some(limit) = pool.limit {
+        parameters.push(("limit", limit.to_string()));
     }
     parameters
 }

@@ -152,6 +152,10 @@ typedef struct {
 #if HEAP_USES_DEDICATED
     size_t first_dedicated;
 #endif
+#if HEAP_USES_LIMITS
+    /* Blocks in the dedicated lists that have a limit. */
+    size_t retained[HEAP_LISTS];
+#endif
 #if HEAP_USES_LIST
     size_t length;
 #endif

@@ -5,6 +5,8 @@
  * and neither merged nor cut again. To their neighbours they stay in use. How a list is kept stands
  * in sets of lists, a bit each: POOL_FIFO those that blocks enter at the back, POOL_SORTED those in
  * the order of addresses, POOL_SINGLE_LINKS those whose blocks know only what follows them.
+ * POOL_LIMITS says of lists that keep only so many blocks how many; others are merged as if there
+ * were no list.
  */
 
 /* Whether a list is in a set; without a look at the list where all are, or none is. */
@@ -24,6 +26,22 @@ static inline size_t pool_dedicated(size_t size)
         return POOL_DEDICATED;
     }
 }
+
+#if POOL_LIMITED
+/* Most blocks that a list keeps; SIZE_MAX: all. */
+static inline size_t pool_limit(size_t list)
+{
+    switch (list) {
+#define LIMIT_OF(list, most) \
+    case list:               \
+        return most;
+        POOL_LIMITS(LIMIT_OF)
+#undef LIMIT_OF
+    default:
+        return SIZE_MAX;
+    }
+}
+#endif
 
 /* Links a block into a list where the list's order says so. */
 static inline void pool_enter(block_t *head, size_t list, block_t *block)
@@ -74,6 +92,14 @@ static inline bool pool_retain(heap_pool_t *pool, block_t *block, size_t size)
     if (list == POOL_DEDICATED) {
         return false;
     }
+#if POOL_LIMITED
+    if (pool_limit(list) != SIZE_MAX) {
+        if (pool->retained[list] >= pool_limit(list)) {
+            return false;
+        }
+        pool->retained[list] += 1U;
+    }
+#endif
     pool_enter(head_of(pool->first, pool->first_dedicated + list), list, block);
     return true;
 }
@@ -93,6 +119,11 @@ static inline block_t *pool_recall(heap_pool_t *pool, size_t need)
         return NULL;
     }
     pool_leave(head, list, block);
+#if POOL_LIMITED
+    if (pool_limit(list) != SIZE_MAX) {
+        pool->retained[list] -= 1U;
+    }
+#endif
     return block;
 }
 
@@ -103,6 +134,9 @@ static bool pool_count_retained(heap_pool_t *pool, size_t limit, size_t *count)
         const bool single = POOL_LIST_IS(POOL_SINGLE_LINKS, list);
         block_t *const head = head_of(pool->first, pool->first_dedicated + list);
         block_t *before = head;
+#if POOL_LIMITED
+        const size_t others = *count;
+#endif
         while (before->next != head) {
             block_t *const block = before->next;
             *count += 1U;
@@ -113,6 +147,11 @@ static bool pool_count_retained(heap_pool_t *pool, size_t limit, size_t *count)
             }
             before = block;
         }
+#if POOL_LIMITED
+        if (pool_limit(list) != SIZE_MAX && *count - others != pool->retained[list]) {
+            return false;
+        }
+#endif
         /* Of a list of single links only one that blocks enter at the back knows its last. */
         if ((!single || POOL_LIST_IS(POOL_FIFO, list)) && head->previous != before) {
             return false;

@@ -49,6 +49,8 @@
 #define POOL_FIFO POOL_PARAMETER(DEDICATED_FIFO)
 #define POOL_SORTED POOL_PARAMETER(DEDICATED_SORTED)
 #define POOL_SINGLE_LINKS POOL_PARAMETER(DEDICATED_SINGLE)
+#define POOL_LIMITED POOL_PARAMETER(DEDICATED_LIMITED)
+#define POOL_LIMITS POOL_PARAMETER(DEDICATED_LIMITS)
 
 /* heap_index_classes.h */
 #define POOL_LOG2 POOL_PARAMETER(SECOND_LEVEL_LOG2)
@@ -129,6 +131,7 @@
 #define pool_largest POOL_NAME(largest)
 #define pool_leave POOL_NAME(leave)
 #define pool_lengthen POOL_NAME(lengthen)
+#define pool_limit POOL_NAME(limit)
 #define pool_list_of POOL_NAME(list_of)
 #define pool_lists POOL_NAME(lists)
 #define pool_lower POOL_NAME(lower)

@@ -183,9 +183,11 @@ impl Header {
         let levels = any(
             |index| matches!(index, IndexKind::Classes { second_level, .. } if *second_level > 1),
         );
+        let limited = (description.dedicated.iter()).any(|pool| pool.limit.is_some());
         self.section("What the state of a general pool has to hold");
         for (name, uses) in [
             ("DEDICATED", !description.dedicated.is_empty()),
+            ("LIMITS", limited),
             ("LIST", kinds.list),
             ("NEXT_FIT", next),
             ("CLASSES", kinds.classes),
@@ -199,6 +201,12 @@ impl Header {
             ("WORDS", levels || kinds.lea),
         ] {
             self.define(&format!("HEAP_USES_{name}"), u8::from(uses));
+        }
+        if limited {
+            self.define(
+                "HEAP_LISTS",
+                format_args!("{}U", description.dedicated.len()),
+            );
         }
         if kinds.tree {
             let spans: Vec<String> = (description.general.iter())
@@ -328,6 +336,20 @@ impl Header {
             ),
         ] {
             self.define(&format!("HEAP_POOL{number}_{name}"), value);
+        }
+        let limited = lists.iter().any(|(_, pool)| pool.limit.is_some());
+        self.define(
+            &format!("HEAP_POOL{number}_DEDICATED_LIMITED"),
+            u8::from(limited),
+        );
+        if limited {
+            let limits = (lists.iter().enumerate())
+                .filter_map(|(list, (_, pool))| Some(format!("DO({list}U, {}U)", pool.limit?)));
+            let limits: Vec<String> = limits.collect();
+            self.define(
+                &format!("HEAP_POOL{number}_DEDICATED_LIMITS(DO)"),
+                limits.join(" "),
+            );
         }
     }
 

@@ -128,6 +128,9 @@ pub(super) fn summary(description: &Description) -> Vec<String> {
         if pool.links == Links::Single {
             text += ", single links";
         }
+        if let Some(most) = pool.limit {
+            text += &format!(", at most {most} blocks");
+        }
         text
     }));
     lines.extend(description.general.iter().map(|pool| pool_summary(&pool)));
@@ -283,10 +286,14 @@ fn bytes(number: usize, largest: &str) -> String {
     }
 }
 
-/// Whether dedicated lists need more than links in both directions and LIFO order.
-fn kept(mut pools: impl Iterator<Item = DedicatedPool>) -> Value {
-    let any = pools.any(|pool| pool.order != Order::Lifo || pool.links == Links::Single);
-    context! { any => any }
+/// Whether dedicated lists need more than links in both directions and LIFO order, and whether some have a limit.
+fn kept(pools: impl Iterator<Item = DedicatedPool>) -> Value {
+    let (mut any, mut limited) = (false, false);
+    for pool in pools {
+        limited |= pool.limit.is_some();
+        any |= limited || pool.order != Order::Lifo || pool.links == Links::Single;
+    }
+    context! { any => any, limited => limited }
 }
 
 /// The blocks that dedicated lists keep on a target with records of such sizes, each
@@ -321,5 +328,9 @@ fn dedicated_context(lists: &[(usize, DedicatedPool)]) -> Value {
         blocks => lists.iter().map(|(block, _)| *block).collect::<Vec<_>>(),
         orders => text(|pool| format!("{:?}", pool.order)),
         links => text(|pool| format!("{:?}", pool.links)),
+        limits => text(|pool| match pool.limit {
+            Some(most) => most.to_string(),
+            None => "u32::MAX".to_owned(),
+        }),
     }
 }

@@ -126,6 +126,7 @@ fn relied_on(
         terms,
         pareto,
         constant_time,
+        ..
     } = guarantees;
     // The least guarantee need not be on a front of other things.
     let all: Vec<Outcome> = match preference {

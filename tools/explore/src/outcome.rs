@@ -6,7 +6,7 @@ use metes_heap::Description;
 use metes_heap::complexity::{Axis, Growth};
 use serde::Serialize;
 
-use crate::engine::Metrics;
+use crate::engine::{Metrics, NO_GUARANTEE};
 use crate::events::Events;
 use crate::pareto::{self, Objectives};
 use crate::replay::{Options, Replayer};
@@ -65,6 +65,13 @@ impl Outcome {
     pub(crate) fn of_runs(&self) -> [u64; 4] {
         let [footprint, cycles, most] = self.objectives();
         [footprint, self.footprint_sum, cycles, most]
+    }
+
+    /// The same and the guarantee, of which a heap without one has more than any other.
+    fn with_guarantee(&self) -> [u64; 5] {
+        let [footprint, sum, cycles, most] = self.of_runs();
+        let guarantee = self.guarantee.unwrap_or(NO_GUARANTEE);
+        [footprint, sum, cycles, most, guarantee]
     }
 
     /// What is known of it by its metrics alone: of the most cycles not which were for copying.
@@ -146,16 +153,34 @@ impl Replayer {
     }
 }
 
+/// By what outcomes beat each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// What replays measured.
+    Measured,
+    /// And what heaps guarantee.
+    Guarantee,
+}
+
 /// Positions of the outcomes that nothing `among` them beats, ascending; the earliest of equals.
-pub(crate) fn unbeaten(outcomes: &[Outcome], among: impl Fn(&Outcome) -> bool) -> Vec<usize> {
+pub(crate) fn unbeaten(
+    outcomes: &[Outcome],
+    by: By,
+    among: impl Fn(&Outcome) -> bool,
+) -> Vec<usize> {
+    let able = (outcomes.iter().enumerate())
+        .filter(|(_, outcome)| outcome.failed == 0 && among(outcome))
+        .map(|(index, _)| index);
+    if by == By::Guarantee {
+        return unbeaten_in(able.collect(), |index| outcomes[index].with_guarantee());
+    }
     let mut met = HashSet::new();
-    let able = outcomes.iter().enumerate().filter(|(_, outcome)| {
-        outcome.failed == 0 && among(outcome) && met.insert(outcome.of_runs())
-    });
-    let positions: Vec<usize> = able.map(|(index, _)| index).collect();
+    let positions: Vec<usize> = able
+        .filter(|&index| met.insert(outcomes[index].of_runs()))
+        .collect();
     let on_one_run = |&&index: &&usize| outcomes[index].footprint_sum == outcomes[index].footprint;
     if positions.iter().filter(on_one_run).count() < positions.len() {
-        return unbeaten_on_runs(outcomes, positions);
+        return unbeaten_in(positions, |index| outcomes[index].of_runs());
     }
     let points: Vec<Objectives> = (positions.iter())
         .map(|&index| outcomes[index].objectives())
@@ -164,13 +189,16 @@ pub(crate) fn unbeaten(outcomes: &[Outcome], among: impl Fn(&Outcome) -> bool) -
     front.map(|at| positions[at]).collect()
 }
 
-/// The same by four objectives, of some positions. O(n log n + n × front).
-fn unbeaten_on_runs(outcomes: &[Outcome], mut positions: Vec<usize>) -> Vec<usize> {
-    // What beats a point comes before it in this order.
-    positions.sort_by_key(|&index| outcomes[index].of_runs());
+/// The same by any objectives, of some positions. O(n log n + n × front).
+fn unbeaten_in<const N: usize>(
+    mut positions: Vec<usize>,
+    point: impl Fn(usize) -> [u64; N],
+) -> Vec<usize> {
+    // What beats a point, or equals it and is earlier, comes before it in this order.
+    positions.sort_by_key(|&index| point(index));
     let mut front = pareto::Front::new();
     for index in positions {
-        front.enter(outcomes[index].of_runs(), index);
+        front.enter(point(index), index);
     }
     let mut front: Vec<usize> = front.points().iter().map(|&(_, index)| index).collect();
     front.sort_unstable();
@@ -178,8 +206,8 @@ fn unbeaten_on_runs(outcomes: &[Outcome], mut positions: Vec<usize>) -> Vec<usiz
 }
 
 /// The outcomes that nothing `among` them beats, by rising objectives; the earliest of equals.
-pub(crate) fn best(outcomes: &[Outcome], among: impl Fn(&Outcome) -> bool) -> Vec<Outcome> {
-    let front = unbeaten(outcomes, among).into_iter();
+pub(crate) fn best(outcomes: &[Outcome], by: By, among: impl Fn(&Outcome) -> bool) -> Vec<Outcome> {
+    let front = unbeaten(outcomes, by, among).into_iter();
     let mut front: Vec<Outcome> = front.map(|index| outcomes[index].clone()).collect();
     front.sort_by_key(Outcome::objectives);
     front

@@ -15,7 +15,7 @@ use metes_config::Config;
 use metes_heap::description::{GENERAL, IndexKind, LEVELS, List};
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::{ChosenClasses, SizeClasses};
-use metes_heap::index::first_fit::{FirstFitClasses, FirstFitTree};
+use metes_heap::index::first_fit::{Classes, Exact};
 use metes_heap::index::list::ChosenList;
 use metes_heap::index::{Index, Limits};
 use metes_heap::{
@@ -30,7 +30,7 @@ use crate::events::Events;
 use crate::hierarchy::Counts;
 use crate::mappings::foresee;
 use crate::pools::{Arena, Counting, Many, Pools, RecordsAt, Single, store};
-use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList};
+use crate::quick::{self, MANY_PROBES, QuickAny, QuickBuddy, QuickClasses, QuickList, QuickTree};
 use crate::run::{self, Totals};
 use crate::simulate::{Driven, Simulated};
 use crate::target::Target;
@@ -533,9 +533,9 @@ impl Setup<'_, '_> {
             IndexKind::FixedSizes { sizes } => self.single(description, FixedSizes::new(sizes), go),
             IndexKind::FirstFit {
                 by_class: false, ..
-            } => self.single(description, FirstFitTree::new(), go),
+            } => self.single(description, QuickTree::<Exact>::new(), go),
             IndexKind::FirstFit { by_class: true, .. } => {
-                self.single(description, FirstFitClasses::new(), go)
+                self.single(description, QuickTree::<Classes>::new(), go)
             }
             IndexKind::Buddy { lowest: false } => {
                 self.single(description, Buddy::<false>::new(), go)

@@ -36,7 +36,7 @@ use crate::choose::{OfRuns, Over};
 use crate::clock::{Moment, Timer};
 use crate::compare::{self, Compared};
 use crate::engine::{Ended, Evaluator, Folder, Row, Status, Time, Watch};
-use crate::outcome::{Outcome, best, constant_time, slowness};
+use crate::outcome::{By, Outcome, best, constant_time, slowness};
 use crate::output::OutputError;
 use crate::terms::{Judge, Terms};
 use crate::workers;
@@ -77,6 +77,9 @@ pub struct Budget {
     /// When a guarantee is useful: then heaps that have one are searched for by themselves, too, and are
     /// beaten by such heaps alone.
     pub terms: Option<Terms>,
+    /// Whether the guarantee is an objective beside what is measured: no heap beats one that guarantees more. The
+    /// evaluator minimises it, too.
+    pub by_guarantee: bool,
     /// Which memory of several runs a heap is chosen by.
     pub over: Over,
 }
@@ -91,12 +94,21 @@ impl Default for Budget {
             patience: 50,
             end_early: true,
             terms: None,
+            by_guarantee: false,
             over: Over::default(),
         }
     }
 }
 
 impl Budget {
+    /// By what outcomes beat each other.
+    pub(crate) fn by(&self) -> By {
+        match self.by_guarantee {
+            true => By::Guarantee,
+            false => By::Measured,
+        }
+    }
+
     /// How configurations are chosen and how many, as far as that decides what is found of them.
     pub fn method(&self) -> String {
         let end = match self.evaluations {
@@ -139,8 +151,8 @@ pub struct Exploration {
     pub named: Vec<Outcome>,
     /// Named heaps that could not, and others whose whole replay was broken off.
     pub unfinished: Vec<Unfinished>,
-    /// Outcomes that no other one beats in footprint, mean and most cycles, by
-    /// rising footprint; one for each distinct outcome.
+    /// Outcomes that no other one beats in footprint, mean and most cycles, and in its guarantee where that is an
+    /// objective, by rising footprint; one for each distinct outcome.
     pub pareto: Vec<Outcome>,
     /// Among the heaps of constant time alone, the outcomes that no other one beats in footprint,
     /// mean and most cycles, by rising footprint.
@@ -165,6 +177,7 @@ pub struct Exploration {
 pub struct Guarantees {
     /// Of what, and when it is useful.
     pub terms: Terms,
+    by: By,
     /// Among all of them, by rising footprint.
     pub pareto: Vec<Outcome>,
     /// Among those of constant time.
@@ -173,13 +186,22 @@ pub struct Guarantees {
 
 impl Guarantees {
     /// Among some outcomes.
-    pub fn of(terms: Terms, outcomes: &[Outcome]) -> Self {
+    fn of(terms: Terms, by: By, outcomes: &[Outcome]) -> Self {
         let useful = |outcome: &Outcome| terms.useful(outcome.guarantee);
         Guarantees {
             terms,
-            pareto: best(outcomes, useful),
-            constant_time: best(outcomes, |outcome| outcome.constant_time && useful(outcome)),
+            by,
+            pareto: best(outcomes, by, useful),
+            constant_time: best(outcomes, by, |outcome| {
+                outcome.constant_time && useful(outcome)
+            }),
         }
+    }
+
+    /// The same among other outcomes.
+    #[must_use]
+    pub fn among(&self, outcomes: &[Outcome]) -> Self {
+        Guarantees::of(self.terms, self.by, outcomes)
     }
 }
 
@@ -333,9 +355,11 @@ pub fn explore(
         named: named.cloned().collect(),
         unfinished: search.unfinished(&state, sampled.as_ref().map(|(_, state)| state)),
         sampled: sampled.map(|(sampled, _)| sampled),
-        pareto: best(&state.outcomes, |_| true),
-        constant_time: best(&state.outcomes, |outcome| outcome.constant_time),
-        guaranteed: (budget.terms).map(|terms| Guarantees::of(terms, &state.outcomes)),
+        pareto: best(&state.outcomes, budget.by(), |_| true),
+        constant_time: best(&state.outcomes, budget.by(), |outcome| {
+            outcome.constant_time
+        }),
+        guaranteed: (budget.terms).map(|terms| Guarantees::of(terms, budget.by(), &state.outcomes)),
         rows: state.rows().to_vec(),
         details: state.details,
         outcomes: state.outcomes,

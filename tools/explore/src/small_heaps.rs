@@ -5,6 +5,7 @@
 //! refuses, sets it beside the printed bound and the literature's value, and lets the indexes of
 //! `metes-heap` decide the same states ([`real`]).
 
+pub mod kept;
 pub mod policy;
 pub mod real;
 pub mod search;

@@ -10,9 +10,11 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use metes_config::Config;
 use metes_heap::Description;
 use metes_heap::bounds::{self, Demand};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::catalogue::catalogue;
 use crate::choose::bytes;
@@ -25,7 +27,7 @@ use crate::report::DemandFigures;
 pub const USEFUL: u64 = 8;
 
 /// What is asked of a guarantee.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Most that it may be, in times the live bytes.
     pub times: Option<f64>,
@@ -35,10 +37,13 @@ pub struct Wanted {
     pub declared: Option<Declared>,
     /// Percent by which live bytes and largest block may exceed the recorded ones.
     pub margin: u32,
+    /// Whether heaps that a trace suggests are searched for by their guarantee, too: none beats one that
+    /// guarantees more.
+    pub weighed: bool,
 }
 
 /// A declared demand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declared {
     /// Most live bytes.
     pub live: u64,
@@ -229,13 +234,48 @@ impl Terms {
     /// All that suffices for a heap, whatever a program within the demand does; `None` where no finite
     /// size is proved to. O(size classes squared).
     pub fn guarantee(&self, heap: &Description) -> Option<u64> {
+        self.guarantee_of(&self.arena.config(*heap))
+    }
+
+    /// The same of a heap with what surrounds it.
+    pub fn guarantee_of(&self, config: &Config) -> Option<u64> {
         let bytes = if self.arena.target.is_host() {
-            metes_config::suffices(&self.arena.config(*heap), &self.demand).ok()??
+            metes_config::suffices(config, &self.demand).ok()??
         } else {
-            let bound = bounds::described(heap, &self.arena.target.bounds(), &self.demand).ok()?;
+            let geometry = self.arena.target.bounds();
+            let bound = bounds::described(&config.heap, &geometry, &self.demand).ok()?;
             bound.heap_bytes? + bound.outside_bytes
         };
         u64::try_from(bytes).ok()
+    }
+
+    /// Whether heaps with such a guarantee were not asked for.
+    pub(crate) fn excludes(&self, guarantee: u64) -> bool {
+        self.rule != Rule::Default && guarantee > self.limit
+    }
+
+    /// What tells them from others, as JSON; the limit only where heaps beyond it are left out.
+    pub(crate) fn written(&self, excluding: bool) -> Value {
+        let Demand {
+            live,
+            largest,
+            smallest,
+            alignment,
+            resized_in_place,
+            live_at_largest,
+            sizes: _,
+        } = self.demand;
+        let limit = (excluding && self.rule != Rule::Default).then_some(self.limit);
+        json!({
+            "live": live,
+            "max_block": largest,
+            "min_block": smallest,
+            "alignment": alignment,
+            "resized_in_place": resized_in_place,
+            "live_at_largest": live_at_largest,
+            "necessary": self.necessary,
+            "limit": limit,
+        })
     }
 
     /// Whether a guarantee is useful.

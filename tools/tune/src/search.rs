@@ -98,6 +98,7 @@ pub fn search(
     let (budget, options) = request.rules()?;
     let space = Space::suggested(events, &options.arena);
     let evaluator = Evaluator::new(&space, events, &options, ObjectiveSet::HOST);
+    let evaluator = weighed(evaluator, &budget);
     conduct(&evaluator, budget, request, place, directory, observer)
 }
 
@@ -116,6 +117,7 @@ pub fn search_runs(
     let space = Space::suggested_by_runs(runs, &options.arena);
     let evaluator = Evaluator::over(&space, runs, &options, ObjectiveSet::RUNS)
         .ok_or_else(|| Error::input("there is no run to find a heap for"))?;
+    let evaluator = weighed(evaluator, &budget);
     conduct(&evaluator, budget, request, place, directory, observer)
 }
 
@@ -129,7 +131,16 @@ pub fn search_apart(events: &Events, request: &Request) -> Result<Exploration, E
     let timer = Timer::begin(&clock, budget.time, &request.stop);
     let space = Space::suggested(events, &options.arena);
     let evaluator = Evaluator::new(&space, events, &options, ObjectiveSet::HOST);
+    let evaluator = weighed(evaluator, &budget);
     Ok(explore(&evaluator, &budget, None, &timer, &mut ())?)
+}
+
+/// With what heaps guarantee as an objective, where that is asked for.
+fn weighed<'e>(evaluator: Evaluator<'e>, budget: &Budget) -> Evaluator<'e> {
+    match budget.terms.filter(|_| budget.by_guarantee) {
+        Some(terms) => evaluator.weighing(terms),
+        None => evaluator,
+    }
 }
 
 impl Request {
@@ -138,6 +149,7 @@ impl Request {
         let mut budget = Budget {
             time: Some(Duration::from_secs_f64(self.seconds)),
             evaluations: self.configurations,
+            by_guarantee: self.guarantee.0.weighed,
             over: self.over,
             ..Budget::default()
         };
@@ -175,6 +187,7 @@ fn conduct(
         space_name: "all".to_owned(),
         space: evaluator.space().text().to_owned(),
         levels: None,
+        guarantee: (budget.by_guarantee).then_some(request.guarantee.0),
     })?;
     let found = explore(evaluator, &budget, Some(&folder), &timer, observer)?;
     engine::finish(directory, &manifest, evaluator, Source::Rows(&found.rows))?;

@@ -11,8 +11,8 @@ use metes_config::{Config, Pages};
 use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{Beside, DemandFigures, Document, PlacementFigures, Usage};
 use metes_explore::{
-    Arena, Choice, Events, Exploration, Guarantees, Observer, Options, Outcome, Over, Preference,
-    Replay, Replayer, Terms, Wanted, choose,
+    Arena, Choice, Events, Exploration, Observer, Options, Outcome, Over, Preference, Replay,
+    Replayer, Terms, Wanted, choose,
 };
 use metes_trace::record::Ending;
 use metes_trace::{RecordOptions, Trace, record, write_parquet};
@@ -415,7 +415,7 @@ pub(crate) fn within(found: &Exploration, limit: Option<u64>) -> Exploration {
             .retain(|outcome| outcome.footprint <= limit);
         found.outcomes.retain(|outcome| outcome.footprint <= limit);
         if let Some(guaranteed) = &mut found.guaranteed {
-            *guaranteed = Guarantees::of(guaranteed.terms, &found.outcomes);
+            *guaranteed = guaranteed.among(&found.outcomes);
         }
     }
     found

@@ -6,6 +6,7 @@ use metes_config::{Config, GuaranteeError};
 use metes_explore::Options;
 use metes_heap::Description;
 use metes_heap::bounds::Demand;
+use metes_heap::description::DedicatedPool;
 
 /// Bytes of each part of a heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,12 @@ impl Shares {
                     limits: pool.limits,
                     ..metes_heap::description::General::of(pool.index)
                 }]);
+            for list in heap.dedicated_of(&pool) {
+                alone
+                    .heap
+                    .dedicated
+                    .push(DedicatedPool { level: 0, ..list });
+            }
             alone.levels.clear();
             let up_to = pool.up_to as u64;
             let Some(bytes) = of(&alone, next, demand.largest.min(up_to))? else {

@@ -3,6 +3,7 @@
 //! Invariant: a demand that is declared names its largest block.
 
 use clap::Args;
+use metes_explore::engine::{Objective, ObjectiveSet};
 use metes_explore::{Declared, Wanted};
 
 use crate::error::Failure;
@@ -59,22 +60,24 @@ impl Guarantee {
             arena: self.arena,
             declared,
             margin: self.margin,
+            weighed: false,
         })
     }
 
-    /// The first option that is given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
-            (self.guarantee.is_some(), "--guarantee"),
-            (self.arena.is_some(), "--arena"),
-            (self.live.is_some(), "--live"),
-            (self.max_block.is_some(), "--max-block"),
-            (self.min_block.is_some(), "--min-block"),
-            (self.margin != 0, "--margin"),
-        ];
-        given
-            .iter()
-            .find(|(given, _)| *given)
-            .map(|(_, name)| *name)
+    /// What is asked for of heaps that a trace suggests, and whether they are searched for by it, too.
+    pub(crate) fn weighed(&self, objectives: Option<ObjectiveSet>) -> Result<Wanted, Failure> {
+        let both = ObjectiveSet::HOST.with(Objective::Guarantee);
+        let given = objectives.unwrap_or(ObjectiveSet::HOST);
+        if given != both && given != ObjectiveSet::HOST {
+            return Err(Failure::input(format!(
+                "--objectives {given}: heaps that a trace suggests are searched for by {}, and by {both} where that \
+                 is said; others are for `metes explore` of a described space: add --space paper or --space FILE.toml",
+                ObjectiveSet::HOST,
+            )));
+        }
+        Ok(Wanted {
+            weighed: given == both,
+            ..self.wanted()?
+        })
     }
 }

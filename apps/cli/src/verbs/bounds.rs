@@ -5,7 +5,7 @@ mod tandem;
 mod trace;
 
 use metes_config::{CompactGuarantee, GuaranteeError, Guaranteed, MappedPart, NamedPart};
-use metes_heap::bounds::{Bound, Candidate, Demand};
+use metes_heap::bounds::{Bound, Candidate, Demand, KeptList};
 use metes_heap::compact::complexity::Configuration;
 use metes_heap::complexity::Predictability;
 use serde_json::{Value, json};
@@ -74,7 +74,34 @@ fn guaranteed_document(guaranteed: &Guaranteed) -> Value {
         });
     }
     whole["parts"] = guaranteed.parts.iter().map(part_document).collect();
+    whole["lists"] = guaranteed.lists.iter().map(list_document).collect();
     whole
+}
+
+fn list_document(kept: &KeptList) -> Value {
+    json!({
+        "size": kept.list.size,
+        "limit": kept.list.limit,
+        "block": kept.block,
+        "live_bytes": kept.live,
+    })
+}
+
+fn list_text(kept: &KeptList) -> String {
+    let KeptList { list, block, live } = kept;
+    let keeps = match list.limit {
+        Some(most) => format!("at most {} blocks of {} B", grouped(most), grouped(*block)),
+        None => format!("blocks of {} B without limit", grouped(*block)),
+    };
+    let adds = match live {
+        Some(bytes) => format!("{} B more live behind it", grouped(*bytes)),
+        None => "what is live behind it has no bound".to_owned(),
+    };
+    format!(
+        "\n  {:<11} for requests of {} B: keeps {keeps}, {adds}\n",
+        "list",
+        grouped(list.size as u64)
+    )
 }
 
 fn part_document(named: &NamedPart) -> Value {
@@ -120,10 +147,12 @@ fn guaranteed_text(guaranteed: &Guaranteed) -> String {
         compact,
         mapped,
         parts,
+        lists,
     } = guaranteed;
     let mut whole = text(name, demand, bound, *fragmentation);
     whole += &compact.as_ref().map_or(String::new(), compact_text);
     whole += &mapped.map_or(String::new(), mapped_text);
+    whole.extend(lists.iter().map(list_text));
     whole.extend(parts.iter().map(part_text));
     whole
 }

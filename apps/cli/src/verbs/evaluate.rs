@@ -3,8 +3,9 @@
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 
-use metes_explore::Options;
-use metes_explore::engine::{Answer, Dialogue, Evaluator, ObjectiveSet, SpaceAxes};
+use metes_explore::engine::{Answer, Dialogue, Evaluator, NO_GUARANTEE, ObjectiveSet, SpaceAxes};
+use metes_explore::report::DemandFigures;
+use metes_explore::{Arena, Options};
 use serde_json::json;
 
 use crate::arguments::Evaluate;
@@ -25,11 +26,22 @@ pub(crate) fn run(arguments: &Evaluate, json: bool) -> Result<u8, Failure> {
         }
         None => None,
     };
+    let wanted = arguments.guarantee.wanted()?;
+    let terms = match wanted.asked() {
+        true => Some(wanted.of(
+            &DemandFigures::of(&metes_trace::profile(&trace)),
+            &Arena::HOST,
+        )?),
+        false => None,
+    };
     drop(trace);
     let options = Options::default();
     let mut evaluator = Evaluator::new(&space, &events, &options, ObjectiveSet::DEFAULT);
     if let Some(hierarchy) = &hierarchy {
         evaluator = evaluator.on(hierarchy)?;
+    }
+    if let Some(terms) = terms {
+        evaluator = evaluator.guaranteeing(terms);
     }
     let axes = SpaceAxes::of(&space);
     let mut dialogue = Dialogue::new(evaluator);
@@ -137,6 +149,12 @@ fn show(answers: &[Answer]) -> Result<(), Failure> {
     if priced {
         heads.extend(["energy", "time"]);
     }
+    let guaranteed = answers
+        .iter()
+        .any(|answer| answer.heap.metrics.guarantee != 0);
+    if guaranteed {
+        heads.push("guarantee");
+    }
     heads.push("");
     let mut table = Table::new(&heads);
     for Answer { heap, .. } in answers {
@@ -152,6 +170,12 @@ fn show(answers: &[Answer]) -> Result<(), Failure> {
         if priced {
             cells.push(energy::joule(metrics.energy_fj as f64 * 1e-15));
             cells.push(energy::seconds(metrics.time_ps as f64 * 1e-12));
+        }
+        if guaranteed {
+            cells.push(match metrics.guarantee {
+                NO_GUARANTEE => "none".to_owned(),
+                guarantee => bytes(guarantee),
+            });
         }
         cells.push(heap.heap.clone());
         table.row(anstyle::Style::new(), cells);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use metes_explore::engine::{EXPLORATION, Folder, RESULTS};
 use metes_explore::report::{DemandFigures, GuaranteeFigures};
-use metes_explore::{Arena, Exploration, Preference, choose};
+use metes_explore::{Arena, Exploration, Outcome, Preference, choose};
 use metes_tune::{Content, Lacking, Request, search, write_report};
 use serde_json::json;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
             "{option} is for described spaces: add --space paper or --space FILE.toml"
         )));
     }
-    let wanted = arguments.guarantee.wanted()?;
+    let wanted = arguments.guarantee.weighed(arguments.objectives)?;
     let path = trace;
     let trace = tracefile::read(path)?;
     let events = tracefile::events(&trace)?;
@@ -139,7 +139,10 @@ pub(crate) fn run(arguments: &Explore, json: bool) -> Result<u8, Failure> {
         }))?;
     } else {
         let mut text = summary(found);
-        text += &format!("\n{}\n", unbeaten(front, &files, events.peak_live()));
+        text += &format!(
+            "\n{}\n",
+            unbeaten(front, &files, events.peak_live(), wanted.weighed)
+        );
         if let Some(choice) = &relied_on {
             text += &format!("{}\n{DIM}{}{DIM:#}\n", choice.outcome.heap, choice.why);
         }
@@ -175,29 +178,34 @@ fn summary(found: &Exploration) -> String {
 }
 
 /// The heaps that nothing beats, by rising footprint.
-fn unbeaten(front: &[metes_explore::Outcome], files: &[PathBuf], peak_live: u64) -> Table {
+fn unbeaten(front: &[Outcome], files: &[PathBuf], peak_live: u64, weighed: bool) -> Table {
     /// Rows shown; the report has all.
     const ROWS: usize = 20;
     /// Characters of a heap's name; its file says the rest.
     const NAME: usize = 48;
-    let mut table = Table::new(&["heap", "file", "footprint", "× live", "cycles", "maximum"]);
+    let mut heads = vec!["heap", "file", "footprint", "× live", "cycles", "maximum"];
+    if weighed {
+        heads.push("guarantee");
+    }
+    let mut table = Table::new(&heads);
     for (outcome, file) in front.iter().zip(files).take(ROWS) {
         let mut name: String = outcome.heap.chars().take(NAME).collect();
         if name.len() < outcome.heap.len() {
             name += "…";
         }
-        table.row(
-            anstyle::Style::new(),
-            vec![
-                name,
-                file.file_name()
-                    .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-                bytes(outcome.footprint),
-                ratio(outcome.footprint, peak_live),
-                format!("{:.1}", outcome.cycles_mean),
-                grouped(outcome.cycles_max),
-            ],
-        );
+        let mut cells = vec![
+            name,
+            file.file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            bytes(outcome.footprint),
+            ratio(outcome.footprint, peak_live),
+            format!("{:.1}", outcome.cycles_mean),
+            grouped(outcome.cycles_max),
+        ];
+        if weighed {
+            cells.push(outcome.guarantee.map_or_else(|| "none".to_owned(), bytes));
+        }
+        table.row(anstyle::Style::new(), cells);
     }
     if front.len() > ROWS {
         let more = format!("{} more", front.len() - ROWS);

@@ -5,9 +5,8 @@ use std::time::Instant;
 use metes_explore::engine::{
     EngineError, Explorer, Folder, ObjectiveSet, Plan, Source, Work, finish,
 };
-use metes_explore::report::ProfileFigures;
-use metes_explore::write_json;
-use metes_explore::{Hierarchy, Space};
+use metes_explore::report::{DemandFigures, ProfileFigures};
+use metes_explore::{Arena, Hierarchy, Space, write_json};
 
 use super::explore::described::{KIND, PROFILE, Shown, show};
 use crate::arguments::Merge;
@@ -36,8 +35,13 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     let path = arguments.trace.as_ref().unwrap_or(&origin.trace);
     let trace = tracefile::read(path)?;
     let events = tracefile::events(&trace)?;
-    let profile = ProfileFigures::of(&metes_trace::profile(&trace));
+    let profile = metes_trace::profile(&trace);
     drop(trace);
+    let terms = match &origin.guarantee {
+        Some(wanted) => Some(wanted.of(&DemandFigures::of(&profile), &Arena::HOST)?),
+        None => None,
+    };
+    let profile = ProfileFigures::of(&profile);
     let text = Text {
         name: origin.space_name.clone(),
         text: origin.space.clone(),
@@ -56,6 +60,9 @@ pub(crate) fn run(arguments: &Merge, json: bool) -> Result<u8, Failure> {
     let mut explorer = Explorer::new(&space, &events, plan, 0);
     if let Some(hierarchy) = &hierarchy {
         explorer = explorer.on(hierarchy)?;
+    }
+    if let Some(terms) = terms {
+        explorer = explorer.guaranteeing(terms);
     }
     let own = explorer.manifest(metes_explore::engine::Method::Exhaustive, 0, 0);
     let results = Results::open(&arguments.output, KIND)?;

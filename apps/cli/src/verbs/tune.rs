@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
              mapped: leave out one of them",
         ));
     }
-    let guarantee = arguments.guarantee.wanted()?;
+    let guarantee = arguments.guarantee.weighed(arguments.objectives)?;
     guarantee.check(&metes_explore::Arena::HOST)?;
     let stop = interrupt::flag()?;
     let results = take_results(&arguments.output, CUT_SHORT)?;

@@ -158,3 +158,107 @@ fn trace() -> String {
     }
     text
 }
+
+const SPACE: &str = "[general]\nindex = [\"list\", \"classes\", \"kingsley\"]\n[list]\nfit = [\"first\", \"best\"]\n\
+    order = [\"address\", \"lifo\"]\n[dedicated]\ncount = [0, 2]\nlimit = [\"none\", 4]\n";
+
+#[test]
+fn a_described_space_is_explored_for_guarantees_in_shards_and_with_a_limit() {
+    let place = Place::new();
+    place.write("t.csv", &trace());
+    place.write("s.toml", SPACE);
+    let imported = place.metes(&["trace", "import", "t.csv", "-o", "t.parquet"]);
+    assert_eq!(status(&imported), 0, "{}", stderr(&imported));
+    let explore = ["explore", "t.parquet", "--space", "s.toml"];
+    let objectives = ["--objectives", "footprint,guarantee,cycles"];
+    let whole = [
+        &explore[..],
+        &objectives,
+        &["--search", "exhaustive", "-o", "whole"],
+    ]
+    .concat();
+    let (code, document) = place.json(&whole);
+    assert_eq!(code, 0, "{document}");
+    let front = document["pareto"].as_array().expect("a list");
+    // What is said of a heap is what its bound says; limited lists have one, others have none.
+    let demand = &document["guarantee"];
+    let number = |key: &str| demand[key].to_string();
+    let mut bounded = 0;
+    for heap in front {
+        let name = heap["heap"].as_str().expect("a name");
+        let (_, bound) = place.json(&[
+            "bounds",
+            "--heap",
+            name,
+            "--live",
+            &number("live"),
+            "--max-block",
+            &number("max_block"),
+            "--min-block",
+            &number("min_block"),
+        ]);
+        let all = ["heap_bytes", "outside_bytes"].map(|key| bound[key].as_u64());
+        let all = all[0].map(|bytes| bytes + all[1].unwrap_or(0));
+        assert_eq!(heap["guarantee"].as_u64(), all, "{name}: {bound}");
+        bounded += usize::from(all.is_some());
+    }
+    assert!(bounded > 0, "{document}");
+    let text = stdout(&place.metes(&whole));
+    assert!(text.contains("guarantee"), "{text}");
+    // In parts, joined, it is the same file.
+    for part in ["1/2", "2/2"] {
+        let output = if part == "1/2" { "one" } else { "two" };
+        let part = [&explore[..], &objectives, &["--shard", part, "-o", output]].concat();
+        assert_eq!(place.json(&part).0, 0);
+    }
+    let (code, merged) = place.json(&["merge", "one", "two", "-o", "merged"]);
+    assert_eq!((code, &merged["distinct"]), (0, &document["distinct"]));
+    let read = |name: &str| std::fs::read(place.path(name).join("results.parquet"));
+    assert_eq!(read("merged").unwrap(), read("whole").unwrap());
+    // What guarantees less than was asked for is left out, and said.
+    let limited = [
+        &explore[..],
+        &[
+            "--search",
+            "exhaustive",
+            "--guarantee",
+            "7x",
+            "-o",
+            "limited",
+        ],
+    ];
+    let (code, limited) = place.json(&limited.concat());
+    assert_eq!(code, 0, "{limited}");
+    assert!(limited["beyond"].as_u64() > Some(0), "{limited}");
+    let most = limited["guarantee"]["limit"].as_u64().expect("a limit");
+    for heap in limited["pareto"].as_array().expect("a list") {
+        assert!(heap["guarantee"].as_u64().expect("finite") <= most);
+    }
+    // A demand is declared to evaluate, too, and told with each row.
+    let (_, rows) = place.json(&[
+        "evaluate",
+        "t.parquet",
+        "--space",
+        "s.toml",
+        "0",
+        "--margin",
+        "10",
+    ]);
+    assert!(rows["rows"][0]["guarantee"].is_u64(), "{rows}");
+    let suggested = [
+        "explore",
+        "t.parquet",
+        "--configurations",
+        "64",
+        "-o",
+        "out",
+        "--objectives",
+        "footprint,cycles,worst,guarantee",
+    ];
+    let (code, suggested) = place.json(&suggested);
+    let guarantees = suggested["pareto"].as_array().expect("a list").iter();
+    let least = guarantees
+        .filter_map(|heap| heap["guarantee"].as_u64())
+        .min();
+    assert!(code == 0 && least.is_some(), "{suggested}");
+}

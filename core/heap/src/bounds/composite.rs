@@ -6,7 +6,10 @@
 //! Invariant: the bounds that [`each_part`] gives are those that [`described`](super::described) adds up.
 
 use super::{Bound, BoundError, Demand, Geometry, HeapKind, Part, Sizes};
-use crate::description::{Description, GENERAL, General, OBJECTS, ObjectPoolKind};
+use crate::description::{
+    DedicatedPool, Description, GENERAL, General, IndexKind, OBJECTS, ObjectPoolKind,
+};
+use crate::index;
 
 /// A pool of a described heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +61,8 @@ pub fn each_part(
     if !description.partitions() {
         return Ok(());
     }
-    let asked = asked(description, demand)?;
+    // Without a limit on what is kept nothing is proved; then its parts are those without lists.
+    let asked = asked(description, geometry, demand)?.unwrap_or(*demand);
     let objects = description.objects.iter().map(Pool::Objects);
     let pools = objects.chain(description.general.iter().map(Pool::General));
     for (part, pool) in parts_of(description, geometry, demand).iter().zip(pools) {
@@ -75,14 +79,102 @@ pub fn each_part(
     Ok(())
 }
 
-/// What general pools are asked for: dedicated lists keep what would be free without them.
-pub(super) fn asked(description: &Description, demand: &Demand) -> Result<Demand, BoundError> {
-    let lists = description.dedicated.len() as u64;
-    let live = demand.live.checked_mul(lists + 1);
-    Ok(Demand {
-        live: live.ok_or(BoundError::Overflow)?,
+/// What a dedicated list adds to the bound of a heap: its blocks count as live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptList {
+    /// The list.
+    pub list: DedicatedPool,
+    /// Bytes of each of its blocks.
+    pub block: u64,
+    /// Bytes by which the live bytes of a general pool in its level are more; `None` where the list keeps
+    /// without limit.
+    pub live: Option<u64>,
+}
+
+/// What each dedicated list adds for a demand, by rising size.
+///
+/// # Errors
+/// [`BoundError::Overflow`] for blocks beyond 64 bits.
+pub fn each_list(
+    description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+    visit: &mut dyn FnMut(KeptList),
+) -> Result<(), BoundError> {
+    let exact = exact(description, geometry, demand);
+    for list in description.dedicated.iter() {
+        let block = block(description, geometry, list).ok_or(BoundError::Overflow)?;
+        let held = block - geometry.record;
+        let limited = list.limit.map(|most| u64::from(most).saturating_mul(held));
+        // Where blocks fit their requests exactly, live and kept ones of a size are no more than were live.
+        let live = match (limited, exact) {
+            (Some(bytes), true) => Some(bytes.min(demand.live)),
+            (None, true) => Some(demand.live),
+            (limited, false) => limited,
+        };
+        visit(KeptList { list, block, live });
+    }
+    Ok(())
+}
+
+/// Whether every block is as large as its request asks, so that none enters the list of another size, and merging
+/// is not limited.
+fn exact(description: &Description, geometry: &Geometry, demand: &Demand) -> bool {
+    let unmerged = description.general.iter().any(|pool| {
+        let never = matches!(
+            pool.index,
+            IndexKind::Kingsley | IndexKind::FixedSizes { .. }
+        );
+        never || pool.limits != index::Limits::NONE
+    });
+    let inexact = geometry.minimum > geometry.granule
+        || demand.alignment > geometry.granule
+        || demand.resized_in_place;
+    !inexact && !unmerged
+}
+
+/// The largest block that a list keeps, whichever general pool of its level it stands before.
+fn block(description: &Description, geometry: &Geometry, list: DedicatedPool) -> Option<u64> {
+    let asked = (list.size as u64).checked_add(geometry.record)?;
+    let block = asked
+        .checked_next_multiple_of(geometry.granule)?
+        .max(geometry.minimum);
+    let pools = { description.general.iter() }.filter(|pool| pool.level == list.level);
+    let blocks = pools.map(|pool| match pool.index {
+        IndexKind::Kingsley | IndexKind::Buddy { .. } => block.checked_next_power_of_two(),
+        IndexKind::FixedSizes { sizes } => {
+            let block = usize::try_from(block).ok()?;
+            Some(sizes.block_size(block) as u64)
+        }
+        _ => Some(block),
+    });
+    { blocks }.try_fold(block, |most, own| Some(most.max(own?)))
+}
+
+/// What general pools are asked for: what dedicated lists keep is live for them. `None` where a list keeps without
+/// limit what no request of its size brought about.
+pub(super) fn asked(
+    description: &Description,
+    geometry: &Geometry,
+    demand: &Demand,
+) -> Result<Option<Demand>, BoundError> {
+    let mut live = Some(demand.live);
+    let mut overflows = false;
+    each_list(description, geometry, demand, &mut |list| {
+        let sum = live.zip(list.live).map(|(sum, more)| sum.checked_add(more));
+        overflows |= sum == Some(None);
+        live = sum.flatten();
+    })?;
+    if overflows {
+        return Err(BoundError::Overflow);
+    }
+    let lists = !description.dedicated.is_empty();
+    Ok(live.map(|live| Demand {
+        live,
+        // A block that was large may be kept small, and then be for the pool what it was.
+        live_at_largest: demand.live_at_largest && !(lists && demand.resized_in_place),
         ..*demand
-    })
+    }))
 }
 
 /// Object pools and general pools, each with the requests that are routed to it.

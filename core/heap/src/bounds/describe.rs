@@ -124,8 +124,8 @@ impl Geometry {
 /// Where ranges of pools overlap, no bound is proved, and the note says so.
 ///
 /// A single general pool has its own bound with formula; several pools have the sum. Dedicated
-/// free lists keep freed blocks out of merging, so each counts once more for all live bytes
-/// (`docs/guarantees.md#dedicated`).
+/// free lists keep freed blocks out of merging, so that what each may keep counts as live
+/// (`docs/guarantees.md#dedicated`, [`each_list`](super::each_list)).
 ///
 /// # Errors
 /// As [`super::bound`].
@@ -155,8 +155,8 @@ pub fn described_in(
             allowed: "a heap without one: the bound of non-compacting compact-fit is not computed",
         });
     }
-    let asked = composite::asked(description, demand)?;
-    let lists = description.dedicated.len() as u64;
+    let kept = composite::asked(description, geometry, demand)?;
+    let asked = kept.unwrap_or(*demand);
     let mut bound = match (description.objects.is_empty(), description.general.len()) {
         (true, 1) => {
             let general = description.general.iter().next();
@@ -168,27 +168,20 @@ pub fn described_in(
             super::bound(&HeapKind::Composite(&parts), geometry, &asked)?
         }
     };
-    if lists > 0 {
-        let unmerged = description.general.iter().any(|pool| {
-            let never = matches!(
-                pool.index,
-                IndexKind::Kingsley | IndexKind::FixedSizes { .. }
-            );
-            never || pool.limits != index::Limits::NONE
-        });
-        let inexact = geometry.minimum > geometry.granule
-            || demand.alignment > geometry.granule
-            || demand.resized_in_place;
-        if inexact || unmerged {
+    if !description.dedicated.is_empty() {
+        if kept.is_none() {
             bound.heap_bytes = None;
             bound.used = None;
             bound.others = Default::default();
             bound.note = Some(
                 "no finite bound is proved: dedicated lists also keep blocks that no request of \
-                 their size brought about, without limit (docs/guarantees.md#dedicated)",
+                 their size brought about; give each a limit, as in `dedicated:limit=16 40` \
+                 (docs/guarantees.md#dedicated)",
             );
         } else {
-            bound.note = Some("dedicated lists: M counts once more for each of them");
+            bound.note = bound
+                .note
+                .or(Some("dedicated lists: what each may keep counts as live"));
         }
         bound.necessary_bytes = super::necessary(geometry, demand)?;
     }

@@ -1,15 +1,18 @@
 //! Real heaps in exactly the bytes that their bound names: no request within the demand may be
-//! refused, with tags and without, aligned, resized in place, in phases and at random.
+//! refused, with tags and without, aligned, resized in place, behind lists that keep some blocks, in phases and at
+//! random.
 
 extern crate std;
 
 use std::vec::Vec;
 
-use super::{Demand, Geometry, HeapKind, bound};
+use super::{Demand, Geometry, described};
+use crate::composite::AnyPool;
+use crate::description::{DedicatedPool, Description, General, List};
 use crate::index::Index;
 use crate::index::any::AnyIndex;
 use crate::index::fixed::SizeTable;
-use crate::store::ledger::{ByHandle, Handle, Ledger, Record};
+use crate::store::ledger::{ByHandle, Handle, Ledger, LedgerBlock, Record};
 use crate::{Fit, Heap, IndexKind, Limits, Order, store};
 
 /// A small generator of numbers (Lehmer, full period): the same on every run.
@@ -23,7 +26,7 @@ impl Numbers {
 }
 
 struct Attack<'a> {
-    heap: Heap<AnyIndex<store::ledger::LedgerBlock>, Ledger<'a, ByHandle>>,
+    heap: Heap<AnyPool<LedgerBlock>, Ledger<'a, ByHandle>>,
     demand: Demand,
     held: Vec<(Handle, u64)>,
     live: u64,
@@ -112,24 +115,23 @@ impl Attack<'_> {
     }
 }
 
-/// Attacks `kind` in a heap of its bound; `false` where there is no finite bound.
-fn attack(
-    kind: IndexKind,
-    limits: Limits,
-    shape: store::Geometry,
-    demand: Demand,
-    seed: u64,
-) -> bool {
-    let mut index = AnyIndex::new(kind, limits);
-    let heads = Index::<Ledger<'_, ByHandle>>::heads(&mut index, 1 << 20, shape).unwrap();
+/// Attacks a heap of one general pool in the bytes of its bound; `false` where there is no finite bound.
+fn attack(heap: &Description, shape: store::Geometry, demand: Demand, seed: u64) -> bool {
+    let pool = heap.general.iter().next().unwrap();
+    let index = || {
+        let inner = AnyIndex::new(pool.index, pool.limits);
+        AnyPool::describe::<Ledger<'_, ByHandle>>(heap.dedicated.iter(), shape, inner)
+    };
+    let heads = Index::<Ledger<'_, ByHandle>>::heads(&mut index(), 1 << 20, shape).unwrap();
     let geometry = Geometry::of(&shape, heads);
-    let promised = bound(&HeapKind::of(kind, limits), &geometry, &demand).unwrap();
+    let promised = described(heap, &geometry, &demand).unwrap();
     let Some(bytes) = promised.heap_bytes else {
         return false;
     };
     let mut records = std::vec![Record::SPARE; 4096];
     let ledger = Ledger::new(&mut records, ByHandle, shape);
-    let mut heap = Heap::new(AnyIndex::new(kind, limits), ledger);
+    let what = std::format!("{heap:?} {shape:?} {demand:?} in {bytes}");
+    let mut heap = Heap::new(index(), ledger);
     heap.add_region(bytes as usize).unwrap();
     let mut attack = Attack {
         heap,
@@ -137,10 +139,20 @@ fn attack(
         held: Vec::new(),
         live: 0,
         numbers: Numbers(seed),
-        what: std::format!("{kind:?} {limits:?} {shape:?} {demand:?} in {bytes}"),
+        what,
     };
     attack.run(600);
     true
+}
+
+/// A heap of one pool.
+fn alone(index: IndexKind, limits: Limits) -> Description {
+    let mut heap = Description::of(index);
+    heap.general = List::from_slice(&[General {
+        limits,
+        ..General::of(index)
+    }]);
+    heap
 }
 
 #[test]
@@ -225,7 +237,7 @@ fn no_request_within_the_demand_is_refused() {
                     continue;
                 }
                 for seed in 1..4 {
-                    attacked += usize::from(attack(kind, limits, shape, demand, seed));
+                    attacked += usize::from(attack(&alone(kind, limits), shape, demand, seed));
                 }
             }
         }
@@ -233,4 +245,81 @@ fn no_request_within_the_demand_is_refused() {
     // Heaps that never merge promise nothing when blocks are cut in place; buddies serve
     // alignments only up to that of their first block.
     assert_eq!(attacked, (21 * 7 - 4 * 3 - 2) * 4 * 3);
+}
+
+/// Lists keep what they may, whatever brought it about: their limits are all that is proved of them.
+#[test]
+fn lists_with_limits_keep_no_more_than_their_bound_counts() {
+    let list = IndexKind::list;
+    let fixed = IndexKind::FixedSizes {
+        sizes: SizeTable::new(&[64, 128, 512]).unwrap(),
+    };
+    let tree = IndexKind::FirstFit {
+        by_class: true,
+        span: None,
+    };
+    let kinds = [
+        list(Fit::First, Order::Address),
+        list(Fit::Best, Order::Lifo),
+        list(Fit::Next, Order::Address),
+        IndexKind::tlsf(32),
+        IndexKind::tlsf(1),
+        IndexKind::Lea { keep_up_to: 64 },
+        IndexKind::Kingsley,
+        fixed,
+        tree,
+        IndexKind::Buddy { lowest: true },
+        IndexKind::Buddy { lowest: false },
+    ];
+    let shapes = [
+        store::Geometry::tagged(8),
+        store::Geometry::tagged(4),
+        store::Geometry::out_of_band(1),
+        store::Geometry::out_of_band(16),
+    ];
+    let plain = [Demand::new(2000, 300, 1), Demand::new(3000, 257, 60)];
+    let aligned = Demand {
+        alignment: 64,
+        ..plain[1]
+    };
+    let lists = |pools: &[(usize, u32)]| {
+        let pools: Vec<DedicatedPool> = { pools.iter() }
+            .map(|&(size, most)| DedicatedPool {
+                limit: Some(most),
+                ..DedicatedPool::new(size, 0)
+            })
+            .collect();
+        List::from_slice(&pools)
+    };
+    let kept = [
+        lists(&[(64, 1)]),
+        lists(&[(24, 3), (40, 3), (60, 5), (240, 2)]),
+        lists(&[(1, 1000)]),
+    ];
+    let mut attacked = 0;
+    for kind in kinds {
+        for dedicated in kept {
+            let heap = Description {
+                dedicated,
+                ..alone(kind, Limits::NONE)
+            };
+            for shape in shapes {
+                for demand in plain.into_iter().chain([
+                    plain[1].resizing(),
+                    plain[1].resizing_at_largest(),
+                    aligned,
+                ]) {
+                    let buddy = matches!(kind, IndexKind::Buddy { .. });
+                    if buddy && demand.alignment > 1 {
+                        continue;
+                    }
+                    for seed in 1..4 {
+                        attacked += usize::from(attack(&heap, shape, demand, seed));
+                    }
+                }
+            }
+        }
+    }
+    // As without lists: those that never merge promise nothing where blocks are cut, buddies serve few alignments.
+    assert_eq!(attacked, (11 * 5 - 2 * 3 - 2) * 3 * 4 * 3);
 }

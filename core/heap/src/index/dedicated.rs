@@ -9,14 +9,22 @@
 //! alone, so that single links save words at every free and every hit and cost
 //! none anywhere.
 //!
+//! A list may have a limit: blocks that it has no room for are merged as if there
+//! were no list, so that what it keeps is bounded
+//! (`docs/guarantees.md#dedicated`).
+//!
 //! Invariant: list `i` holds blocks of exactly `sizes[i]` bytes, all of them
-//! marked retained and, for their neighbours, in use.
+//! marked retained and, for their neighbours, in use; with a limit, at most so
+//! many, and as many as are counted.
 
 use super::links::{Links, Ring};
 use super::list::Order;
 use super::{Index, Limits};
 use crate::description::{DEDICATED, DedicatedPool};
 use crate::store::{Geometry, Store};
+
+/// The limit of a list that keeps all blocks of its size.
+pub const UNLIMITED: u32 = u32::MAX;
 
 /// How each dedicated list is kept.
 pub trait ListKeeping: Copy {
@@ -30,6 +38,11 @@ pub trait ListKeeping: Copy {
         let _ = pool;
         Links::Double
     }
+    /// Most blocks that list `pool` keeps; [`UNLIMITED`]: all.
+    fn limit(&self, pool: usize) -> u32 {
+        let _ = pool;
+        UNLIMITED
+    }
 }
 
 /// Every list in LIFO order with double links.
@@ -38,13 +51,24 @@ pub struct DefaultKeeping;
 
 impl ListKeeping for DefaultKeeping {}
 
-/// Order and links of each list, chosen at run time.
+/// Order, links and limit of each list, chosen at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct ChosenKeeping<const POOLS: usize> {
     /// See [`ListKeeping::order`].
     pub order: [Order; POOLS],
     /// See [`ListKeeping::links`].
     pub links: [Links; POOLS],
+    /// See [`ListKeeping::limit`].
+    pub limit: [u32; POOLS],
+}
+
+impl<const POOLS: usize> ChosenKeeping<POOLS> {
+    /// Every list in LIFO order with double links, without limit.
+    pub const DEFAULT: Self = ChosenKeeping {
+        order: [Order::Lifo; POOLS],
+        links: [Links::Double; POOLS],
+        limit: [UNLIMITED; POOLS],
+    };
 }
 
 impl<const POOLS: usize> ListKeeping for ChosenKeeping<POOLS> {
@@ -57,6 +81,11 @@ impl<const POOLS: usize> ListKeeping for ChosenKeeping<POOLS> {
     fn links(&self, pool: usize) -> Links {
         self.links[pool]
     }
+
+    #[inline(always)]
+    fn limit(&self, pool: usize) -> u32 {
+        self.limit[pool]
+    }
 }
 
 /// `inner` with a dedicated list for each of `sizes` (block sizes, record
@@ -68,6 +97,8 @@ pub struct Dedicated<I, const POOLS: usize, K = DefaultKeeping> {
     /// Number of the first dedicated list head.
     own_heads: usize,
     keeping: K,
+    /// Blocks in each list that has a limit.
+    kept: [u32; POOLS],
 }
 
 impl<I, const POOLS: usize> Dedicated<I, POOLS> {
@@ -90,10 +121,7 @@ impl<I> Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>> {
         I: Index<S>,
     {
         let mut sizes = [0; DEDICATED];
-        let mut keeping = ChosenKeeping {
-            order: [Order::Lifo; DEDICATED],
-            links: [Links::Double; DEDICATED],
-        };
+        let mut keeping = ChosenKeeping::DEFAULT;
         let mut count = 0;
         for pool in pools {
             let Some(block) = geometry.block_for(pool.size) else {
@@ -104,6 +132,7 @@ impl<I> Dedicated<I, DEDICATED, ChosenKeeping<DEDICATED>> {
                 sizes[count] = block;
                 keeping.order[count] = pool.order;
                 keeping.links[count] = pool.links;
+                keeping.limit[count] = pool.limit.unwrap_or(UNLIMITED);
                 count += 1;
             }
         }
@@ -120,6 +149,7 @@ impl<I, const POOLS: usize, K> Dedicated<I, POOLS, K> {
             inner,
             own_heads: 0,
             keeping,
+            kept: [0; POOLS],
         }
     }
 
@@ -149,6 +179,14 @@ impl<I, const POOLS: usize, K: ListKeeping> Dedicated<I, POOLS, K> {
             order: self.keeping.order(pool),
             links: self.keeping.links(pool),
         }
+    }
+
+    /// The list that keeps the next freed block of a size, if one does.
+    #[inline(always)]
+    fn keeps(&self, size: usize) -> Option<usize> {
+        let pool = self.pool(size)?;
+        let limit = self.keeping.limit(pool);
+        (limit == UNLIMITED || self.kept[pool] < limit).then_some(pool)
     }
 }
 
@@ -228,7 +266,7 @@ where
 
     #[inline(always)]
     fn retain_is_sound(&self, store: &S, size: usize) -> bool {
-        match self.pool(size) {
+        match self.keeps(size) {
             Some(pool) => self
                 .ring(store, pool)
                 .insert_is_sound(store, self.own_heads + pool),
@@ -248,9 +286,12 @@ where
 
     #[inline(always)]
     fn retain(&mut self, store: &mut S, block: S::Block, size: usize) -> bool {
-        match self.pool(size) {
+        match self.keeps(size) {
             Some(pool) => {
                 self.ring(store, pool).insert(store, block);
+                if self.keeping.limit(pool) != UNLIMITED {
+                    self.kept[pool] += 1;
+                }
                 true
             }
             None => self.inner.retain(store, block, size),
@@ -262,7 +303,12 @@ where
         let Some(pool) = self.pool(need) else {
             return self.inner.recall(store, need);
         };
-        self.ring(store, pool).pop(store)
+        let block = self.ring(store, pool).pop(store)?;
+        if self.keeping.limit(pool) != UNLIMITED {
+            // A list that lost its links to a foreign write may have more than it kept.
+            self.kept[pool] = self.kept[pool].saturating_sub(1);
+        }
+        Some(block)
     }
 
     #[inline(always)]
@@ -288,10 +334,13 @@ where
     fn each(&self, store: &S, visit: &mut dyn FnMut(S::Block) -> bool) -> bool {
         (0..self.pools()).all(|pool| {
             let number = self.own_heads + pool;
-            self.ring(store, pool).walk(store, number, &mut |block| {
+            let mut kept = 0;
+            let whole = self.ring(store, pool).walk(store, number, &mut |block| {
+                kept += 1;
                 let header = store.header(block);
                 header.size == self.sizes[pool] && header.retained() && visit(block)
-            })
+            });
+            whole && (self.keeping.limit(pool) == UNLIMITED || kept == self.kept[pool])
         }) && self.inner.each(store, visit)
     }
 }

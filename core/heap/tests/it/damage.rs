@@ -4,7 +4,7 @@
 
 use metes_heap::description::IndexKind;
 use metes_heap::index::Index;
-use metes_heap::index::dedicated::ChosenKeeping;
+use metes_heap::index::dedicated::{ChosenKeeping, UNLIMITED};
 use metes_heap::store::tagged::{Memory, TaggedBlock};
 use metes_heap::{
     AnyIndex, Corruption, Dedicated, Hardened, Heap, Limits, Links, Order, Store, Tagged,
@@ -24,6 +24,7 @@ fn index(kind: IndexKind, limits: Limits) -> Any {
     let keeping = ChosenKeeping {
         order: [Order::Lifo, Order::Fifo],
         links: [Links::Single, Links::Double],
+        limit: [3, UNLIMITED],
     };
     let inner = AnyIndex::new(kind, limits);
     Dedicated::with([6 * WORD, 18 * WORD], keeping, inner)

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use metes_heap::description::IndexKind;
-use metes_heap::index::dedicated::ChosenKeeping;
+use metes_heap::index::dedicated::{ChosenKeeping, UNLIMITED};
 use metes_heap::store::tagged::Memory;
 use metes_heap::{
     AnyIndex, BadFree, ByHandle, Counted, Dedicated, Geometry, Hardened, Heap, Ledger, Limits,
@@ -401,6 +401,7 @@ fn index<S: metes_heap::Store>(kind: IndexKind, limits: Limits, dedicated: bool)
     let keeping = ChosenKeeping {
         order: [Order::Lifo, Order::Fifo, Order::Address, Order::Lifo],
         links: [Links::Single, Links::Double, Links::Single, Links::Double],
+        limit: [2, UNLIMITED, 3, UNLIMITED],
     };
     Dedicated::with(sizes, keeping, AnyIndex::new(kind, limits))
 }

@@ -3,7 +3,7 @@
 //! sequence on `Tagged` and on `Ledger` decides the same, offset for offset.
 
 use metes_heap::description::IndexKind;
-use metes_heap::index::dedicated::ChosenKeeping;
+use metes_heap::index::dedicated::{ChosenKeeping, UNLIMITED};
 use metes_heap::store::Store;
 use metes_heap::{
     AnyIndex, Buddy, ByHandle, Counted, Dedicated, Direct, Fit, Geometry, HalfFit, Hardened,
@@ -183,10 +183,11 @@ proptest! {
         which in any::<prop::sample::Index>(),
         order in prop::array::uniform4(prop::sample::select(&ORDERS)),
         links in prop::array::uniform4(prop::sample::select(&LINKS)),
+        limit in prop::array::uniform4(prop::sample::select(&[1u32, 2, 5, UNLIMITED])),
     ) {
         let kind = *which.get(&kinds());
         let sizes = [2 * WORD * 2, 2 * WORD * 4, 112, 0];
-        let keeping = ChosenKeeping { order, links };
+        let keeping = ChosenKeeping { order, links, limit };
         let index = || Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
         let other = Dedicated::with(sizes, keeping, AnyIndex::new(kind, Limits::NONE));
         let mut records = vec![Record::SPARE; RECORDS];
@@ -211,7 +212,7 @@ proptest! {
         let sizes = [2 * WORD * 2, 2 * WORD * 4, 112, 0];
         let heap = |links| {
             let kind = IndexKind::List { fit, order, depth_percent, max_fit_percent: 0, links };
-            let keeping = ChosenKeeping { order: [kept; 4], links: [links; 4] };
+            let keeping = ChosenKeeping { order: [kept; 4], links: [links; 4], ..ChosenKeeping::DEFAULT };
             let index = Dedicated::with(sizes, keeping, AnyIndex::new(kind, limits));
             Shadow::new(Heap::new(index, <Tagged>::new()))
         };

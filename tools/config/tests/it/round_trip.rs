@@ -78,7 +78,8 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
     // What a dedicated pool in another level stands for.
     let ranged = (2..4000usize, level.clone(), order(), links());
     let ranged = prop::collection::vec(ranged, 0..=2);
-    let dedicated = prop::collection::btree_map(1..4000usize, (order(), links()), 0..=16);
+    let limit = prop::sample::select(vec![None, Some(1), Some(16), Some(u32::MAX - 1)]);
+    let dedicated = prop::collection::btree_map(1..4000usize, (order(), links(), limit), 0..=16);
     let objects = prop::collection::btree_set(1..=16usize, 0..=8);
     let slab = 9..=12u32;
     let partition = prop::option::of(partition());
@@ -129,7 +130,7 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                 objects: List::EMPTY,
                 partition,
             };
-            for (size, (order, links)) in dedicated {
+            for (size, (order, links, limit)) in dedicated {
                 let size = size * 16;
                 let level = heap.route(size).unwrap().level;
                 heap.dedicated.push(DedicatedPool {
@@ -137,6 +138,7 @@ fn description(levels: u8) -> impl Strategy<Value = Description> {
                     level,
                     order,
                     links,
+                    limit,
                 });
             }
             let objects = objects.into_iter().filter(|_| partition.is_none());
@@ -599,6 +601,16 @@ fn what_a_line_of_pools_gets_wrong_is_said() {
         ("objects 15 + tlsf", "multiples of 16"),
         ("objects 16 up to 4KiB + tlsf", "takes no range"),
         ("dedicated:order=left 40 + tlsf", "`order` cannot be `left`"),
+        ("dedicated:limit=0 40 + tlsf", "a whole number from 1"),
+        (
+            "dedicated:limit=4294967295 40 + tlsf",
+            "a whole number from 1",
+        ),
+        ("dedicated:limit=few 40 + tlsf", "a whole number from 1"),
+        (
+            "dedicated:limit=8 40 in near + tlsf in main",
+            "leave out its `limit`",
+        ),
         ("dedicated 40 + tslf", "there is no heap named `tslf`"),
         ("tlsf 16 + tlsf", "there is no heap named `tlsf 16`"),
         ("tlsf up to 4KiB", "must take every size"),

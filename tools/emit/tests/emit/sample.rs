@@ -110,15 +110,16 @@ pub(crate) fn named() -> Vec<(&'static str, Description)> {
         links: Links::Single,
     };
     let mut linked = Description::of(single(Fit::Next, Order::Fifo));
-    for (size, order, links) in [
-        (24, Order::Fifo, Links::Single),
-        (100, Order::Address, Links::Double),
-        (300, Order::Lifo, Links::Single),
-        (500, Order::Fifo, Links::Double),
+    for (size, order, links, limit) in [
+        (24, Order::Fifo, Links::Single, Some(2)),
+        (100, Order::Address, Links::Double, None),
+        (300, Order::Lifo, Links::Single, Some(1)),
+        (500, Order::Fifo, Links::Double, None),
     ] {
         linked.dedicated.push(DedicatedPool {
             order,
             links,
+            limit,
             ..DedicatedPool::new(size, 0)
         });
     }
@@ -274,6 +275,7 @@ fn draw(random: &mut Random) -> Description {
         drawn.dedicated.push(DedicatedPool {
             order: random.one_of(&[Order::Lifo, Order::Fifo, Order::Address]),
             links: random.one_of(&[Links::Double, Links::Single]),
+            limit: random.one_of(&[None, None, Some(1), Some(3)]),
             ..DedicatedPool::new(size, 0)
         });
     }

@@ -44,6 +44,9 @@ pub struct Found {
     pub beaten: u64,
     /// Those in which requests failed.
     pub failed: u64,
+    /// Those that guarantee less than was asked for, and were not replayed.
+    #[serde(skip_serializing_if = "is_none")]
+    pub beyond: u64,
     /// Different outcomes among the complete ones.
     pub distinct: u64,
     /// Most requested bytes live at once.
@@ -61,6 +64,10 @@ pub struct Found {
     pub detail: Vec<Detail>,
 }
 
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A heap and its metrics.
 #[derive(Clone, Debug, Serialize)]
 pub struct Heap {
@@ -68,7 +75,7 @@ pub struct Heap {
     pub number: u64,
     /// The usual name, of a heap to compare with.
     pub named: Option<String>,
-    /// `complete`, `failed`.
+    /// `complete`, `failed`, `beyond`.
     pub status: &'static str,
     /// In words.
     pub heap: String,
@@ -192,6 +199,7 @@ impl Found {
             complete: summary.complete,
             beaten: summary.beaten,
             failed: summary.failed,
+            beyond: summary.beyond,
             distinct: summary.distinct,
             peak_live: evaluator.peak_live(),
             front: heaps(&summary.front),

@@ -5,7 +5,7 @@
 //!
 //! Invariant: a replay is ended only when a point of the front dominates what
 //! the configuration needs at least: footprint so far and never less than the
-//! peak of live bytes, record accesses so far and the least that the rest takes,
+//! peak of live bytes, what it guarantees, record accesses so far and the least that the rest takes,
 //! the application's own accesses, energy and time charged so far and the least
 //! for what remains ([`Pricer::least`]). So a configuration that belongs to the front
 //! is never ended, nor one that equals a point of it. What a replay finds depends on configuration
@@ -16,10 +16,11 @@ use std::cell::RefCell;
 
 use metes_config::Config;
 use metes_heap::description::LEVELS;
+use serde_json::Value;
 
 use super::folder::{Manifest, trace_hash};
-use super::objective::{Front, ObjectiveSet};
-use super::row::{Metrics, Row, Status};
+use super::objective::{Front, Objective, ObjectiveSet};
+use super::row::{Form, Metrics, NO_GUARANTEE, Row, Status};
 use crate::compare::Compared;
 use crate::energy::{EnergyError, PriceReport, Pricer, Work};
 use crate::events::Events;
@@ -31,6 +32,7 @@ use crate::run::{CHECK_EVERY, Totals};
 use crate::runs::Runs;
 use crate::search::AtLeast;
 use crate::space::Space;
+use crate::terms::Terms;
 use crate::windows::windows;
 
 /// Replays configurations of a space.
@@ -44,6 +46,9 @@ pub struct Evaluator<'e> {
     options: Options,
     objectives: ObjectiveSet,
     hierarchy: Option<&'e Hierarchy>,
+    terms: Option<Terms>,
+    /// Whether heaps that do not keep a limit are left out.
+    excludes: bool,
     work: Work,
     ground: Vec<Part<'e>>,
 }
@@ -156,6 +161,8 @@ impl<'e> Evaluator<'e> {
     ) -> Self {
         Evaluator {
             hierarchy: None,
+            terms: None,
+            excludes: false,
             work: Work::of(events, &options.cost),
             ground: ground([(Cow::Borrowed(events), 1)], options),
             space,
@@ -177,6 +184,8 @@ impl<'e> Evaluator<'e> {
         let whole = runs.distinct();
         Some(Evaluator {
             hierarchy: None,
+            terms: None,
+            excludes: false,
             work: Work::of(longest, &options.cost),
             ground: ground(
                 whole.map(|(events, weight)| (Cow::Borrowed(events), weight)),
@@ -232,7 +241,7 @@ impl<'e> Evaluator<'e> {
 
     /// What tells an exploration from others; `search` says how configurations are chosen.
     pub fn manifest(&self, search: String, end_early: bool) -> Manifest {
-        let (metes, format) = Manifest::versions();
+        let (metes, format) = Manifest::versions(self.form());
         Manifest {
             metes,
             format,
@@ -243,6 +252,9 @@ impl<'e> Evaluator<'e> {
             objectives: self.objectives.to_string(),
             options: serde_json::json!(self.options),
             hierarchy: serde_json::json!(self.hierarchy),
+            guarantee: self
+                .terms
+                .map_or(Value::Null, |terms| terms.written(self.excludes)),
             search,
             end_early,
         }
@@ -308,6 +320,56 @@ impl<'e> Evaluator<'e> {
             }
         }
         Ok(self)
+    }
+
+    /// Says of every heap what it guarantees. Where a limit was asked for, heaps that do not keep it are not
+    /// replayed.
+    #[must_use]
+    pub fn guaranteeing(mut self, terms: Terms) -> Self {
+        self.terms = Some(terms);
+        self.excludes = true;
+        self
+    }
+
+    /// Says of every heap what it guarantees, and minimises that, too. Every heap is replayed.
+    #[must_use]
+    pub fn weighing(mut self, terms: Terms) -> Self {
+        self.terms = Some(terms);
+        self.objectives = self.objectives.with(Objective::Guarantee);
+        self
+    }
+
+    /// What is asked of guarantees, if anything is.
+    pub fn terms(&self) -> Option<&Terms> {
+        self.terms.as_ref()
+    }
+
+    /// What rows have.
+    fn form(&self) -> Form {
+        match self.terms {
+            Some(_) => Form::Guaranteed,
+            None => Form::Measured,
+        }
+    }
+
+    /// What a heap guarantees, as rows have it. Memory levels that replays are priced on have a size, so nothing is
+    /// guaranteed of a heap that is proved to need more.
+    fn guarantee(&self, config: &Config) -> u64 {
+        let Some(terms) = &self.terms else {
+            return Metrics::default().guarantee;
+        };
+        let room = self.hierarchy.map_or([None; LEVELS], Hierarchy::sizes);
+        let heap = &config.heap;
+        let levels = (heap.general.iter().map(|pool| pool.level))
+            .chain(heap.objects.iter().map(|pool| pool.level));
+        let room = levels.filter_map(|level| room.get(usize::from(level)).copied()?);
+        let room = room.min().map_or(u64::MAX, |bytes| bytes as u64);
+        // Memory comes in whole increments.
+        let growth = (heap.general.len() * config.arena.increment) as u64;
+        let bytes = terms.guarantee_of(config);
+        bytes
+            .filter(|bytes| bytes.saturating_add(growth) <= room)
+            .unwrap_or(NO_GUARANTEE)
     }
 
     /// The hierarchy, if replays are priced.
@@ -397,6 +459,19 @@ impl<'e> Evaluator<'e> {
         let Ok(pricer) = self.pricer(config) else {
             return ended;
         };
+        let guarantee = self.guarantee(config);
+        let beyond = |terms: &Terms| self.excludes && terms.excludes(guarantee);
+        if self.terms.as_ref().is_some_and(beyond) {
+            ended.row = Ok(Row {
+                number,
+                status: Status::Beyond,
+                metrics: Metrics {
+                    guarantee,
+                    ..Metrics::default()
+                },
+            });
+            return ended;
+        }
         let mut early = None;
         let mut complete = true;
         for part in &self.ground {
@@ -405,7 +480,7 @@ impl<'e> Evaluator<'e> {
                     // A replay that is repeated with larger arrays starts afresh.
                     early = None;
                 }
-                early = self.ends(part, &sum, totals, pricer.as_ref(), watch);
+                early = self.ends(part, &sum, totals, pricer.as_ref(), guarantee, watch);
                 early.is_none()
             };
             let (heap, events) = (&config.heap, &*part.events);
@@ -434,7 +509,7 @@ impl<'e> Evaluator<'e> {
         let row = match early {
             Some(Early::Unfinished(least)) => Err(least),
             Some(Early::Judged(status, metrics)) => Ok((status, metrics)),
-            None => Ok(self.judged(complete, &sum, pricer.as_ref())),
+            None => Ok(self.judged(complete, &sum, pricer.as_ref(), guarantee)),
         };
         ended.row = row.map(|(status, metrics)| Row {
             number,
@@ -451,8 +526,9 @@ impl<'e> Evaluator<'e> {
         complete: bool,
         totals: &Totals,
         pricer: Option<&Pricer<'_>>,
+        guarantee: u64,
     ) -> (Status, Metrics) {
-        let mut metrics = self.metrics(totals);
+        let mut metrics = self.metrics(totals, guarantee);
         if !complete || metrics.failed != 0 {
             return (Status::Failed, metrics);
         }
@@ -474,6 +550,7 @@ impl<'e> Evaluator<'e> {
         before: &Totals,
         totals: &Totals,
         pricer: Option<&Pricer<'_>>,
+        guarantee: u64,
         watch: &Watch<'_>,
     ) -> Option<Early> {
         let time = (watch.time)();
@@ -489,13 +566,16 @@ impl<'e> Evaluator<'e> {
         }
         let so_far = added(before, &so_far, part);
         if so_far.failed != 0 && watch.front.is_some() && time != Time::Over {
-            return Some(Early::Judged(Status::Failed, self.metrics(&so_far)));
+            return Some(Early::Judged(
+                Status::Failed,
+                self.metrics(&so_far, guarantee),
+            ));
         }
         let checks = counted.div_ceil(CHECK_EVERY).max(1) - 1;
         let own = part.least.get(checks).copied().unwrap_or_default();
         let mut rest = part.after;
         rest += own.times(part.weight);
-        let mut least = self.metrics(&so_far);
+        let mut least = self.metrics(&so_far, guarantee);
         least.footprint = least.footprint.max(self.peak_live());
         let more = part.events.peak_live().saturating_sub(totals.footprint);
         least.footprint_sum = (least.footprint_sum)
@@ -523,9 +603,10 @@ impl<'e> Evaluator<'e> {
         beaten.then_some(Early::Judged(Status::Beaten, least))
     }
 
-    fn metrics(&self, totals: &Totals) -> Metrics {
+    fn metrics(&self, totals: &Totals, guarantee: u64) -> Metrics {
         let application = self.events.application();
         let mut metrics = metrics(totals);
+        metrics.guarantee = guarantee;
         metrics.accesses += application.reads + application.writes;
         metrics
     }
@@ -543,6 +624,7 @@ fn metrics(totals: &Totals) -> Metrics {
         cycles: totals.cycles,
         cycles_max: most(totals),
         failed: totals.failed,
+        guarantee: 0,
     }
 }
 

@@ -24,6 +24,7 @@ use crate::events::Events;
 use crate::hierarchy::Hierarchy;
 use crate::replay::Options;
 use crate::space::Space;
+use crate::terms::Terms;
 use crate::workers;
 
 /// How configurations are chosen.
@@ -147,6 +148,13 @@ impl<'e> Explorer<'e> {
     pub fn on(mut self, hierarchy: &'e Hierarchy) -> Result<Self, EnergyError> {
         self.evaluator = self.evaluator.on(hierarchy)?;
         Ok(self)
+    }
+
+    /// Says of every heap what it guarantees, as [`Evaluator::guaranteeing`].
+    #[must_use]
+    pub fn guaranteeing(mut self, terms: Terms) -> Self {
+        self.evaluator = self.evaluator.guaranteeing(terms);
+        self
     }
 
     /// The evaluator of its configurations.

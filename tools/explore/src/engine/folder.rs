@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::row::{Row, decode_rows, encode_rows};
+use super::row::{Form, Row, decode_rows, encode_rows};
 use crate::events::Events;
 use crate::output::{OutputError, write_json, write_whole};
 use crate::space::Space;
+use crate::terms::Wanted;
 
 /// What an exploration is of. Two are the same when all of this is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub struct Manifest {
     /// The memory levels that replays are priced on, as JSON; null without.
     #[serde(default)]
     pub hierarchy: Value,
+    /// What heaps guarantee, and for which demand; null where nobody asked.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub guarantee: Value,
     /// How configurations are chosen, with the seed of what chance decides.
     pub search: String,
     /// Whether replays of beaten heaps end early.
@@ -48,18 +52,33 @@ pub struct Manifest {
 
 /// Version of the form of rows and units.
 const FORMAT: u32 = 3;
+/// The same where rows have what heaps guarantee.
+const GUARANTEED_FORMAT: u32 = 4;
 const MAGIC: &[u8; 8] = b"METESROW";
 
 impl Manifest {
-    /// Version of Metes and of the form.
-    pub(super) fn versions() -> (String, u32) {
-        (env!("CARGO_PKG_VERSION").to_owned(), FORMAT)
+    /// Version of Metes and of a form.
+    pub(super) fn versions(form: Form) -> (String, u32) {
+        let format = match form {
+            Form::Measured => FORMAT,
+            Form::Guaranteed => GUARANTEED_FORMAT,
+        };
+        (env!("CARGO_PKG_VERSION").to_owned(), format)
+    }
+
+    /// What its rows have.
+    pub(super) fn form(&self) -> Form {
+        match self.format == GUARANTEED_FORMAT {
+            true => Form::Guaranteed,
+            false => Form::Measured,
+        }
     }
 
     /// What differs from another one, in words; empty when they are the same.
     fn differences(&self, other: &Manifest) -> Vec<&'static str> {
         // Another form may spell the same options otherwise.
-        let same_form = self.format == other.format;
+        let known = |own: &Manifest| [FORMAT, GUARANTEED_FORMAT].contains(&own.format);
+        let same_form = self.format == other.format || known(self) && known(other);
         let mut found = Vec::new();
         let mut note = |same: bool, what| {
             if !same {
@@ -81,6 +100,10 @@ impl Manifest {
             !same_form || self.hierarchy == other.hierarchy,
             "memory levels",
         );
+        note(
+            !same_form || self.guarantee == other.guarantee,
+            "what is to be guaranteed",
+        );
         note(self.search == other.search, "method of search");
         note(self.end_early == other.end_early, "way of ending replays");
         found
@@ -100,7 +123,7 @@ impl Manifest {
 }
 
 /// Where an exploration's trace and space came from, to find them again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     /// The trace file.
     pub trace: PathBuf,
@@ -110,6 +133,9 @@ pub struct Origin {
     pub space: String,
     /// The memory levels, if replays are priced.
     pub levels: Option<String>,
+    /// What was asked of guarantees, if anything was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Wanted>,
 }
 
 /// Why units cannot be read or written.
@@ -176,6 +202,7 @@ pub enum EngineError {
 pub struct Folder {
     directory: PathBuf,
     fingerprint: u64,
+    form: Form,
 }
 
 impl Folder {
@@ -188,6 +215,7 @@ impl Folder {
         let folder = Folder {
             directory: directory.to_owned(),
             fingerprint: manifest.fingerprint(),
+            form: manifest.form(),
         };
         let units = folder.units();
         let path = units.join("manifest.json");
@@ -262,6 +290,7 @@ impl Folder {
         let folder = Folder {
             directory: directory.to_owned(),
             fingerprint: manifest.fingerprint(),
+            form: manifest.form(),
         };
         Ok((folder, manifest))
     }
@@ -351,13 +380,16 @@ impl Folder {
     /// # Errors
     /// [`OutputError`]; the unit then counts as not done.
     pub fn write(&self, unit: Option<u64>, rows: &[Row]) -> Result<(), OutputError> {
-        write_whole(&self.file(unit), &self.seal(unit, &encode_rows(rows)))
+        write_whole(
+            &self.file(unit),
+            &self.seal(unit, &encode_rows(rows, self.form)),
+        )
     }
 
     /// The rows of a unit, or of the seed phase, if they are there and sound.
     pub fn rows(&self, unit: Option<u64>) -> Option<Vec<Row>> {
         let bytes = fs::read(self.file(unit)).ok()?;
-        decode_rows(self.unseal(unit, &bytes)?)
+        decode_rows(self.unseal(unit, &bytes)?, self.form)
     }
 
     /// Whether a unit is there, by its name alone.

@@ -19,19 +19,30 @@ pub struct Scale {
 
 impl Scale {
     /// The box around some points: the least and the largest value of each
-    /// objective. An objective in which all points agree spans no box and is
-    /// left out. `None` without points.
+    /// objective, finite ones where there are several. An objective in which all points agree spans no box and
+    /// is left out. `None` without points.
     pub fn around<'p>(
         points: impl Iterator<Item = &'p Point>,
         objectives: ObjectiveSet,
     ) -> Option<Self> {
         let (mut least, mut most) = ([u64::MAX; OBJECTIVES], [0; OBJECTIVES]);
+        let mut infinite = [false; OBJECTIVES];
         let mut any = false;
         for point in points {
             any = true;
             for (axis, &value) in point.iter().enumerate() {
+                if value == u64::MAX {
+                    infinite[axis] = true;
+                    continue;
+                }
                 least[axis] = least[axis].min(value);
                 most[axis] = most[axis].max(value);
+            }
+        }
+        for axis in 0..OBJECTIVES {
+            // One value and infinity span a box, too.
+            if infinite[axis] && least[axis] >= most[axis] {
+                most[axis] = u64::MAX;
             }
         }
         let axes = objectives.iter().map(|objective| objective as usize);
@@ -117,6 +128,7 @@ fn unbeaten(mut points: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::objective::Objective;
     use super::*;
     use crate::random::Random;
 
@@ -132,6 +144,29 @@ mod tests {
         let four = hypervolume(vec![vec![0.5; 4], vec![0.75, 0.0, 0.75, 0.75]]);
         let both = 0.25 * 0.5 * 0.25 * 0.25;
         assert!((four - (1.0 / 16.0 + 1.0 / 64.0 - both)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_has_no_end_lies_at_the_worst_corner() {
+        let objectives = ObjectiveSet::of(&[Objective::Footprint, Objective::Guarantee]);
+        let point = |footprint, guarantee| [footprint, 0, 0, 0, 0, 0, 0, guarantee];
+        let points = [
+            point(10, u64::MAX),
+            point(20, 400),
+            point(1000, 100),
+            point(1000, u64::MAX),
+        ];
+        let scale = Scale::around(points.iter(), objectives).unwrap();
+        assert_eq!(scale.place(&points[0]), [0.0, 1.0]);
+        assert_eq!(scale.place(&points[1])[1], 1.0);
+        assert_eq!(scale.place(&points[2]), [1.0, 0.0]);
+        // One finite value beside none still tells two heaps apart.
+        let scale = Scale::around(points[..2].iter(), objectives).unwrap();
+        assert_eq!(scale.place(&points[1]), [1.0, 0.0]);
+        assert_eq!(scale.place(&points[0])[1], 1.0);
+        // All without a bound: no box.
+        let scale = Scale::around([points[0], points[3]].iter(), objectives).unwrap();
+        assert_eq!(scale.place(&points[3]), [1.0]);
     }
 
     /// Inclusion and exclusion over all subsets: another way to the same figure.

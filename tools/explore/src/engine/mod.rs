@@ -42,7 +42,7 @@ pub use local::LocalSearch;
 pub use nsga2::Nsga2;
 pub use objective::{Front, Objective, ObjectiveSet, Point};
 pub use results::{SCHEMA_VERSION, Source, Summary, write_results};
-pub use row::{Metrics, Row, Status, decode_rows, encode_rows};
+pub use row::{Form, Metrics, NO_GUARANTEE, Row, Status, decode_rows, encode_rows};
 pub use searcher::{RandomSearch, Searcher};
 pub use seed::Seed;
 pub use shortage::{LevelShortage, level_shortages};

@@ -12,7 +12,7 @@ use super::row::Metrics;
 use crate::pareto;
 
 /// How many objectives there are.
-pub(super) const OBJECTIVES: usize = 7;
+pub(super) const OBJECTIVES: usize = 8;
 
 /// The values of all objectives, zero for those that were not chosen.
 pub type Point = [u64; OBJECTIVES];
@@ -37,6 +37,8 @@ pub enum Objective {
     Worst,
     /// Bytes taken from the system by several runs together, and so in the mean.
     Mean,
+    /// Bytes that are proved to suffice for a demand; a heap for which none are has more than any other.
+    Guarantee,
 }
 
 impl Objective {
@@ -49,6 +51,7 @@ impl Objective {
         Objective::Cycles,
         Objective::Worst,
         Objective::Mean,
+        Objective::Guarantee,
     ];
 
     /// The word for it.
@@ -61,6 +64,7 @@ impl Objective {
             Objective::Cycles => "cycles",
             Objective::Worst => "worst",
             Objective::Mean => "mean",
+            Objective::Guarantee => "guarantee",
         }
     }
 
@@ -74,6 +78,7 @@ impl Objective {
             Objective::Cycles => metrics.cycles,
             Objective::Worst => metrics.cycles_max,
             Objective::Mean => metrics.footprint_sum,
+            Objective::Guarantee => metrics.guarantee,
         }
     }
 }
@@ -112,6 +117,12 @@ impl ObjectiveSet {
     /// Whether an objective is in the set.
     pub const fn contains(self, objective: Objective) -> bool {
         self.0 & 1 << objective as u8 != 0
+    }
+
+    /// The same and one more.
+    #[must_use]
+    pub const fn with(self, objective: Objective) -> Self {
+        ObjectiveSet(self.0 | 1 << objective as u8)
     }
 
     /// How many there are.

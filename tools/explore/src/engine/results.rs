@@ -27,7 +27,7 @@ use super::UNIT;
 use super::folder::{EngineError, Folder, Manifest};
 use super::objective::Front;
 use super::objective::{ObjectiveSet, Point};
-use super::row::{Metrics, Row, Status};
+use super::row::{Metrics, NO_GUARANTEE, Row, Status};
 use crate::outcome::constant_time;
 use crate::space::{Parameters, Space};
 
@@ -70,6 +70,11 @@ const SUGGESTED: &str = "
     REQUIRED BOOLEAN constant_time;
 ";
 
+/// A further column where it was asked what heaps guarantee; absent for heaps of which nothing finite is proved.
+const GUARANTEED: &str = "
+    OPTIONAL INT64 guarantee (INTEGER(64,false));
+";
+
 /// Rows of a row group: whole units.
 const GROUP_ROWS: u64 = 64 * UNIT;
 
@@ -84,7 +89,9 @@ pub struct Summary {
     pub beaten: u64,
     /// Those in which requests failed.
     pub failed: u64,
-    /// Their numbers, ascending.
+    /// Those that guarantee less than was asked for.
+    pub beyond: u64,
+    /// Numbers of those that failed, ascending.
     pub failures: Vec<u64>,
     /// Different points among the complete ones.
     pub distinct: u64,
@@ -189,7 +196,11 @@ pub fn write_results(
     let part = Part::begin(path).map_err(|error| failed(error.to_string()))?;
     let written = (|| {
         let file = File::create(part.path()).map_err(|error| failed(error.to_string()))?;
-        let table = Table { space, front };
+        let table = Table {
+            space,
+            front,
+            guaranteed: !manifest.guarantee.is_null(),
+        };
         let mut writer =
             writer(file, manifest, space).map_err(|error| failed(error.to_string()))?;
         for rows in groups() {
@@ -278,6 +289,7 @@ impl Counting {
                     self.summary.failed += 1;
                     self.summary.failures.push(row.number);
                 }
+                Status::Beyond => self.summary.beyond += 1,
             }
         }
     }
@@ -329,13 +341,19 @@ fn writer(file: File, manifest: &Manifest, space: &Space) -> Result<Writer> {
         .set_column_encoding(number, Encoding::DELTA_BINARY_PACKED)
         .build();
     let further = if space.is_suggested() { SUGGESTED } else { "" };
-    let schema = Arc::new(parse_message_type(&format!("{SCHEMA}{further}}}"))?);
+    let guaranteed = match manifest.guarantee.is_null() {
+        true => "",
+        false => GUARANTEED,
+    };
+    let schema = format!("{SCHEMA}{further}{guaranteed}}}");
+    let schema = Arc::new(parse_message_type(&schema)?);
     SerializedFileWriter::new(BufWriter::new(file), schema, Arc::new(properties))
 }
 
 struct Table<'s> {
     space: &'s Space,
     front: HashSet<u64>,
+    guaranteed: bool,
 }
 
 macro_rules! column {
@@ -429,6 +447,15 @@ impl Table<'_> {
             column!(group, ByteArrayType, general.collect::<Vec<_>>(), None);
             let constant = heaps.iter().map(constant_time);
             column!(group, BoolType, constant.collect::<Vec<_>>(), None);
+        }
+        if self.guaranteed {
+            let bytes = rows.iter().map(|row| row.metrics.guarantee);
+            let known = |bytes: &u64| *bytes != NO_GUARANTEE && *bytes != 0;
+            let levels: Vec<i16> = { bytes.clone() }
+                .map(|own| i16::from(known(&own)))
+                .collect();
+            let bytes: Vec<i64> = bytes.filter(known).map(|own| own as i64).collect();
+            column!(group, Int64Type, bytes, Some(&levels));
         }
         Ok(())
     }

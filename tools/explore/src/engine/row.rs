@@ -1,5 +1,5 @@
 //! What became of a configuration, and its form on disk while an exploration
-//! runs: 89 bytes a row.
+//! runs: 89 bytes a row, and 8 more where it is known what heaps guarantee.
 //!
 //! Invariant: decoding what was encoded gives the same rows; anything else that
 //! is decoded is refused.
@@ -16,14 +16,17 @@ pub enum Status {
     Slow,
     /// A request failed, or the heap could not be set up in its levels.
     Failed,
+    /// It guarantees less than was asked for, and was not replayed.
+    Beyond,
 }
 
 impl Status {
-    const ALL: [Status; 4] = [
+    const ALL: [Status; 5] = [
         Status::Complete,
         Status::Beaten,
         Status::Slow,
         Status::Failed,
+        Status::Beyond,
     ];
 
     /// The word for it.
@@ -33,6 +36,7 @@ impl Status {
             Status::Beaten => "beaten",
             Status::Slow => "slow",
             Status::Failed => "failed",
+            Status::Beyond => "beyond",
         }
     }
 }
@@ -61,10 +65,47 @@ pub struct Metrics {
     pub cycles_max: u64,
     /// Requests that failed.
     pub failed: u64,
+    /// Bytes that are proved to suffice for a demand: [`NO_GUARANTEE`] where no finite size is, 0 where nobody
+    /// asked.
+    #[serde(skip_serializing_if = "is_unasked", serialize_with = "finite")]
+    pub guarantee: u64,
 }
 
-/// Metrics of a row.
-const WORDS: usize = 10;
+/// The guarantee of a heap for which no finite size is proved to suffice: more than any other.
+pub const NO_GUARANTEE: u64 = u64::MAX;
+
+fn is_unasked(guarantee: &u64) -> bool {
+    *guarantee == 0
+}
+
+/// A guarantee as JSON: null where there is none.
+fn finite<S: serde::Serializer>(guarantee: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    let bytes = Some(guarantee).filter(|bytes| **bytes != NO_GUARANTEE);
+    serde::Serialize::serialize(&bytes, serializer)
+}
+
+/// What rows on disk have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// What replays measured.
+    Measured,
+    /// And what heaps guarantee.
+    Guaranteed,
+}
+
+impl Form {
+    /// Bytes of a row.
+    const fn bytes(self) -> usize {
+        8 + 1
+            + 8 * match self {
+                Form::Measured => WORDS - 1,
+                Form::Guaranteed => WORDS,
+            }
+    }
+}
+
+/// Metrics of a row; the last is the guarantee.
+const WORDS: usize = 11;
 
 impl Metrics {
     fn words(&self) -> [u64; WORDS] {
@@ -79,6 +120,7 @@ impl Metrics {
             self.cycles,
             self.cycles_max,
             self.failed,
+            self.guarantee,
         ]
     }
 
@@ -94,6 +136,7 @@ impl Metrics {
             cycles,
             cycles_max,
             failed,
+            guarantee,
         ] = words;
         Metrics {
             footprint,
@@ -106,6 +149,7 @@ impl Metrics {
             cycles,
             cycles_max,
             failed,
+            guarantee,
         }
     }
 }
@@ -121,43 +165,39 @@ pub struct Row {
     pub metrics: Metrics,
 }
 
-const BYTES: usize = 8 + 1 + WORDS * 8;
-
 /// Rows as bytes.
-pub fn encode_rows(rows: &[Row]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(rows.len() * BYTES);
+pub fn encode_rows(rows: &[Row], form: Form) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(rows.len() * form.bytes());
     for row in rows {
+        let end = bytes.len() + form.bytes();
         bytes.extend(row.number.to_le_bytes());
         bytes.push(row.status as u8);
-        bytes.extend(
-            row.metrics
-                .words()
-                .iter()
-                .flat_map(|word| word.to_le_bytes()),
-        );
+        let words = row.metrics.words();
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.truncate(end);
     }
     bytes
 }
 
-/// Rows from bytes; `None` where they are no rows.
-pub fn decode_rows(bytes: &[u8]) -> Option<Vec<Row>> {
-    let (rows, []) = bytes.as_chunks::<BYTES>() else {
+/// Rows from bytes; `None` where they are no rows of this form.
+pub fn decode_rows(bytes: &[u8], form: Form) -> Option<Vec<Row>> {
+    if !bytes.len().is_multiple_of(form.bytes()) {
         return None;
-    };
-    rows.iter()
-        .map(|row| {
-            let (number, rest) = row.split_first_chunk::<8>()?;
-            let (status, rest) = rest.split_first()?;
-            let (words, _) = rest.as_chunks::<8>();
-            let mut metrics = [0; WORDS];
-            for (metric, word) in metrics.iter_mut().zip(words) {
-                *metric = u64::from_le_bytes(*word);
-            }
-            Some(Row {
-                number: u64::from_le_bytes(*number),
-                status: *Status::ALL.get(usize::from(*status))?,
-                metrics: Metrics::from_words(metrics),
-            })
+    }
+    let rows = bytes.chunks_exact(form.bytes());
+    rows.map(|row| {
+        let (number, rest) = row.split_first_chunk::<8>()?;
+        let (status, rest) = rest.split_first()?;
+        let (words, _) = rest.as_chunks::<8>();
+        let mut metrics = [0; WORDS];
+        for (metric, word) in metrics.iter_mut().zip(words) {
+            *metric = u64::from_le_bytes(*word);
+        }
+        Some(Row {
+            number: u64::from_le_bytes(*number),
+            status: *Status::ALL.get(usize::from(*status))?,
+            metrics: Metrics::from_words(metrics),
         })
-        .collect()
+    })
+    .collect()
 }

@@ -1,17 +1,18 @@
 //! `QuickAny`: the quickest index that decides as a description says, chosen at run time.
 //!
 //! Invariant: it decides and counts as [`AnyIndex`](metes_heap::index::any::AnyIndex) of
-//! the same description does.
+//! the same description does, trees as over boundary tags.
 
 use metes_heap::Store;
 use metes_heap::description::IndexKind;
 use metes_heap::index::any::AnyIndex;
 use metes_heap::index::classes::ChosenClasses;
+use metes_heap::index::first_fit::{Classes, Exact};
 use metes_heap::index::list::ChosenList;
 use metes_heap::index::{Limits, forward_index};
 use metes_heap::store::ledger::LedgerBlock;
 
-use super::{MANY_PROBES, QuickBuddy, QuickClasses, QuickList};
+use super::{MANY_PROBES, QuickBuddy, QuickClasses, QuickList, QuickTree};
 
 /// One of the indexes.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) enum QuickAny {
     List(QuickList),
     Classes(QuickClasses),
     LowestBuddy(QuickBuddy),
+    Tree(QuickTree<Exact>),
+    ClassTree(QuickTree<Classes>),
 }
 
 impl QuickAny {
@@ -50,6 +53,10 @@ impl QuickAny {
                 limits,
             })),
             IndexKind::Buddy { lowest: true } => QuickAny::LowestBuddy(QuickBuddy::new()),
+            IndexKind::FirstFit {
+                by_class: false, ..
+            } => QuickAny::Tree(QuickTree::new()),
+            IndexKind::FirstFit { by_class: true, .. } => QuickAny::ClassTree(QuickTree::new()),
             kind => QuickAny::Own(AnyIndex::new(kind, limits)),
         }
     }
@@ -57,5 +64,5 @@ impl QuickAny {
 
 forward_index!(
     [S: Store<Block = LedgerBlock>] S, LedgerBlock, QuickAny:
-    [Own List Classes LowestBuddy]
+    [Own List Classes LowestBuddy Tree ClassTree]
 );

@@ -3,7 +3,8 @@
 //! A replay must know how many records an allocator visits, but need not visit them. The
 //! indexes here keep free blocks in an order in which the visited ones can be counted
 //! instead of walked, make the library's decisions, and tell the store of the library's
-//! reads and writes, each one. Whatever takes constant time is left to the library.
+//! reads and writes, each one. Whatever takes constant time is left to the library, but for first fit by a tree, whose words
+//! over records outside the memory are others than those over boundary tags.
 //!
 //! Invariant: replays on these indexes and on the library's end with the same totals,
 //! placement by placement; the tests of this crate hold it over random heaps and runs.
@@ -19,6 +20,7 @@ mod marks;
 mod ranks;
 mod sizes;
 mod sorted;
+mod tree;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ pub(crate) use any::QuickAny;
 pub(crate) use buddy::QuickBuddy;
 pub(crate) use classes::QuickClasses;
 pub(crate) use list::QuickList;
+pub(crate) use tree::QuickTree;
 
 /// From so many probes on, trying blocks one by one takes longer than searching.
 pub(crate) const MANY_PROBES: usize = 17;

@@ -15,7 +15,7 @@ use crate::compare::Compared;
 use crate::engine::{
     Course, Ended, Evaluator, Folder, Front, LocalSearch, RandomSearch, Row, Searcher, Status,
 };
-use crate::outcome::{Outcome, unbeaten};
+use crate::outcome::{By, Outcome, unbeaten};
 use crate::output::OutputError;
 use crate::space::Space;
 
@@ -31,6 +31,7 @@ pub(super) struct State<'s> {
     near: Vec<LocalSearch<'s>>,
     /// A guarantee of at most so many bytes is useful.
     limit: Option<u64>,
+    by: By,
     anywhere: RandomSearch,
     /// Asked for already.
     asked: HashSet<u64>,
@@ -101,6 +102,7 @@ impl<'s> State<'s> {
                 .map(|&seed| LocalSearch::new(space, seed))
                 .collect(),
             limit,
+            by: budget.by(),
             anywhere: RandomSearch::new(space, seed),
             asked: HashSet::new(),
             outcomes: Vec::new(),
@@ -275,8 +277,11 @@ impl<'s> State<'s> {
     /// Positions of the outcomes that nothing beats among the heaps of some class; of equals the first.
     pub(super) fn unbeaten(&self) -> Vec<usize> {
         let classes = Class::ALL.into_iter().take(self.near.len());
-        let each = classes
-            .flat_map(|class| unbeaten(&self.outcomes, |outcome| self.class(outcome).is(class)));
+        let each = classes.flat_map(|class| {
+            unbeaten(&self.outcomes, self.by, |outcome| {
+                self.class(outcome).is(class)
+            })
+        });
         let indices: HashSet<usize> = each.collect();
         let mut indices: Vec<usize> = indices.into_iter().collect();
         indices.sort_unstable();

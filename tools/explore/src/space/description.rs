@@ -32,8 +32,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::values::{
-    Count, Depth, Factor, Family, Item, Keep, MaxFit, Page, Probes, Set, Size, Summary, Table,
-    Values, Word,
+    Count, Depth, Factor, Family, Item, Keep, Kept, MaxFit, Page, Probes, Set, Size, Summary,
+    Table, Values, Word,
 };
 
 /// Values of a parameter where the file gives some.
@@ -126,6 +126,7 @@ pub(super) struct DedicatedValues {
     pub(super) level: Given<Set<Word>>,
     pub(super) order: Given<Order>,
     pub(super) links: Given<Links>,
+    pub(super) limit: Given<Kept>,
 }
 
 /// Object pools.
@@ -469,6 +470,7 @@ impl SpaceDescription {
         put(&mut text, "dedicated.level", &self.dedicated.level);
         put(&mut text, "dedicated.order", &self.dedicated.order);
         put(&mut text, "dedicated.links", &self.dedicated.links);
+        put(&mut text, "dedicated.limit", &self.dedicated.limit);
         put(&mut text, "objects.count", &self.objects.count);
         put(&mut text, "objects.sizes", &self.objects.sizes);
         put(&mut text, "objects.slab", &self.objects.slab);

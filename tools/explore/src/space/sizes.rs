@@ -16,6 +16,8 @@ use crate::target::Target;
 
 /// How many dedicated or object pools are tried.
 pub(super) const COUNTS: [usize; 9] = [0, 1, 2, 3, 4, 6, 8, 12, 16];
+/// Most blocks that their lists keep: without a limit nothing finite is proved of them.
+pub(super) const LIMITS: [Option<u32>; 2] = [None, Some(16)];
 
 /// Shares of the requests, in percent, that size classes of pages serve.
 const SHARES: [u64; 4] = [50, 90, 99, 100];
@@ -171,12 +173,20 @@ impl Sizes {
     }
 
     /// Dedicated pools for the [`frequent`](Self::frequent) sizes.
-    pub(super) fn dedicated(&self, count: usize, largest: usize) -> List<DedicatedPool, DEDICATED> {
+    pub(super) fn dedicated(
+        &self,
+        count: usize,
+        limit: Option<u32>,
+        largest: usize,
+    ) -> List<DedicatedPool, DEDICATED> {
         let mut sizes = self.frequent(largest, count);
         sizes.sort_unstable();
         let mut list = List::EMPTY;
         for size in sizes {
-            list.push(DedicatedPool::new(size, 0));
+            list.push(DedicatedPool {
+                limit,
+                ..DedicatedPool::new(size, 0)
+            });
         }
         list
     }

@@ -17,7 +17,7 @@ use super::description::SpaceDescription;
 use super::folded::Folded;
 use super::kinds::{Kind, axis, or};
 use super::sizes::{Sizes, objects};
-use super::values::{Count, Factor, Page, Set, Size, Word};
+use super::values::{Count, Factor, Kept, Page, Set, Size, Word};
 
 const GEOMETRY: Geometry = Geometry::tagged(8);
 const SLAB: usize = metes_config::DEFAULT_SLAB;
@@ -121,6 +121,7 @@ pub(super) struct Plan<'s> {
     dedicated_levels: Vec<Vec<Option<u8>>>,
     dedicated_orders: Vec<Order>,
     dedicated_links: Vec<Links>,
+    dedicated_limits: Vec<Kept>,
     object_counts: Vec<Count>,
     object_sizes: Vec<usize>,
     slabs: Vec<Size>,
@@ -193,6 +194,7 @@ impl<'s> Plan<'s> {
             },
             dedicated_orders: or(&dedicated.order, &[Order::Lifo]),
             dedicated_links: or(&dedicated.links, &[Links::Double]),
+            dedicated_limits: or(&dedicated.limit, &[Kept(None)]),
             object_counts: or(&objects.count, &[Count(0)]),
             object_sizes: given_sizes(&objects.sizes).unwrap_or_else(|| sizes.slots()),
             slabs: or(&objects.slab, &[Size(Some(SLAB))]),
@@ -219,6 +221,7 @@ impl<'s> Plan<'s> {
             self.increments.len(),
             self.dedicated_orders.len(),
             self.dedicated_links.len(),
+            self.dedicated_limits.len(),
         ];
         radices.extend(self.level_sizes.iter().map(Vec::len));
         radices.extend([
@@ -256,6 +259,7 @@ impl<'s> Plan<'s> {
             axis("arena.increment", &self.increments),
             axis("dedicated.order", &self.dedicated_orders),
             axis("dedicated.links", &self.dedicated_links),
+            axis("dedicated.limit", &self.dedicated_limits),
         ];
         let levels = self.level_names.iter().zip(&self.level_sizes);
         axes.extend(levels.map(|(name, sizes)| {
@@ -304,7 +308,7 @@ impl<'s> Plan<'s> {
 
     /// `None` where there are more general pools than a heap can have.
     fn structure(&self, digits: &[usize]) -> Option<Structure> {
-        let partition = self.partition(&digits[10 + self.level_sizes.len()..]);
+        let partition = self.partition(&digits[11 + self.level_sizes.len()..]);
         // A partition leaves nothing for object pools.
         let objects = match partition {
             Some(_) => List::EMPTY,
@@ -340,6 +344,7 @@ impl<'s> Plan<'s> {
             let pool = DedicatedPool {
                 order: self.dedicated_orders[digits[8]],
                 links: self.dedicated_links[digits[9]],
+                limit: self.dedicated_limits[digits[10]].0,
                 ..DedicatedPool::new(size, own.unwrap_or(level))
             };
             match metes_config::ranged(pool) {
@@ -369,7 +374,7 @@ impl<'s> Plan<'s> {
         let mut sizes = [None; LEVELS];
         for (level, values) in self.level_sizes.iter().enumerate() {
             // The size of a level without pools is dead.
-            let digit = if used(level) { digits[10 + level] } else { 0 };
+            let digit = if used(level) { digits[11 + level] } else { 0 };
             sizes[level] = values[digit].0;
         }
         dedicated.sort_unstable_by_key(|pool| pool.size);

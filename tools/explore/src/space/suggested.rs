@@ -19,7 +19,7 @@ use metes_heap::compact::Partition;
 use metes_heap::description::{DEDICATED, DedicatedPool, General, List, OBJECTS, ObjectPoolKind};
 use metes_heap::{Description, Fit, IndexKind, Limits, Links, Order, SizeTable};
 
-use super::sizes::{COUNTS, Sizes, objects};
+use super::sizes::{COUNTS, LIMITS, Sizes, objects};
 use crate::pools::Arena;
 
 /// The named heap.
@@ -61,13 +61,13 @@ struct Point {
 }
 
 /// The choices that a structure is made of, before folding.
-type Choice = [usize; 4];
+type Choice = [usize; 5];
 
 /// All configurations that the sizes of a program suggest.
 #[derive(Clone, Debug)]
 pub(super) struct Suggested {
     structures: Vec<Structure>,
-    /// Every choice of object set, slab, dedicated count and split, and the
+    /// Every choice of object set, slab, dedicated count, split and limit of dedicated lists, and the
     /// structure that it folds to.
     choices: HashMap<Choice, u32>,
     /// One choice for each structure.
@@ -109,6 +109,7 @@ impl Suggested {
             SLABS.len(),
             COUNTS.len(),
             splits.len() + 1,
+            LIMITS.len(),
         ];
         let mut structures = Vec::new();
         let mut known: HashMap<Structure, u32> = HashMap::new();
@@ -126,7 +127,7 @@ impl Suggested {
             let structure = Structure {
                 objects,
                 partition,
-                dedicated: sizes.dedicated(COUNTS[choice[2]], largest),
+                dedicated: sizes.dedicated(COUNTS[choice[2]], LIMITS[choice[4]], largest),
                 split: (choice[3] > 0)
                     .then(|| splits[choice[3] - 1])
                     .filter(|&split| split > largest),
@@ -197,7 +198,7 @@ impl Suggested {
     fn plain(&self, heap: &Description) -> Option<u64> {
         let kind = canonical(heap.general.iter().next()?.index, Limits::NONE);
         let number = *self.numbers.get(&kind)?;
-        let structure = *self.choices.get(&[0, 0, 0, 0])?;
+        let structure = *self.choices.get(&[0; 5])?;
         let point = Point {
             structure,
             kinds: [number, 0],

@@ -228,6 +228,30 @@ impl Item for Count {
     }
 }
 
+/// Most blocks that a dedicated list keeps; `None`: all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept(pub(super) Option<u32>);
+
+impl Item for Kept {
+    const EXPECTED: &'static str = "a limit of 1 to 4294967294 blocks, or `none`,";
+
+    fn integer(number: u64) -> Result<Self, String> {
+        match u32::try_from(number) {
+            Ok(most) if most > 0 && most < u32::MAX => Ok(Kept(Some(most))),
+            _ => Err(format!("{} is expected, not {number}", Self::EXPECTED)),
+        }
+    }
+
+    fn word(text: &str) -> Result<Self, String> {
+        one_of(&[("none", Kept(None))], text)
+    }
+
+    fn value(&self) -> AxisValue {
+        let limit = self.0.map(|most| AxisValue::Number(most.into()));
+        limit.unwrap_or_else(|| word("none"))
+    }
+}
+
 /// A share of the list, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Depth(pub(super) u32);

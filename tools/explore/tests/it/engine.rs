@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use metes_explore::engine::{
-    EngineError, Explorer, Folder, Front, Manifest, Method, ObjectiveSet, Plan, Point, Progress,
-    RESULTS, Row, Shard, Source, Status, Summary, decode_rows, encode_rows, finish,
+    EngineError, Explorer, Folder, Form, Front, Manifest, Method, ObjectiveSet, Plan, Point,
+    Progress, RESULTS, Row, Shard, Source, Status, Summary, decode_rows, encode_rows, finish,
     level_shortages,
 };
 use metes_explore::{
@@ -574,9 +574,11 @@ fn rows_survive_their_form_on_disk() {
     let explorer = Explorer::new(&space, &events, plan("footprint,accesses", true), 1);
     let seed = explorer.seed(&never()).unwrap();
     assert_eq!(seed.rows().len() as u64, 64 + space.baselines());
-    let bytes = encode_rows(seed.rows());
-    assert_eq!(decode_rows(&bytes).as_deref(), Some(seed.rows()));
-    assert_eq!(decode_rows(&bytes[1..]), None);
+    for form in [Form::Measured, Form::Guaranteed] {
+        let bytes = encode_rows(seed.rows(), form);
+        assert_eq!(decode_rows(&bytes, form).as_deref(), Some(seed.rows()));
+        assert_eq!(decode_rows(&bytes[1..], form), None);
+    }
     let rows = explorer.unit(&seed, 0, &never()).unwrap();
     assert!(rows[..10].iter().all(|row| row.status == Status::Complete));
     assert_eq!(explorer.unit(&seed, 0, &never()).unwrap(), rows);

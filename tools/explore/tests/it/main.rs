@@ -12,3 +12,4 @@ mod runs;
 mod search;
 mod support;
 mod tree;
+mod weighed;

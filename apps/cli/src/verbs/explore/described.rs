@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use metes_explore::engine::{
-    EXPLORATION, Explorer, Folder, Found, Heap, LevelShortage, Manifest, Method, Objective,
-    ObjectiveSet, Origin, Plan, Progress, RESULTS, Row, Shard, Source, Summary, Work, finish,
+    EXPLORATION, Explorer, Folder, Found, Heap, LevelShortage, Manifest, Method, NO_GUARANTEE,
+    Objective, ObjectiveSet, Origin, Plan, Progress, RESULTS, Row, Shard, Source, Summary, Work,
+    finish,
 };
-use metes_explore::report::ProfileFigures;
-use metes_explore::{Space, heap_file, write_json};
+use metes_explore::report::{DemandFigures, ProfileFigures};
+use metes_explore::{Arena, Space, Terms, Wanted, heap_file, write_json};
 use serde_json::{Value, json};
 
 use crate::arguments::Explore;
@@ -33,7 +34,6 @@ const BUDGET: f64 = 600.0;
 /// The first option given that only described spaces have.
 pub(super) fn only(arguments: &Explore) -> Option<&'static str> {
     let given = [
-        (arguments.objectives.is_some(), "--objectives"),
         (arguments.levels.is_some(), "--levels"),
         (arguments.search.is_some(), "--search"),
         (arguments.shard.is_some(), "--shard"),
@@ -66,12 +66,8 @@ pub(super) fn run(arguments: &Explore, path: &Path, json: bool) -> Result<u8, Fa
              nothing: leave it out, or the --space",
         ));
     }
-    if let Some(option) = arguments.guarantee.given() {
-        return Err(Failure::input(format!(
-            "{option} chooses among the heaps that a trace suggests: leave it out, or the --space, and judge a heap of \
-             a described space by `metes bounds --heap`"
-        )));
-    }
+    let wanted = arguments.guarantee.wanted()?;
+    let objectives = objectives(arguments, &wanted)?;
     let trace = tracefile::read(path)?;
     let events = tracefile::events(&trace)?;
     let text = space::find(&arguments.space)?;
@@ -83,17 +79,25 @@ pub(super) fn run(arguments: &Explore, path: &Path, json: bool) -> Result<u8, Fa
         }
         None => None,
     };
-    let profile = ProfileFigures::of(&metes_trace::profile(&trace));
+    let profile = metes_trace::profile(&trace);
     drop(trace);
+    let terms = match wanted.asked() || objectives.contains(Objective::Guarantee) {
+        true => Some(wanted.of(&DemandFigures::of(&profile), &Arena::HOST)?),
+        false => None,
+    };
+    let profile = ProfileFigures::of(&profile);
     let results = Results::open(&arguments.output, KIND)?;
     let plan = Plan {
-        objectives: objectives(arguments)?,
+        objectives,
         end_early: !arguments.to_the_end,
         ..Plan::default()
     };
     let mut explorer = Explorer::new(&space, &events, plan, arguments.workers.unwrap_or(0));
     if let Some(hierarchy) = &hierarchy {
         explorer = explorer.on(hierarchy)?;
+    }
+    if let Some(terms) = terms {
+        explorer = explorer.guaranteeing(terms);
     }
     let stop = interrupt::flag()?;
     let course = Course::decide(arguments, &explorer, &stop)?;
@@ -104,6 +108,7 @@ pub(super) fn run(arguments: &Explore, path: &Path, json: bool) -> Result<u8, Fa
             space_name: text.name.clone(),
             space: text.text.clone(),
             levels: arguments.levels.clone(),
+            guarantee: terms.map(|_| wanted),
         })
         .map_err(metes_explore::engine::EngineError::from)?;
     let bar = Bar(progress::budget("exploring"));
@@ -168,12 +173,16 @@ pub(super) fn run(arguments: &Explore, path: &Path, json: bool) -> Result<u8, Fa
 }
 
 /// What is minimised.
-fn objectives(arguments: &Explore) -> Result<ObjectiveSet, Failure> {
-    use Objective::{Accesses, Energy, Footprint, Time};
+fn objectives(arguments: &Explore, wanted: &Wanted) -> Result<ObjectiveSet, Failure> {
+    use Objective::{Accesses, Energy, Footprint, Guarantee, Time};
     let Some(objectives) = arguments.objectives else {
-        return Ok(match arguments.levels {
+        let measured = match arguments.levels {
             Some(_) => ObjectiveSet::of(&[Footprint, Accesses, Energy, Time]),
             None => ObjectiveSet::DEFAULT,
+        };
+        return Ok(match wanted.asked() {
+            true => measured.with(Guarantee),
+            false => measured,
         });
     };
     let priced = objectives.contains(Energy) || objectives.contains(Time);
@@ -367,6 +376,8 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
             "complete": summary.complete,
             "beaten": summary.beaten,
             "failed": summary.failed,
+            "beyond": summary.beyond,
+            "guarantee": found.exploration.guarantee,
             "replayed": shown.work.replayed,
             "found": shown.work.found,
             "pareto": pareto(directory, &found.front)?,
@@ -393,7 +404,11 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
         );
         text += &format!(
             "{}\nresults {}\nheaps   {}\n",
-            table(&found.front, evaluator.events().peak_live()),
+            table(
+                &found.front,
+                evaluator.events().peak_live(),
+                evaluator.terms().is_some()
+            ),
             directory.join(RESULTS).display(),
             directory.join("pareto").display()
         );
@@ -403,10 +418,27 @@ pub(in crate::verbs) fn show(shown: &Shown<'_>, json: bool) -> Result<u8, Failur
         output::note(&too_small(shortage));
     }
     if found.front.is_empty() {
-        output::note("no heap serves every request of this trace");
+        output::note(&none_left(summary, evaluator.terms()));
         return Ok(DOES_NOT_HOLD);
     }
     Ok(0)
+}
+
+/// Says why nothing is left of a space.
+fn none_left(summary: &Summary, terms: Option<&Terms>) -> String {
+    let Some(terms) = terms.filter(|_| summary.beyond > 0) else {
+        return "no heap serves every request of this trace".to_owned();
+    };
+    let least = terms.least_named().map_or_else(
+        || "raise the limit".to_owned(),
+        |(heap, least)| format!("{heap} does with {}", bytes(least)),
+    );
+    format!(
+        "no heap of this space that serves the trace guarantees {}, and {} of {} guarantee less: {least}",
+        terms.sentence(),
+        grouped(summary.beyond),
+        grouped(summary.configurations),
+    )
 }
 
 /// Says which level is too small, by how much, and over which heaps.
@@ -451,7 +483,7 @@ fn pareto(directory: &Path, front: &[Heap]) -> Result<Vec<Value>, Failure> {
     Ok(values)
 }
 
-fn table(front: &[Heap], peak_live: u64) -> Table {
+fn table(front: &[Heap], peak_live: u64, guaranteed: bool) -> Table {
     /// Rows shown; the results have all.
     const ROWS: usize = 20;
     const NAME: usize = 56;
@@ -461,6 +493,9 @@ fn table(front: &[Heap], peak_live: u64) -> Table {
         true => ["energy", "time"],
         false => ["cycles", "maximum"],
     });
+    if guaranteed {
+        heads.push("guarantee");
+    }
     let mut table = Table::new(&heads);
     for (index, heap) in front.iter().take(ROWS).enumerate() {
         let mut name: String = heap.heap.chars().take(NAME).collect();
@@ -482,6 +517,12 @@ fn table(front: &[Heap], peak_live: u64) -> Table {
             ],
             false => [grouped(metrics.cycles), grouped(metrics.cycles_max)],
         });
+        if guaranteed {
+            cells.push(match metrics.guarantee {
+                NO_GUARANTEE => "none".to_owned(),
+                guarantee => bytes(guarantee),
+            });
+        }
         table.row(anstyle::Style::new(), cells);
     }
     if front.len() > ROWS {

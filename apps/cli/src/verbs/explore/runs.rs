@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &Explore, files: &[PathBuf], json: bool) -> Result<
             "{option} is for described spaces, which are explored on one trace: leave it out"
         )));
     }
-    let wanted = arguments.guarantee.wanted()?;
+    let wanted = arguments.guarantee.weighed(arguments.objectives)?;
     let seconds = arguments.budget.unwrap_or(BUDGET);
     let mut shown = Shown::new(seconds / 2.0);
     let recordings = runs::read(files, &mut shown)?;

@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     let outline = Outline::new(&wasm).map_err(|error| wrong(&error))?;
     joined::need_compiler().map_err(|error| Failure::input(error.to_string()))?;
-    let guarantee = arguments.guarantee.wanted()?;
+    let guarantee = arguments.guarantee.weighed(arguments.objectives)?;
     guarantee.check(&metes_edge_heap::tune::arena(0))?;
     let stop = interrupt::flag()?;
     let input = input(arguments, &outline)?;

@@ -21,7 +21,7 @@ const RECORDED: &str = "runs/NNN.trace.parquet";
 
 pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let stop = interrupt::flag()?;
-    let wanted = arguments.guarantee.wanted()?;
+    let wanted = arguments.guarantee.weighed(arguments.objectives)?;
     wanted.check(&Arena::HOST)?;
     let mut shown = Shown::new(arguments.budget / 2.0);
     let mut wish = Wish {

@@ -149,7 +149,8 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
     let dedicated = prop::sample::subsequence(vec![24_usize, 48, 66, 1514], 0..=4);
     let objects = prop::sample::subsequence(vec![16_usize, 32, 48, 80, 128], 0..=3);
     let order = prop::sample::select(vec![Order::Lifo, Order::Fifo]);
-    let kept = (order, links());
+    let limit = prop::sample::select(vec![None, Some(1), Some(3)]);
+    let kept = (order, links(), limit);
     (
         general(),
         general(),
@@ -171,6 +172,7 @@ pub(crate) fn heap() -> impl Strategy<Value = Description> {
                     .map(|size| DedicatedPool {
                         order: kept.0,
                         links: kept.1,
+                        limit: kept.2,
                         ..DedicatedPool::new(size, 0)
                     })
                     .collect();
