@@ -41,7 +41,7 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 27] = [
+pub const PARSERS: [Parser; 28] = [
     Parser {
         name: "csv",
         accepts: csv,

@@ -166,6 +166,7 @@ fn grid() -> Vec<(Row, Description)> {
                                 level: 0,
                                 links: Links::Double,
                                 order: Order::Lifo,
+                                limit: None,
                             });
                         }
                         let row = Row {
