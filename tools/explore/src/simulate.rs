@@ -193,7 +193,7 @@ mod tests {
             ("tlsf", 100, 112),
             ("buddy", 100, 128),
             ("kingsley", 1000, 1024),
-            ("fixed-sizes:sizes=64+256", 100, 256),
+            ("ose:sizes=128/256", 100, 128),
         ];
         for (name, size, expected) in cases {
             let heap = metes_config::spec(name).unwrap().heap;
