@@ -249,6 +249,7 @@ impl From<Prefer> for Preference {
 #[command(after_help = "Examples:
   metes record -o ls.trace.parquet -- ls -l
   metes record --sites -o ls.trace.parquet -- ls -l
+  metes record --seconds 60 -o server.trace.parquet -- ./server
   metes record --accesses -o ls.trace.parquet -- ls -l
   metes record --accesses --touches ls.touches -o ls.trace.parquet -- ls -l
   metes record --target leon3 -o firmware.trace.parquet -- firmware.elf
@@ -289,6 +290,10 @@ pub(crate) struct Record {
     /// trace has no times
     #[arg(long, requires = "accesses")]
     pub(crate) once: bool,
+    /// Ask the program to end, by SIGTERM, when so many seconds have passed: a server, say.
+    /// One that has not ended ten seconds later is killed; what it did until then is written
+    #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "accesses")]
+    pub(crate) seconds: Option<f64>,
     /// Where CMD runs: `host`; `leon3`, for an image (ELF, SPARC) that a simulator
     /// runs; times are cycles as nanoseconds then, threads are cores; `cortex-m3`, for an image that has the recorder of
     /// `metes emit --recorder` in it, under QEMU

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use metes_trace::private;
 use metes_trace::record::run::pass_on;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithRawSiginfo;
 use signal_hook::low_level;
@@ -27,6 +27,9 @@ use crate::error::Failure;
 /// What a signal is sent again within, is the same request: `timeout` sends it
 /// to the process and to its group.
 const ONCE: Duration = Duration::from_secs(1);
+
+/// How long a program has that was asked to end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was asked of this process.
 struct Asked {
@@ -98,6 +101,24 @@ fn heeded() -> Result<&'static Asked, Failure> {
     Ok(asked)
 }
 
+/// When so much time has passed, asks the programs under way to end, by SIGTERM, and ends them if they have not within ten
+/// seconds more.
+pub(crate) fn end_after(time: Duration) -> Result<(), Failure> {
+    begin()?;
+    let asks = move || {
+        for (wait, signal) in [(time, SIGTERM), (PATIENCE, SIGKILL)] {
+            std::thread::sleep(wait);
+            if let Some(asked) = ASKED.get() {
+                asked.met.fetch_or(bit(signal), Ordering::Relaxed);
+            }
+            pass_on(signal);
+        }
+    };
+    let thread = std::thread::Builder::new().name("time".to_owned());
+    let thread = thread.spawn(asks).map(drop);
+    thread.map_err(|error| Failure::input(format!("the system gives no thread: {error}")))
+}
+
 /// The signal by which this process was asked to end, other than by Ctrl-C,
 /// which is about what just runs.
 pub(crate) fn asked_to_end() -> Option<i32> {
@@ -151,7 +172,7 @@ fn heed(mut signals: SignalsInfo<WithRawSiginfo>, asked: &Asked) {
         match (runs, second) {
             // To many it means to read their configuration again.
             (true, _) if number == SIGHUP => drop(pass_on(number)),
-            (true, true) => drop(pass_on(libc::SIGKILL)),
+            (true, true) => drop(pass_on(SIGKILL)),
             (true, false) => drop(pass_on(number)),
             (false, false) if asked.heeded.load(Ordering::Relaxed) => {
                 let mut waiting = asked.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,6 +9,7 @@ pub(crate) use accesses::touched;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use metes_trace::record::Ending;
 use metes_trace::{Board, RecordOptions, Recording, Trace, record, write_parquet};
@@ -31,6 +32,11 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
             "call stacks are recorded of programs of the host: leave --sites out, or --target",
         ));
     }
+    if arguments.seconds.is_some() && arguments.target != RecordTarget::Host {
+        return Err(Failure::input(
+            "--seconds is of programs of the host: leave it out, or --target; of a LEON3 there is --max-instructions",
+        ));
+    }
     match arguments.target {
         RecordTarget::Leon3 => return firmware::run(arguments, json),
         RecordTarget::CortexM3 => return emulated::run(arguments, Board::CortexM3, json),
@@ -47,6 +53,9 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     }
     // What was recorded is written whatever signal ends the program.
     interrupt::flag()?;
+    if let Some(seconds) = arguments.seconds {
+        interrupt::end_after(Duration::from_secs_f64(seconds))?;
+    }
     let mut options = RecordOptions::new(libraries::recorder()?);
     options.sites = arguments.sites;
     let aside = if json {

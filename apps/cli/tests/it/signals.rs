@@ -95,6 +95,37 @@ fn a_recording_that_is_told_to_end_is_kept() {
 }
 
 #[test]
+fn a_program_is_asked_to_end_when_its_seconds_are_over() {
+    let place = place();
+    let words = [
+        "record",
+        "--seconds",
+        "0.3",
+        "-o",
+        "t.parquet",
+        "--",
+        "./waits",
+    ];
+    let (metes, program) = begin(&place, &words);
+    let output = metes.wait_with_output().expect("it ends");
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(!lives(program));
+    assert_eq!(left(&place), [""; 0]);
+    assert!(place.path("t.parquet").exists());
+    // One that ends before is not waited for.
+    let words = [
+        "record",
+        "--seconds",
+        "1000",
+        "-o",
+        "t.parquet",
+        "--",
+        "true",
+    ];
+    assert_eq!(status(&place.metes(&words)), 0);
+}
+
+#[test]
 fn a_run_that_is_told_to_end_has_the_status_of_its_program() {
     let place = place();
     let (metes, program) = begin(&place, &["run", "--heap", "tlsf", "--", "./waits"]);
