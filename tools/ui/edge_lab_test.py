@@ -5,14 +5,11 @@ An invented campaign is filled in as the Rust side does. Needs the Debian packag
 """
 import copy
 import json
-import pathlib
-import tempfile
 import unittest
 
 import build
-from browser import Browser
+from filled import HOSTILE, Filled
 
-HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
 KERNELS = ["gemm", "atax", "jacobi-2d", "floyd-warshall"]
 SUBJECTS = [
     # name, engine, mode, layer, allocator, vectors, start in ms, factor of a run, faults of a run, why it is absent
@@ -56,33 +53,11 @@ def cell(one, kernel, total, times):
             "cold": {"runs": 25, "least": total * 0.9, "median": total, "p90": total * 1.3, "most": total * 2, "inside": total, "minor_faults": 200, "major_faults": 0, "voluntary": 3, "involuntary": 1, "calls": 40}}
 
 
-def setUpModule():
-    global browser, folder
-    folder = tempfile.TemporaryDirectory(prefix="metes-ui-edge-lab-")
-    browser = Browser()
-    browser.ask("Browser.setDownloadBehavior", behavior="deny")
-
-
-def tearDownModule():
-    browser.__exit__()
-    folder.cleanup()
-
-
-class LaboratoryPage(unittest.TestCase):
-    def open(self, data, width=1400, theme="light"):
-        path = pathlib.Path(folder.name) / "edge-lab.html"
-        path.write_text(build.fill(json.dumps(data), build.EDGE_LAB))
-        browser.size(width, 1000)
-        browser.theme(theme)
-        browser.open(path)
-        self.assertEqual(browser.faults(), [])
-        self.assertEqual(browser.run("document.documentElement.dataset.ready"), "yes")
-
-    def text(self, selector):
-        return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+class LaboratoryPage(Filled):
+    template = build.EDGE_LAB
 
     def texts(self, selector):
-        return browser.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)")
+        return self.browser.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => one.innerText)")
 
     def test_heading_counts_what_the_document_holds(self):
         self.open(campaign())
@@ -101,7 +76,7 @@ class LaboratoryPage(unittest.TestCase):
 
     def test_a_campaign_that_was_stopped_says_so_above(self):
         self.open(campaign())
-        self.assertFalse(browser.run("!!document.getElementById('interrupted')"))
+        self.assertFalse(self.browser.run("!!document.getElementById('interrupted')"))
         data = campaign()
         kept = [one for one in data["cells"] if one["kernel"] in ("nothing", "gemm")]
         kept[-1]["cold"]["runs"], kept[-1]["prolonged"] = 4, None
@@ -112,7 +87,7 @@ class LaboratoryPage(unittest.TestCase):
         self.assertIn("Stopped before its end.", said)
         self.assertIn("1 of 4 kernels were begun. Rows with fewer than 25 cold runs: 1. Rows without a long run: 1.", said)
         above = "document.getElementById('interrupted').compareDocumentPosition(document.getElementById('start')) & Node.DOCUMENT_POSITION_FOLLOWING"
-        self.assertTrue(browser.run(above))
+        self.assertTrue(self.browser.run(above))
 
     def test_nothing_that_was_compared_is_no_proof(self):
         data = campaign()
@@ -127,13 +102,13 @@ class LaboratoryPage(unittest.TestCase):
         groups = self.texts("#start .track-group")
         self.assertEqual(groups, ["process", "namespaces", "OCI runtime", "WebAssembly", "as published, on another machine"])
         self.assertEqual(len(self.texts("#start .track-row.start")), 8)
-        at = lambda row: browser.run(f"document.querySelectorAll('#start .track-row')[{row}].querySelector('.mark').getBoundingClientRect().x")
+        at = lambda row: self.browser.run(f"document.querySelectorAll('#start .track-row')[{row}].querySelector('.mark').getBoundingClientRect().x")
         self.assertLess(at(0), at(4), "a longer start lies further right")
-        self.assertEqual(browser.run("document.querySelectorAll('#start .mark.hollow').length"), 2)
+        self.assertEqual(self.browser.run("document.querySelectorAll('#start .mark.hollow').length"), 2)
 
     def test_every_kernel_has_a_mark_by_subject(self):
         self.open(campaign())
-        rows = browser.run("[...document.querySelectorAll('#why .track-row.steady')].map((row) => [...row.querySelectorAll('.mark')].map((one) => one.title))")
+        rows = self.browser.run("[...document.querySelectorAll('#why .track-row.steady')].map((row) => [...row.querySelectorAll('.mark')].map((one) => one.title))")
         self.assertEqual(len(rows), len(KERNELS))
         self.assertTrue(all(any(title.startswith("native-retained: 0.500\u00a0× native") for title in row) for row in rows), rows)
         self.assertIn("300 faults a run", self.text("#why .steps"))
@@ -141,16 +116,16 @@ class LaboratoryPage(unittest.TestCase):
     def test_kernels_beside_native_code(self):
         self.open(campaign())
         self.assertIn("geometric mean", self.texts("#kernels tbody th"))
-        browser.run("(() => { const way = document.getElementById('way'); way.value = 'steady'; way.dispatchEvent(new Event('change')); })()")
+        self.browser.run("(() => { const way = document.getElementById('way'); way.value = 'steady'; way.dispatchEvent(new Event('change')); })()")
         means = self.texts("#kernels tr.mean td")
         self.assertEqual(means[1:], ["0.50", "0.51", "1.10", "0.90", "0.55", "0.90"])
 
     def test_runs_are_drawn_for_the_kernel_that_is_chosen(self):
         self.open(campaign())
-        browser.run("(() => { const one = document.getElementById('kernel'); one.value = 'atax'; one.dispatchEvent(new Event('change')); })()")
-        browser.settle()
-        self.assertTrue(browser.run("document.querySelector('#runs canvas').getAttribute('aria-label')").startswith("atax, run by run"))
-        inked = browser.run("(() => { const c = document.querySelector('#runs canvas'); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })()")
+        self.browser.run("(() => { const one = document.getElementById('kernel'); one.value = 'atax'; one.dispatchEvent(new Event('change')); })()")
+        self.browser.settle()
+        self.assertTrue(self.browser.run("document.querySelector('#runs canvas').getAttribute('aria-label')").startswith("atax, run by run"))
+        inked = self.browser.run("(() => { const c = document.querySelector('#runs canvas'); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })()")
         self.assertGreater(inked, 1000)
 
     def test_what_is_missing_is_listed_with_its_reason(self):
@@ -169,7 +144,7 @@ class LaboratoryPage(unittest.TestCase):
     def test_no_width_scrolls_sideways(self):
         for width in (380, 768, 1400):
             self.open(campaign(), width)
-            self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
 
     def test_text_stays_text(self):
         data = copy.deepcopy(campaign())
@@ -177,7 +152,7 @@ class LaboratoryPage(unittest.TestCase):
         data["subjects"][5]["absent"] = data["subjects"][0]["mode"] = data["differences"] = [HOSTILE]
         data["differences"] = [HOSTILE]
         self.open(data)
-        self.assertIsNone(browser.run("window.hacked ?? null"))
+        self.assertIsNone(self.browser.run("window.hacked ?? null"))
         self.assertIn("<img", self.text("#absent li"))
 
 

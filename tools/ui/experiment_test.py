@@ -5,15 +5,12 @@ Invented reports are filled in as the Rust side does. Needs the Debian package c
 """
 import copy
 import json
-import pathlib
-import tempfile
 import unittest
 import xml.etree.ElementTree
 
 import build
-from browser import Browser
+from filled import HOSTILE, Filled
 
-HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
 HEAPS = [f"heap-{k}" for k in range(9)]
 WORKLOADS = ["malloc-large", "uniform-100", "training of a language model", "rmm log"]
 REPORT = {
@@ -34,33 +31,11 @@ REPORT = {
 }
 
 
-def setUpModule():
-    global browser, folder
-    folder = tempfile.TemporaryDirectory(prefix="metes-ui-experiment-")
-    browser = Browser()
-    browser.ask("Browser.setDownloadBehavior", behavior="deny")
-
-
-def tearDownModule():
-    browser.__exit__()
-    folder.cleanup()
-
-
-class ExperimentPage(unittest.TestCase):
-    def open(self, data, width=1400, theme="light"):
-        path = pathlib.Path(folder.name) / "experiment.html"
-        path.write_text(build.fill(json.dumps(data), build.EXPERIMENT))
-        browser.size(width, 1000)
-        browser.theme(theme)
-        browser.open(path)
-        self.assertEqual(browser.faults(), [])
-        self.assertEqual(browser.run("document.documentElement.dataset.ready"), "yes")
-
-    def text(self, selector):
-        return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+class ExperimentPage(Filled):
+    template = build.EXPERIMENT
 
     def column(self, place):
-        return browser.run(f"[...document.querySelectorAll('table.findings tbody tr')].map((row) => row.children[{place}].innerText)")
+        return self.browser.run(f"[...document.querySelectorAll('table.findings tbody tr')].map((row) => row.children[{place}].innerText)")
 
     def test_heading_names_the_paper_and_gives_a_verdict(self):
         self.open(REPORT)
@@ -73,23 +48,23 @@ class ExperimentPage(unittest.TestCase):
         self.open(REPORT | {"contradicted": ["5 > `four`"], "paper": None})
         self.assertIn("One check does not hold.", self.text("#proof"))
         self.assertIn("5 > four", self.text("#proof li"))
-        self.assertEqual(browser.run("document.querySelectorAll('.paper').length"), 0)
+        self.assertEqual(self.browser.run("document.querySelectorAll('.paper').length"), 0)
 
     def test_figures_stand_as_given_and_can_be_sorted(self):
         self.open(REPORT)
         self.assertEqual(self.column(0), ["second", "first", "third"])
         self.assertEqual(self.column(2), ["2.10\u00a0×", "20\u00a0ns", "–"])
         self.assertEqual(self.column(4)[0], "of malloc")
-        browser.run("document.querySelector('table.findings th[data-key=ratio] button').click()")
+        self.browser.run("document.querySelector('table.findings th[data-key=ratio] button').click()")
         self.assertEqual(self.column(0), ["second", "first", "third"])
-        browser.run("document.querySelector('table.findings th[data-key=ratio] button').click()")
+        self.browser.run("document.querySelector('table.findings th[data-key=ratio] button').click()")
         self.assertEqual(self.column(0), ["first", "second", "third"])
 
     def test_no_label_covers_another(self):
         for width in (420, 1400):
             self.open(REPORT, width)
             for place in (0, 1):
-                labels = json.loads(browser.run(f"document.querySelectorAll('canvas.categories')[{place}].dataset.labels"))
+                labels = json.loads(self.browser.run(f"document.querySelectorAll('canvas.categories')[{place}].dataset.labels"))
                 for k, one in enumerate(labels):
                     for other in labels[:k]:
                         apart = one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
@@ -98,32 +73,32 @@ class ExperimentPage(unittest.TestCase):
 
     def test_pointing_and_keys_tell_every_series(self):
         self.open(REPORT)
-        browser.run("document.querySelector('canvas.categories').focus()")
-        browser.key("ArrowRight")
-        browser.key("ArrowRight")
+        self.browser.run("document.querySelector('canvas.categories').focus()")
+        self.browser.key("ArrowRight")
+        self.browser.key("ArrowRight")
         said = self.text("#say")
         self.assertTrue(said.startswith("workload uniform-100: "), said)
         self.assertTrue(all(heap in said for heap in HEAPS), said)
-        browser.run("document.querySelector('.legend button').click()")
-        browser.key("ArrowLeft")
+        self.browser.run("document.querySelector('.legend button').click()")
+        self.browser.key("ArrowLeft")
         self.assertNotIn("heap-0", self.text("#say"))
 
     def test_pictures_are_drawn_and_saved(self):
         for theme in ("light", "dark"):
             self.open(REPORT, theme=theme)
-            inked = browser.run("""[...document.querySelectorAll('canvas')].map((c) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+            inked = self.browser.run("""[...document.querySelectorAll('canvas')].map((c) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
                 let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })""")
             self.assertEqual(len(inked), 3)
             self.assertTrue(all(n > 1000 for n in inked), inked)
-        browser.run("URL.createObjectURL = ((make) => (blob) => { window.savedBlob = blob; return make.call(URL, blob); })(URL.createObjectURL)")
-        browser.run("document.querySelector('.save').click()")
-        root = xml.etree.ElementTree.fromstring(browser.run("window.savedBlob.text()"))
+        self.browser.run("URL.createObjectURL = ((make) => (blob) => { window.savedBlob = blob; return make.call(URL, blob); })(URL.createObjectURL)")
+        self.browser.run("document.querySelector('.save').click()")
+        root = xml.etree.ElementTree.fromstring(self.browser.run("window.savedBlob.text()"))
         self.assertIn("workload →", [node.text for node in root.iter()])
 
     def test_no_width_scrolls_sideways(self):
         for width in (380, 768, 1400):
             self.open(REPORT, width)
-            self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
 
     def test_text_stays_text(self):
         data = copy.deepcopy(REPORT)
@@ -131,7 +106,7 @@ class ExperimentPage(unittest.TestCase):
         data["plots"][0]["title"] = data["plots"][0]["series"][0]["name"] = HOSTILE
         data["contradicted"] = data["assumptions"] = [HOSTILE]
         self.open(data)
-        self.assertIsNone(browser.run("window.hacked ?? null"))
+        self.assertIsNone(self.browser.run("window.hacked ?? null"))
         self.assertIn("<img", self.text("h1"))
 
 

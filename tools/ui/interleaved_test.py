@@ -4,49 +4,24 @@
 An invented document is filled in as the Rust side does. Needs the Debian package chromium.
 """
 import copy
-import json
-import pathlib
-import tempfile
 import unittest
 
 import build
 import sample
-from browser import Browser
+from filled import HOSTILE, Filled
 
-HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
 DOCUMENT = {"version": 1, "kind": "interleaved", "title": "3 threads in any order", "created": "2026-01-15T10:42:07Z", "trace": "t.trace.parquet"} | sample.interleaved("tlsf:mapped=128KiB")
 
 
-def setUpModule():
-    global browser, folder
-    folder = tempfile.TemporaryDirectory(prefix="metes-ui-interleaved-")
-    browser = Browser()
-
-
-def tearDownModule():
-    browser.__exit__()
-    folder.cleanup()
-
-
-class Page(unittest.TestCase):
-    def open(self, data, width=1400):
-        path = pathlib.Path(folder.name) / "page.html"
-        path.write_text(build.fill(json.dumps(data), build.INTERLEAVED))
-        browser.size(width, 1000)
-        browser.theme("light")
-        browser.open(path)
-        self.assertEqual(browser.faults(), [])
-        self.assertEqual(browser.run("document.documentElement.dataset.ready"), "yes")
-
-    def text(self, selector):
-        return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+class Page(Filled):
+    template = build.INTERLEAVED
 
     def test_what_holds_for_every_order_is_said(self):
         self.open(DOCUMENT)
         self.assertIn("takes up to 1.191\u00a0× as much in one order as in another", self.text("h1"))
         self.assertIn("No order has more than 6,400,000\u00a0B live, and some order has as much", self.text("header"))
-        self.assertEqual(browser.run("document.querySelectorAll('table.interleaved tbody tr').length"), 2)
-        self.assertEqual(browser.run("document.querySelectorAll('canvas').length"), 1)
+        self.assertEqual(self.browser.run("document.querySelectorAll('table.interleaved tbody tr').length"), 2)
+        self.assertEqual(self.browser.run("document.querySelectorAll('canvas').length"), 1)
         self.assertIn("find it taken", self.text("#threads"))
         data = copy.deepcopy(DOCUMENT)
         data["live"] |= {"exact": False, "reached": 6_000_000}
@@ -58,7 +33,7 @@ class Page(unittest.TestCase):
         data["live"]["drawn"] = data["heaps"][0]["drawn"] = None
         data["shuffles"], data["sharing"]["taken"] = 0, []
         self.open(data)
-        self.assertEqual(browser.run("document.querySelectorAll('canvas').length"), 0)
+        self.assertEqual(self.browser.run("document.querySelectorAll('canvas').length"), 0)
         self.assertIn("no times", self.text("#threads"))
         for word in ("undefined", "NaN", "null"):
             self.assertNotIn(word, self.text("main"))
@@ -67,12 +42,12 @@ class Page(unittest.TestCase):
         data = copy.deepcopy(DOCUMENT)
         data["title"] = data["trace"] = data["heaps"][0]["heap"] = HOSTILE
         self.open(data)
-        self.assertIsNone(browser.run("window.hacked ?? null"))
+        self.assertIsNone(self.browser.run("window.hacked ?? null"))
 
     def test_no_width_scrolls_sideways(self):
         for width in (380, 1400):
             self.open(DOCUMENT, width)
-            self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
 
 
 if __name__ == "__main__":

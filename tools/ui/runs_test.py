@@ -4,15 +4,10 @@
 Invented documents are filled in as the Rust side does. Needs the Debian package chromium.
 """
 import copy
-import json
-import pathlib
-import tempfile
 import unittest
 
 import build
-from browser import Browser
-
-HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+from filled import HOSTILE, Filled
 
 
 def run(name, footprint, best, **further):
@@ -43,33 +38,13 @@ COMPARED = {
 }
 
 
-def setUpModule():
-    global browser, folder
-    folder = tempfile.TemporaryDirectory(prefix="metes-ui-runs-")
-    browser = Browser()
-    browser.ask("Browser.setDownloadBehavior", behavior="deny")
-
-
-def tearDownModule():
-    browser.__exit__()
-    folder.cleanup()
-
-
-class Page(unittest.TestCase):
+class Page(Filled):
     def open(self, data, page, width=1400, theme="light"):
-        path = pathlib.Path(folder.name) / "page.html"
-        path.write_text(build.fill(json.dumps(data), page))
-        browser.size(width, 1000)
-        browser.theme(theme)
-        browser.open(path)
-        self.assertEqual(browser.faults(), [])
-        self.assertEqual(browser.run("document.documentElement.dataset.ready"), "yes")
-
-    def text(self, selector):
-        return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+        self.template = page
+        super().open(data, width, theme)
 
     def column(self, place):
-        return browser.run(f"[...document.querySelectorAll('table.findings tbody tr')].map((row) => row.children[{place}].innerText)")
+        return self.browser.run(f"[...document.querySelectorAll('table.findings tbody tr')].map((row) => row.children[{place}].innerText)")
 
     def test_the_heading_names_heap_cost_and_the_runs_that_decide(self):
         self.open(RUNS, build.RUNS)
@@ -107,8 +82,8 @@ class Page(unittest.TestCase):
         for data, page in ((RUNS, build.RUNS), (COMPARED, build.COMPARE)):
             for width, theme in ((380, "light"), (768, "dark"), (1400, "light")):
                 self.open(data, page, width, theme)
-                self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
-                inked = browser.run("""[...document.querySelectorAll('canvas')].map((c) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+                self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
+                inked = self.browser.run("""[...document.querySelectorAll('canvas')].map((c) => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
                     let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })""")
                 self.assertTrue(inked and all(n > 1000 for n in inked), inked)
 
@@ -116,11 +91,11 @@ class Page(unittest.TestCase):
         data = copy.deepcopy(RUNS)
         data["runs"][0]["name"] = data["largest"]["run"] = data["heap"] = data["why"] = data["left_out"][0]["name"] = HOSTILE
         self.open(data, build.RUNS)
-        self.assertIsNone(browser.run("window.hacked ?? null"))
+        self.assertIsNone(self.browser.run("window.hacked ?? null"))
         data = copy.deepcopy(COMPARED)
         data["before"]["name"] = data["findings"][0]["what"] = data["findings"][0]["sentence"] = data["curves"][0]["name"] = HOSTILE
         self.open(data, build.COMPARE)
-        self.assertIsNone(browser.run("window.hacked ?? null"))
+        self.assertIsNone(self.browser.run("window.hacked ?? null"))
 
 
 if __name__ == "__main__":

@@ -5,14 +5,10 @@ Invented documents are filled in as the Rust side does. Needs the Debian package
 """
 import copy
 import json
-import pathlib
-import tempfile
 import unittest
 
 import build
-from browser import Browser
-
-HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+from filled import HOSTILE, Filled
 
 
 def site(number, calls, allocations, peak, leaked=0):
@@ -35,38 +31,16 @@ SITES = {
 }
 
 
-def setUpModule():
-    global browser, folder
-    folder = tempfile.TemporaryDirectory(prefix="metes-ui-sites-")
-    browser = Browser()
-    browser.ask("Browser.setDownloadBehavior", behavior="deny")
-
-
-def tearDownModule():
-    browser.__exit__()
-    folder.cleanup()
-
-
-class Page(unittest.TestCase):
-    def open(self, data, width=1400, theme="light"):
-        path = pathlib.Path(folder.name) / "page.html"
-        path.write_text(build.fill(json.dumps(data), build.SITES))
-        browser.size(width, 1000)
-        browser.theme(theme)
-        browser.open(path)
-        self.assertEqual(browser.faults(), [])
-        self.assertEqual(browser.run("document.documentElement.dataset.ready"), "yes")
-
-    def text(self, selector):
-        return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+class Page(Filled):
+    template = build.SITES
 
     def bars(self):
         """Names of the bars, with their widths in percent of the graph."""
-        return dict(browser.run("""[...document.querySelectorAll('.flame')].map((bar) => [bar.title.split('\\n')[0],
+        return dict(self.browser.run("""[...document.querySelectorAll('.flame')].map((bar) => [bar.title.split('\\n')[0],
             Math.round(bar.getBoundingClientRect().width / bar.parentNode.clientWidth * 100)])"""))
 
     def press(self, label):
-        browser.run(f"[...document.querySelectorAll('button')].find((b) => b.innerText.trim() === {json.dumps(label)}).click()")
+        self.browser.run(f"[...document.querySelectorAll('button')].find((b) => b.innerText.trim() === {json.dumps(label)}).click()")
 
     def test_the_heading_says_who_and_how_much(self):
         self.open(SITES)
@@ -86,7 +60,7 @@ class Page(unittest.TestCase):
 
     def test_a_click_zooms_and_everything_comes_back(self):
         self.open(SITES)
-        browser.run("[...document.querySelectorAll('.flame')].find((b) => b.title.startsWith('large')).click()")
+        self.browser.run("[...document.querySelectorAll('.flame')].find((b) => b.title.startsWith('large')).click()")
         self.assertEqual(self.bars(), {"everything": 100, "main": 100, "large": 100})
         self.press("Everything")
         self.assertEqual(self.bars()["small"], 20)
@@ -94,22 +68,22 @@ class Page(unittest.TestCase):
     def test_functions_follow_the_figure_and_sites_show_their_stack(self):
         self.open(SITES)
         rows = "[...document.querySelectorAll('#functions tbody tr')].map((row) => row.children[0].innerText)"
-        self.assertEqual(browser.run(rows), ["main", "large", "small"])
+        self.assertEqual(self.browser.run(rows), ["main", "large", "small"])
         self.press("Never freed")
-        self.assertEqual(browser.run(rows), ["main", "small"])
+        self.assertEqual(self.browser.run(rows), ["main", "small"])
         self.assertIn("large (a.c:5)", self.text("#sites tbody tr"))
         self.assertIn("stack not known", self.text("#sites"))
 
     def test_no_width_scrolls_sideways(self):
         for width, theme in ((380, "light"), (768, "dark"), (1400, "light")):
             self.open(SITES, width, theme)
-            self.assertLessEqual(browser.run("document.documentElement.scrollWidth"), width)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
 
     def test_text_stays_text_and_damage_is_survived(self):
         data = copy.deepcopy(SITES)
         data["command"] = data["names"][2] = data["sites"][0]["calls"][0] = data["functions"][0][0]["function"] = HOSTILE
         self.open(data)
-        self.assertIsNone(browser.run("window.hacked ?? null"))
+        self.assertIsNone(self.browser.run("window.hacked ?? null"))
         self.open(SITES | {"nodes": [[0, 0, 1, 1, 1, 1], [9, 1, 1, 1, 1, 1], [1, 99, "x"], 5], "sites": [5, {}], "functions": 3})
         self.open(SITES | {"nodes": [], "names": None})
         self.assertIn("No call stack was recorded.", self.text("#flames"))

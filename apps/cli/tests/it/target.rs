@@ -19,6 +19,19 @@ fn image(place: &Place, library: &str, further: &[&str]) {
     assert!(built.status.success(), "{}", stderr(&built));
 }
 
+/// Words that record the image.
+fn recording(trace: &str) -> [&str; 7] {
+    [
+        "record",
+        "--target",
+        "cortex-m3",
+        "-o",
+        trace,
+        "--",
+        "words.elf",
+    ]
+}
+
 /// A number that the image printed.
 fn said(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -31,15 +44,7 @@ fn every_call_of_an_image_is_in_its_trace() {
     for library in ["newlib", "picolibc"] {
         let place = Place::new();
         image(&place, library, &[]);
-        let words = [
-            "record",
-            "--target",
-            "cortex-m3",
-            "-o",
-            "t.parquet",
-            "--",
-            "words.elf",
-        ];
+        let words = recording("t.parquet");
         let output = place.metes(&words);
         assert_eq!(status(&output), 0, "{library}: {}", stderr(&output));
         let printed = format!("{}{}", stdout(&output), stderr(&output));
@@ -60,15 +65,7 @@ fn every_call_of_an_image_is_in_its_trace() {
         assert_eq!(sum, bytes, "{library}");
 
         // The same image does the same, but for times.
-        let again = [
-            "record",
-            "--target",
-            "cortex-m3",
-            "-o",
-            "again.parquet",
-            "--",
-            "words.elf",
-        ];
+        let again = recording("again.parquet");
         let (ended, document) = place.json(&again);
         assert_eq!(ended, 0, "{document}");
         assert_eq!(document["events"], calls);
@@ -84,15 +81,7 @@ fn what_found_no_room_is_told() {
     // Nothing is sent before the end.
     let further = ["-DMETES_RECORD_EVENTS=256", "-DMETES_RECORD_SEND_AT=100000"];
     image(&place, "picolibc", &further);
-    let words = [
-        "record",
-        "--target",
-        "cortex-m3",
-        "-o",
-        "t.parquet",
-        "--",
-        "words.elf",
-    ];
+    let words = recording("t.parquet");
     let output = place.metes(&words);
     assert_eq!(status(&output), 0, "{}", stderr(&output));
     assert!(
@@ -118,15 +107,7 @@ fn an_image_without_the_recorder_is_told_what_lacks() {
         .current_dir(place.path(""))
         .output();
     assert!(built.expect("a shell").status.success());
-    let words = [
-        "record",
-        "--target",
-        "cortex-m3",
-        "-o",
-        "t.parquet",
-        "--",
-        "words.elf",
-    ];
+    let words = recording("t.parquet");
     let output = place.metes(&words);
     assert_eq!(status(&output), 2);
     assert!(
