@@ -1,5 +1,6 @@
 //! The disassembler beside binutils' `objdump`.
 
+use std::io::Write as _;
 use std::process::Command;
 
 use metes_leon3::decode::{Kind, decode};
@@ -8,15 +9,13 @@ use metes_random::Random;
 
 /// What objdump makes of `words` at address 0; nothing without it.
 fn objdump(words: &[u32]) -> Vec<String> {
-    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("words-{}", std::process::id()));
+    let mut file = tempfile::NamedTempFile::new().unwrap();
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-    std::fs::write(&path, bytes).unwrap();
+    file.write_all(&bytes).unwrap();
     let said = Command::new("sparc64-linux-gnu-objdump")
         .args(["-D", "-z", "-b", "binary", "-m", "sparc:sparclite", "-EB"])
-        .arg(&path)
+        .arg(file.path())
         .output();
-    let _ = std::fs::remove_file(path);
     let said = said.expect("sparc64-linux-gnu-objdump is missing; run scripts/setup");
     let said = String::from_utf8(said.stdout).unwrap();
     let lines = said.lines().filter_map(|line| line.splitn(3, '\t').nth(2));

@@ -1,18 +1,18 @@
 //! Profile and coverage beside a recount of the trace, binutils, and a program whose calls are known.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::Command;
 
 use metes_leon3::tools::{Coverage, Depth, Lines, Point, Profile, Trace, Watch, Weight};
 use metes_leon3::{Bus, Configuration, Core, Image, Machine, Model, Observer, Stop};
+use tempfile::{NamedTempFile, TempPath};
 
 use super::image;
 
-/// The program `program.c`, compiled with line tables.
-fn program() -> (PathBuf, Vec<u8>) {
-    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("program-{}.elf", std::process::id()));
+/// The program `program.c`, compiled with line tables: a file that is gone when it is dropped, and what it holds.
+fn program() -> (TempPath, Vec<u8>) {
+    // Tests run side by side: each has a file of its own.
+    let out = NamedTempFile::new().unwrap().into_temp_path();
     let flags = "-m32 -mcpu=leon3 -O1 -foptimize-sibling-calls -g -ffreestanding -nostdlib -static -fno-pic -no-pie -Wl,-Ttext=0x40000000 \
                  -Wl,-N -Wl,--build-id=none -fno-stack-protector";
     let compiled = Command::new("sparc64-linux-gnu-gcc")
@@ -161,7 +161,6 @@ fn calls_of_a_known_program_are_found() {
         assert!(stacks.contains(&stack), "{stack} is not in {stacks:?}");
     }
     lines_are_those_of_binutils(&path, &bytes, &image, &coverage);
-    let _ = std::fs::remove_file(path);
 }
 
 fn lines_are_those_of_binutils(
@@ -313,7 +312,7 @@ fn watchpoints_tell_what_was_there_and_pause() {
 #[test]
 fn depth_is_that_of_the_lowest_stack_pointer() {
     let (path, bytes) = program();
-    let _ = std::fs::remove_file(path);
+    drop(path);
     let image = Image::read(&bytes).unwrap();
     let mut all = (Depth::new(&image), Lowest(u32::MAX));
     run(&Configuration::default(), &image, &mut all);
