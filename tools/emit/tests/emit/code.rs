@@ -45,13 +45,17 @@ fn text_bytes(directory: &Path) -> usize {
 
 #[test]
 fn no_compiler_warns_at_any_width() {
-    for (name, description) in sample::named() {
+    let targets = ["thumbv7m-none-eabi", "riscv32-none-elf", "sparc-none-elf"];
+    for (number, (name, description)) in sample::named().into_iter().enumerate() {
         let directory = emitted(&description);
         // gcc at the host's width is another test's.
         compile("gcc", directory.path(), &["-ffreestanding", "-m32"]);
         compile("clang", directory.path(), &[]);
-        for target in ["thumbv7m-none-eabi", "riscv32-none-elf", "sparc-none-elf"] {
-            let target = format!("--target={target}");
+        // A third of the heaps on each target without a system; where more is asked for, all.
+        let many = std::env::var_os("METES_EMIT_CASES").is_some();
+        let own = |place: &usize| many || place % targets.len() == number % targets.len();
+        for place in (0..targets.len()).filter(own) {
+            let target = format!("--target={}", targets[place]);
             compile(
                 "clang",
                 directory.path(),
