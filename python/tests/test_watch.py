@@ -285,6 +285,8 @@ def test_the_live_page():
             [command(), "--json", "device", "watch", str(program.pid), "--page", "--interval", "0.05"],
             stdout=subprocess.PIPE,
             text=True,
+            # What this process's parent ignores, as a shell's background does, would stay ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         line, text = "", ""
         while not line.startswith("}"):
