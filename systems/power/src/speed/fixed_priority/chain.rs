@@ -24,6 +24,8 @@ struct Edge<'a, N> {
     end: N,
     bound: Cost<N>,
     search: Option<Search<'a, N>>,
+    /// Steps of the search so far.
+    steps: u64,
 }
 
 impl<N: Number> Edge<'_, N> {
@@ -90,9 +92,15 @@ fn improve_all<'a, N: Number>(
         rest = after;
         own.extend(before.last_mut().filter(|edge| !edge.is_over()));
     }
-    own.into_par_iter().map(|edge| improve(jobs, edge)).sum()
+    match own.as_mut_slice() {
+        // Others would take longer to be woken than it takes.
+        [edge] => improve(jobs, edge),
+        _ => own.into_par_iter().map(|edge| improve(jobs, edge)).sum(),
+    }
 }
 
+/// Solves an edge without priorities at first, then looks at choices: half as many more as before, so that the path is
+/// not looked for again for each.
 fn improve<'a, N: Number>(jobs: &'a [Job<N>], edge: &mut Edge<'a, N>) -> u64 {
     let (search, solved) = match edge.search.take() {
         None => {
@@ -100,7 +108,11 @@ fn improve<'a, N: Number>(jobs: &'a [Job<N>], edge: &mut Edge<'a, N>) -> u64 {
             (Search::new(own, &edge.end), 1)
         }
         Some(mut search) => {
-            let solved = search.step();
+            let mut solved = 0;
+            for _ in 0..=edge.steps / 2 {
+                solved += search.step();
+                edge.steps += 1;
+            }
             (search, solved)
         }
     };
@@ -272,6 +284,7 @@ fn edge<'a, N: Number>(
         end: end.clone(),
         bound: Cost::new(vec![(work, time)]),
         search: None,
+        steps: 0,
     }
 }
 
