@@ -100,7 +100,7 @@ fn a_program_is_asked_to_end_when_its_seconds_are_over() {
     let words = [
         "record",
         "--seconds",
-        "0.3",
+        "3",
         "-o",
         "t.parquet",
         "--",
