@@ -70,6 +70,9 @@ pub enum NoImage {
     Impossible(#[from] Impossible),
 }
 
+/// Most bytes that the segments of an image have in memory together.
+const MOST_BYTES: usize = 512 << 20;
+
 impl Image {
     /// Reads an ELF file.
     ///
@@ -95,6 +98,7 @@ impl Image {
             });
         }
         let mut segments = Vec::new();
+        let mut whole = 0;
         for segment in file.elf_program_headers() {
             if segment.p_type(BigEndian) != PT_LOAD || segment.p_memsz(BigEndian) == 0 {
                 continue;
@@ -103,13 +107,21 @@ impl Image {
                 .data(BigEndian, bytes)
                 .map_err(|()| NoImage::Format("a segment lies outside the file".to_owned()))?;
             let size = segment.p_memsz(BigEndian) as usize;
-            if size > 1 << 30 || data.len() > size {
+            if data.len() > size {
                 return Err(NoImage::Format(format!(
-                    "a segment has {size} bytes in memory"
+                    "a segment has {size} bytes in memory, and {} in the file",
+                    data.len()
                 )));
             }
-            let mut in_memory = data.to_vec();
-            in_memory.resize(size, 0);
+            // A few bytes of a file may claim any number.
+            whole += size;
+            if whole > MOST_BYTES {
+                return Err(NoImage::Format(format!(
+                    "its segments have more than {MOST_BYTES} bytes in memory"
+                )));
+            }
+            let mut in_memory = vec![0; size];
+            in_memory[..data.len()].copy_from_slice(data);
             segments.push(Segment {
                 address: segment.p_paddr(BigEndian),
                 bytes: in_memory,
@@ -264,4 +276,32 @@ fn symbols(file: &ElfFile32<'_, BigEndian>) -> Vec<Symbol> {
         }
     }
     symbols
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_may_not_claim_all_memory() {
+        let mut bytes = elf(0x4000_0000, &[0x0100_0000]);
+        // The bytes of the one segment in memory.
+        bytes[72..76].copy_from_slice(&(MOST_BYTES as u32).to_be_bytes());
+        assert_eq!(
+            Image::read(&bytes).unwrap().segments()[0].bytes.len(),
+            MOST_BYTES
+        );
+        bytes[72..76].copy_from_slice(&(MOST_BYTES as u32 + 1).to_be_bytes());
+        let told = Image::read(&bytes).unwrap_err().to_string();
+        assert!(
+            told.contains("more than 536870912 bytes in memory"),
+            "{told}"
+        );
+        bytes[72..76].copy_from_slice(&3_u32.to_be_bytes());
+        let told = Image::read(&bytes).unwrap_err().to_string();
+        assert!(
+            told.contains("3 bytes in memory, and 4 in the file"),
+            "{told}"
+        );
+    }
 }
