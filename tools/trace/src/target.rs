@@ -5,6 +5,8 @@
 //! known to be missing is counted and told.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use metes_layout::target::{
@@ -52,6 +54,9 @@ pub struct TargetFindings {
     pub replaced: u64,
 }
 
+/// Most bytes of a file that is read.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Whether a file that begins with `head` begins with a ring or a batch.
 #[must_use]
 pub fn begins(head: &[u8]) -> bool {
@@ -62,13 +67,22 @@ pub fn begins(head: &[u8]) -> bool {
 /// Reads the recording in the file `path`.
 ///
 /// # Errors
-/// As [`import`], and if the file cannot be read.
+/// As [`import`], and if the file cannot be read, or is larger than 1 GiB.
 pub fn import_file(path: &Path) -> Result<TargetRecording, TraceError> {
-    let bytes = std::fs::read(path).map_err(|source| TraceError::Io {
+    // What has no end is not read to its end.
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|source| TraceError::Io {
         action: "read",
         path: path.to_owned(),
         source,
     })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(TraceError::Target {
+            path: path.to_owned(),
+            reason: "it is larger than 1 GiB".to_owned(),
+        });
+    }
     import(&bytes, path)
 }
 
