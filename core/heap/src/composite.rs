@@ -324,6 +324,11 @@ impl<'a, I: Index<S>, S: Store, const POOLS: usize, const OBJECTS: bool>
         self.counters.allocated(size);
     }
 
+    /// Takes back that the last request was refused: it was served outside of all pools.
+    pub fn count_served_after_all(&mut self) {
+        self.counters.served_after_all();
+    }
+
     /// Counts the free of a block that lies in no pool.
     pub fn count_free(&mut self, requested: usize) {
         self.counters.freed(requested);

@@ -13,7 +13,9 @@
 //! - a block of a pool that is resized to at least `t` bytes and to more than it had is mapped, so
 //!   what grows moves once from its pool;
 //! - a mapped block stays one until it is resized to less than a quarter of `t`;
-//! - there are at most [`MOST_BLOCKS`] mapped blocks; requests beyond are served by the pools.
+//! - there are at most [`MOST_BLOCKS`] mapped blocks; requests beyond are served by the pools;
+//! - what the pools refuse is mapped, whatever its size: a tree that is laid out for what a program was
+//!   seen to need refuses beyond, and a host need not. A replay says what the pools refuse.
 //!
 //! New pages cost a host more than what is written on them, so those of the block that was freed last
 //! after having grown (at most [`TRANSIENT`] bytes) are kept: the *spare*. The next block of a pool
@@ -153,9 +155,19 @@ impl Mapped {
         self.reaches(size) && size > from && self.has_room(size, 1)
     }
 
+    /// Whether a block of `size` bytes aligned to `align` that the pools refuse is to be mapped. O(1).
+    pub fn serves_refused(&self, size: usize, align: usize) -> bool {
+        self.threshold != usize::MAX && self.has_room(size, align)
+    }
+
     /// Whether a mapped block stays one when it is resized to `size` bytes. O(1).
     pub fn keeps(&self, size: usize) -> bool {
         size >= self.threshold / 4 && size <= LARGEST
+    }
+
+    /// Whether a mapped block may be resized to `size` bytes that the pools refuse. O(1).
+    pub fn keeps_refused(&self, size: usize) -> bool {
+        size <= LARGEST
     }
 
     #[cold]
@@ -383,6 +395,7 @@ mod tests {
         let mapped = Mapped::new(None);
         for size in [1, T, 1 << 30, usize::MAX - 1] {
             assert!(!mapped.serves(size, 16) && !mapped.serves_growth(1, size));
+            assert!(!mapped.serves_refused(size, 16));
         }
         assert_eq!(mapped.footprint(4096), 4096);
     }
@@ -425,6 +438,8 @@ mod tests {
         let mut mapped = Mapped::new(Some(T));
         assert!(mapped.serves(LARGEST - 16, 16) && !mapped.serves(LARGEST - 15, 16));
         assert!(!mapped.serves(usize::MAX, 16) && !mapped.keeps(usize::MAX));
+        assert!(mapped.serves_refused(1, 16) && !mapped.serves_refused(usize::MAX, 16));
+        assert!(mapped.keeps_refused(1) && !mapped.keeps_refused(usize::MAX));
         for _ in 0..MOST_BLOCKS {
             assert!(mapped.serves(T, 16));
             mapped.allocate(T);

@@ -94,6 +94,11 @@ impl Counters {
         self.failures += 1;
     }
 
+    pub(crate) fn served_after_all(&mut self) {
+        debug_assert!(self.failures > 0);
+        self.failures -= 1;
+    }
+
     #[inline(always)]
     pub(crate) fn blocks(&self) -> usize {
         self.blocks

@@ -8,7 +8,7 @@ use metes_config::Config;
 use metes_heap::description::LEVELS;
 use metes_heap::index::Index;
 use metes_heap::{
-    BadFree, Composite, Levels, MOST_DOUBTS, Memory, ObjectPools, Overwritten, Slabs, Spot,
+    BadFree, Composite, Levels, MOST_DOUBTS, Mapped, Memory, ObjectPools, Overwritten, Slabs, Spot,
     Statistics, Store, Tagged,
 };
 
@@ -216,8 +216,24 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
         // SAFETY: the arena is the source of every pool.
         match unsafe { self.pools.allocate(size, ALIGN, &mut self.arena) } {
             Some(spot) => self.address(spot),
-            None => ptr::null_mut(),
+            None => self.allocate_refused(size, ALIGN),
         }
+    }
+
+    /// A block that the pools refused, on pages of its own where the rule lets it have some; else null.
+    #[cold]
+    fn allocate_refused(&mut self, size: usize, align: usize) -> *mut u8 {
+        let mut address = ptr::null_mut();
+        if self.mapped.rule.serves_refused(size, align) {
+            address = self.mapped.allocate(size, align);
+        }
+        if address.is_null() {
+            self.settle();
+            return address;
+        }
+        self.pools.count_served_after_all();
+        self.pools.count_allocation(size);
+        self.served(Event::Allocate, address, size)
     }
 
     /// A block of any alignment and size, or null.
@@ -234,8 +250,7 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
         // SAFETY: the arena is the source of every pool.
         let spot = unsafe { self.pools.allocate(size, align, &mut self.arena) };
         let Some(spot) = spot else {
-            self.settle();
-            return ptr::null_mut();
+            return self.allocate_refused(size, align);
         };
         let address = self.address(spot);
         self.served(Event::Allocate, address, size)
@@ -318,7 +333,7 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
 
     fn resize_spot(&mut self, spot: Spot<NonNull<u8>>, size: usize) -> Result<*mut u8, Refused> {
         if self.mapped.rule.reaches(size)
-            && let Some(new) = self.take_over(spot, size).map_err(Refused::Bad)?
+            && let Some(new) = self.take_over(spot, size, Mapped::serves_growth)?
         {
             return Ok(new);
         }
@@ -333,29 +348,36 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
         };
         // SAFETY: as for `allocate` and `free`.
         let moved = unsafe { self.pools.resize(spot, size, ALIGN, &mut self.arena, copy) };
-        let moved = moved.map_err(Refused::Bad)?;
-        Ok(self.address(moved.ok_or(Refused::NoMemory)?))
+        if let Some(moved) = moved.map_err(Refused::Bad)? {
+            return Ok(self.address(moved));
+        }
+        let refused = |rule: &Mapped, _, size| rule.serves_refused(size, ALIGN);
+        let moved = self.take_over(spot, size, refused)?;
+        let moved = moved.ok_or(Refused::NoMemory)?;
+        self.pools.count_served_after_all();
+        Ok(moved)
     }
 
-    /// Moves a block of a pool that grows to a mapping of its own; `None` where it is to stay, or the
-    /// system refuses.
+    /// Moves a block of a pool that grows to a mapping of its own; `None` where the rule does not
+    /// serve a block of so many bytes that is to have so many, or the system refuses.
     #[cold]
     fn take_over(
         &mut self,
         spot: Spot<NonNull<u8>>,
         size: usize,
-    ) -> Result<Option<*mut u8>, BadFree> {
+        serves: impl FnOnce(&Mapped, usize, usize) -> bool,
+    ) -> Result<Option<*mut u8>, Refused> {
         // SAFETY: the program resizes a block of this heap, as far as can be told.
-        let held = unsafe { self.pools.requested(spot) }?;
-        if !self.mapped.rule.serves_growth(held, size) {
+        let held = unsafe { self.pools.requested(spot) }.map_err(Refused::Bad)?;
+        if !serves(&self.mapped.rule, held, size) {
             return Ok(None);
         }
         let new = self.mapped.take_over(size);
         if new.is_null() {
             return Ok(None);
         }
-        // SAFETY: a block in use of `held` bytes, and a new one of more.
-        unsafe { ptr::copy_nonoverlapping(self.address(spot), new, held) };
+        // SAFETY: a block in use of `held` bytes, and a new one of `size`.
+        unsafe { ptr::copy_nonoverlapping(self.address(spot), new, held.min(size)) };
         // SAFETY: as above.
         let freed = unsafe { self.pools.hand_over(spot) };
         if let Err(why) = freed {
@@ -364,7 +386,7 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
                 let beside = self.pools.footprint();
                 self.mapped.free(found, beside);
             }
-            return Err(why);
+            return Err(Refused::Bad(why));
         }
         self.pools.count_resize(held, size);
         Ok(Some(new))
@@ -378,22 +400,36 @@ impl<I: Index<S>, S: Records, const POOLS: usize, const OBJECTS: bool> Host<I, S
         size: usize,
     ) -> Result<*mut u8, Refused> {
         let held = found.block.size;
-        if self.mapped.rule.keeps(size) {
-            let beside = self.pools.footprint();
-            let new = self.mapped.resize(found, size, beside);
-            if !new.is_null() {
-                self.pools.count_resize(held, size);
-                return Ok(new);
-            }
+        if self.mapped.rule.keeps(size)
+            && let Some(new) = self.resize_in_pages(found, size)
+        {
+            return Ok(new);
         }
         // SAFETY: the arena is the source of every pool.
         let spot = unsafe { self.pools.take_over(size, ALIGN, &mut self.arena) };
-        let new = self.address(spot.ok_or(Refused::NoMemory)?);
+        let Some(spot) = spot else {
+            let kept = self.mapped.rule.keeps_refused(size);
+            let kept = kept.then(|| self.resize_in_pages(found, size));
+            let kept = kept.flatten().ok_or(Refused::NoMemory)?;
+            self.pools.count_served_after_all();
+            return Ok(kept);
+        };
+        let new = self.address(spot);
         // SAFETY: a block in use of `held` bytes, and a new one of `size`.
         unsafe { ptr::copy_nonoverlapping(address, new, held.min(size)) };
         self.pools.count_resize(held, size);
         self.mapped.free(found, self.pools.footprint());
         Ok(new)
+    }
+
+    /// Resizes a mapped block as one; `None`, and the block as it was, where the system refuses.
+    fn resize_in_pages(&mut self, found: Found, size: usize) -> Option<*mut u8> {
+        let held = found.block.size;
+        let new = self.mapped.resize(found, size, self.pools.footprint());
+        (!new.is_null()).then(|| {
+            self.pools.count_resize(held, size);
+            new
+        })
     }
 
     /// The bytes that the program may use: those that it has requested, so that

@@ -12,6 +12,7 @@
  *   than it had is mapped.
  * - A mapped block stays one until it is resized to less than a quarter of that.
  * - There are at most MAPPED_BLOCKS; requests beyond are served by the pools.
+ * - What the pools refuse is mapped, whatever its size.
  *
  * New pages cost more than what is written on them, so those of the block that
  * was freed last after having grown (at most MAPPED_TRANSIENT bytes) are kept:
@@ -431,24 +432,40 @@ static void free_mapping(mapped_t *entry)
 /* ---- The heap with mapped blocks: as heap_allocate, heap_free and heap_resize,
  * which count for all blocks. */
 
+/* A block on pages of its own, all zero, which is told; NULL where it cannot have them. */
+static void *allocate_mapped(size_t size, size_t align, bool *zero)
+{
+    const int saved = errno;
+    void *const place = mapping_has_room(size, align) ? map_block(size, align) : NULL;
+    errno = saved;
+    if (place != NULL) {
+        *zero = true;
+        heap.allocations += 1U;
+        heap.blocks += 1U;
+        heap.peak_blocks = heap.blocks > heap.peak_blocks ? heap.blocks : heap.peak_blocks;
+        heap.live += size;
+        heap.peak_live = heap.live > heap.peak_live ? heap.live : heap.peak_live;
+    }
+    return place;
+}
+
 /* Whether the block is new pages, all zero, is told. */
 static void *allocate_block(size_t size, size_t align, bool *zero)
 {
-    if (size >= mapped_from && mapping_has_room(size, align)) {
-        const int saved = errno;
-        void *const place = map_block(size, align);
-        errno = saved;
-        if (place != NULL) {
-            *zero = true;
-            heap.allocations += 1U;
-            heap.blocks += 1U;
-            heap.peak_blocks = heap.blocks > heap.peak_blocks ? heap.blocks : heap.peak_blocks;
-            heap.live += size;
-            heap.peak_live = heap.live > heap.peak_live ? heap.live : heap.peak_live;
-            return place;
-        }
+    void *place = NULL;
+    const bool large = size >= mapped_from;
+    if (large) {
+        place = allocate_mapped(size, align, zero);
     }
-    return heap_allocate(&heap, size, align);
+    if (place == NULL) {
+        place = heap_allocate(&heap, size, align);
+    }
+    if (place == NULL && !large) {
+        place = allocate_mapped(size, align, zero);
+        /* It is served, though the pools refused. */
+        heap.failures -= place != NULL ? 1U : 0U;
+    }
+    return place;
 }
 
 static void count_resize(size_t from, size_t to)
@@ -468,26 +485,40 @@ static void free_mapped(mapped_t *block)
     errno = saved;
 }
 
+/* Moves a block of a pool to pages of its own; NULL, and the block as it was, where it cannot have
+ * them, or is to grow and does not. */
+static void *move_to_mapping(void *place, size_t size, bool to_grow)
+{
+    const size_t held = heap_requested_size(&heap, place);
+    /* Nothing was requested for what is no block. */
+    if (held == 0U || (to_grow && size <= held) || !mapping_has_room(size, 1)) {
+        return NULL;
+    }
+    const int saved = errno;
+    void *const moved = map_grown(size);
+    errno = saved;
+    if (moved != NULL) {
+        memcpy(moved, place, held < size ? held : size);
+        heap_free(&heap, place);
+        heap.blocks += 1U;
+        heap.live += held;
+        count_resize(held, size);
+    }
+    return moved;
+}
+
 /* Resizes a block of a pool. */
 static void *resize_pooled(void *place, size_t size)
 {
-    if (size >= MAPPED_FROM) {
-        const size_t held = heap_requested_size(&heap, place);
-        const int saved = errno;
-        /* Nothing was requested for what is no block. */
-        void *const grown =
-            held != 0U && size > held && mapping_has_room(size, 1) ? map_grown(size) : NULL;
-        errno = saved;
-        if (grown != NULL) {
-            memcpy(grown, place, held);
-            heap_free(&heap, place);
-            heap.blocks += 1U;
-            heap.live += held;
-            count_resize(held, size);
-            return grown;
-        }
+    void *moved = size >= MAPPED_FROM ? move_to_mapping(place, size, true) : NULL;
+    if (moved == NULL) {
+        moved = heap_resize(&heap, place, size, ALIGNMENT);
     }
-    return heap_resize(&heap, place, size, ALIGNMENT);
+    if (moved == NULL) {
+        moved = move_to_mapping(place, size, false);
+        heap.failures -= moved != NULL ? 1U : 0U;
+    }
+    return moved;
 }
 
 /* Resizes a mapped block, which a pool takes over where it became small. */
@@ -509,9 +540,16 @@ static void *resize_mapped(mapped_t *block, size_t size)
     heap.live -= held;
     moved = heap_allocate(&heap, size, ALIGNMENT);
     if (moved == NULL) {
+        /* What the pools refuse stays on pages. */
         heap.blocks += 1U;
         heap.live += held;
-        return NULL;
+        moved = size <= MAPPED_LARGEST ? resize_mapping(block, size) : NULL;
+        errno = saved;
+        if (moved != NULL) {
+            heap.failures -= 1U;
+            count_resize(held, size);
+        }
+        return moved;
     }
     /* No allocation, but a resize. */
     heap.allocations -= 1U;

@@ -610,6 +610,37 @@ fn memory_levels_keep_to_their_sizes() {
     );
 }
 
+/// A tree is laid out for what a program was seen to need; another run of it may need more.
+#[test]
+fn what_a_tree_is_not_laid_out_for_is_mapped() {
+    let program = compile("overflow.c", &[]);
+    let directory = directory("overflow");
+    for store in ["tagged", "hardened"] {
+        let [with, without] = ["with", "without"].map(|name| {
+            let mapped = if name == "with" { "128 KiB" } else { "no" };
+            let path = directory.join(format!("{store}-{name}.toml"));
+            let toml = format!(
+                "[heap]\nname = \"first-fit\"\nsearch = \"tree\"\nspan = \"128 KiB\"\n\
+                 store = \"{store}\"\n[arena]\nmapped = \"{mapped}\"\n"
+            );
+            std::fs::write(&path, toml).unwrap();
+            path.display().to_string()
+        });
+        let report = directory.join("report.json");
+        let mut command = Command::new(&program);
+        let done = run(preload(&mut command, &with).env("METES_REPORT", &report));
+        assert_eq!(text(&done.stderr), "", "{store}: {}", done.status);
+        assert_eq!(text(&done.stdout), "served\n", "{store}: {}", done.status);
+        // More than a million bytes in blocks of hundreds.
+        let line = std::fs::read_to_string(&report).unwrap();
+        assert!(number(&line, "peak_live") > 1 << 20, "{line}");
+        assert_eq!(number(&line, "failures"), 0, "{line}");
+        assert!(number(&line, "footprint") > number(&line, "peak_live"));
+        let done = run(preload(&mut Command::new(&program), &without));
+        assert_eq!(done.status.code(), Some(1), "the tree alone refuses");
+    }
+}
+
 #[test]
 fn large_blocks_are_guarded_by_their_table() {
     let program = compile("large.c", &[]);

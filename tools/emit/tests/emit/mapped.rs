@@ -8,7 +8,7 @@ use std::process::Command;
 
 use metes_emit::build_preload;
 use metes_explore::Arena;
-use metes_heap::Description;
+use metes_heap::{Description, IndexKind};
 use serde_json::Value;
 
 use crate::prediction::{build_asker, words};
@@ -134,4 +134,32 @@ fn threads_share_mapped_blocks() {
     assert_eq!(run(""), 0);
     // Where addresses are few, requests fail, and nothing else does.
     assert_ne!(run("ulimit -v 13000;"), 0);
+}
+
+/// A tree is laid out for what a program was seen to need; another run of it may need more.
+#[test]
+fn what_a_tree_is_not_laid_out_for_is_mapped() {
+    let tree = Description::of(IndexKind::FirstFit {
+        by_class: false,
+        span: Some(128 << 10),
+    });
+    let directory = emitted_mapped(&tree, 128 << 10);
+    let library = build_preload(directory.path()).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ffi/preload/tests/c/overflow.c");
+    let program = directory.path().join("overflow");
+    succeed(
+        Command::new("cc")
+            .args(["-std=gnu11", "-O1", "-fno-builtin", "-Wall", "-Werror"])
+            .arg("-o")
+            .args([&program, &source]),
+    );
+    let report = directory.path().join("report.json");
+    succeed(
+        Command::new(program)
+            .env("LD_PRELOAD", library)
+            .env("METES_REPORT", &report),
+    );
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
+    assert!(report["peak_live"].as_u64().unwrap() > 1 << 20, "{report}");
+    assert_eq!(report["failures"], 0, "{report}");
 }
