@@ -18,6 +18,8 @@ mod dlclose;
 mod modules;
 mod readable;
 mod rules;
+#[cfg(target_arch = "x86_64")]
+mod thunk;
 mod walk;
 
 use core::ptr;

@@ -1,6 +1,7 @@
 //! Who allocates: the call stacks of a trace by names, and what was asked of the heap from each.
 //!
 //! - [`name`] finds the names of a trace's calls in programs, libraries and their debug files;
+//! - [`interpreted`](interpreted()) leaves of stacks the calls of code that was made at run time;
 //! - [`Sites`] counts requests, bytes, live bytes at the peak, lifetimes and leaks by stack;
 //! - [`waste`](waste()) adds what blocks take beyond what was requested, on a heap;
 //! - [`folded`](folded()), [`pprof`](pprof()) and [`page`](page()) are for other tools and for a browser.
@@ -9,6 +10,7 @@
 
 mod figures;
 mod folded;
+mod interpreted;
 mod names;
 mod page;
 mod pprof;
@@ -17,7 +19,8 @@ mod waste;
 
 pub use figures::{Figures, Lifetime, Sites};
 pub use folded::folded;
-pub use names::{Named, Unnamed, name, nameless};
+pub use interpreted::interpreted;
+pub use names::{Named, Unnamed, name, nameless, remove_python};
 pub use page::{VERSION, page};
 pub use pprof::pprof;
 pub use tree::{Call, Inclusive, calls, functions};

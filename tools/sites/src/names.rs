@@ -2,13 +2,15 @@
 //!
 //! A module's file is read where the loader had it. Debug information that is not in it is looked for by its build
 //! id in `/usr/lib/debug/.build-id`. Where there is none, a function's name comes from a symbol table, and what
-//! has no symbol is called `module+0x1234`.
+//! has no symbol is called `module+0x1234`. Code that was made at run time lies in no module; its names are those that
+//! its process has told.
 //!
 //! *Invariant:* a file that is not the one that ran, by its build id, names nothing. What is wrong with a file costs
 //! its names, nothing else.
 
 mod lines;
 mod module;
+mod run_time;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -18,6 +20,8 @@ use metes_trace::caught::caught;
 use serde::Serialize;
 
 use module::Name;
+use run_time::Pieces;
+pub use run_time::remove_python;
 
 /// Where debug information of installed modules lies.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
@@ -44,7 +48,9 @@ impl Unnamed {
             Unnamed::NoSymbol => "in modules without symbols for them (stripped)",
             Unnamed::NoFile => "in modules whose files are gone",
             Unnamed::OtherFile => "in modules whose files have changed since",
-            Unnamed::NoModule => "in no module (code made at run time)",
+            Unnamed::NoModule => {
+                "in no module (code made at run time, which its runtime does not name)"
+            }
         }
     }
 }
@@ -90,12 +96,11 @@ pub fn nameless(stacks: &Stacks) -> u64 {
         .count() as u64
 }
 
-/// Gives the calls of stacks their names. Reads programs, libraries and debug files.
-pub fn name(stacks: &mut Stacks) -> Named {
-    name_with(stacks, Path::new(DEBUG_FILES))
-}
-
-fn name_with(stacks: &mut Stacks, debug_files: &Path) -> Named {
+/// Gives the calls of stacks their names. Reads programs, libraries and debug files, and what `processes`, in which the
+/// stacks were taken, have told of code that they made at run time: the first that has told of an address counts.
+pub fn name(stacks: &mut Stacks, processes: &[u32]) -> Named {
+    let pieces: Vec<Pieces> = processes.iter().map(|&own| Pieces::of(own)).collect();
+    let debug_files = Path::new(DEBUG_FILES);
     let mut addresses: HashMap<u32, Vec<u64>> = HashMap::new();
     for place in stacks.places() {
         if let Some(module) = place.module {
@@ -122,10 +127,15 @@ fn name_with(stacks: &mut Stacks, debug_files: &Path) -> Named {
     let mut named = Named::default();
     stacks.name(|_, place| {
         named.places += 1;
-        let names = place
-            .module
-            .and_then(|module| known.remove(&(module, place.address)))
-            .unwrap_or_default();
+        let names = match place.module {
+            Some(module) => known.remove(&(module, place.address)).unwrap_or_default(),
+            None => {
+                let told = pieces.iter().map(|own| own.name(place.address));
+                told.into_iter()
+                    .find(|names| !names.is_empty())
+                    .unwrap_or_default()
+            }
+        };
         if names.is_empty() {
             let why = match place.module {
                 None => Unnamed::NoModule,

@@ -133,6 +133,17 @@ impl Trace {
         self.sites.get(index).unwrap_or(0)
     }
 
+    /// Gives the events other stacks: `site` says of each old one, 0 among them, which it is among the new ones.
+    /// O(events).
+    pub fn restack(&mut self, stacks: Stacks, site: impl Fn(u64) -> u64) {
+        let mut sites = Numbers::default();
+        for index in 0..self.len() {
+            sites.push(site(self.site(index)));
+        }
+        sites.shrink();
+        (self.sites, self.stacks) = (sites, stacks);
+    }
+
     /// True if some event has reads or writes.
     #[must_use]
     pub fn is_detailed(&self) -> bool {

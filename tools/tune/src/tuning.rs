@@ -294,7 +294,7 @@ impl Tuning<'_> {
         watch.begins(Step::Record);
         let mut recorded = program.record(true)?;
         if self.sites {
-            metes_sites::name(&mut recorded.trace.stacks);
+            metes_sites::name(&mut recorded.trace.stacks, &[]);
         }
         write_parquet(&recorded.trace, &directory.join(TRACE))?;
         heed(watch)?;

@@ -19,6 +19,9 @@ pub(crate) struct Sites {
     /// What sites are ordered by, and what folded stacks count
     #[arg(long, value_name = "WHAT", default_value = "peak")]
     pub(crate) by: SitesBy,
+    /// Leave of each stack the functions of an interpreted program, without those of its interpreter
+    #[arg(long)]
+    pub(crate) interpreted: bool,
     /// Sites and functions that are listed
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) top: u32,

@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use metes_trace::record::Ending;
+use metes_trace::record::{Ending, ProcessTrace};
 use metes_trace::{Board, RecordOptions, Recording, Trace, record, write_parquet};
 use serde_json::{Value, json};
 
@@ -21,6 +21,8 @@ use crate::own::Form;
 use crate::quantity::{bytes, grouped};
 use crate::{interrupt, libraries, output};
 
+/// What has Python tell of its functions, from 3.12 on.
+const PYTHON_TELLS: &str = "PYTHONPERFSUPPORT";
 /// Fewer children than this get a file each; of more the largest do.
 const MOST_FILES: usize = 64;
 
@@ -58,6 +60,11 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     }
     let mut options = RecordOptions::new(libraries::recorder()?);
     options.sites = arguments.sites;
+    // Whoever has said something of it keeps what was said.
+    let asks_python = arguments.sites && std::env::var_os(PYTHON_TELLS).is_none();
+    if asks_python {
+        options.environment.push((PYTHON_TELLS.into(), "1".into()));
+    }
     let aside = if json {
         Some(metes_tune::stdout_to_stderr()?)
     } else {
@@ -66,7 +73,13 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     let recording = record(&arguments.command, &options);
     drop(aside);
     let mut recording = recording?;
-    let files = write(&mut recording, &arguments.output)?;
+    let files = write(&mut recording, &arguments.output);
+    if asks_python {
+        recording
+            .processes()
+            .for_each(|process| metes_sites::remove_python(process.pid));
+    }
+    let files = files?;
     if let Ending::Signal(signal) = recording.ending
         && !interrupt::was_met(signal)
     {
@@ -153,7 +166,12 @@ pub(crate) fn died(command: &[OsString], signal: i32, trace: &Path) -> Failure {
 
 /// Writes the traces of all processes; a line of facts for each file.
 fn write(recording: &mut Recording, path: &Path) -> Result<Vec<Value>, Failure> {
-    let mut files = vec![write_one(&mut recording.main, path)?];
+    let own = recording.main_process.as_ref().map(told_by);
+    let mut files = vec![write_one(
+        &mut recording.main,
+        own.as_deref().unwrap_or(&[]),
+        path,
+    )?];
     let mut children: Vec<_> = recording.children.iter().collect();
     if children.len() > MOST_FILES {
         output::note(&format!(
@@ -170,18 +188,26 @@ fn write(recording: &mut Recording, path: &Path) -> Result<Vec<Value>, Failure> 
         }
         let path = numbered(path, index + 1);
         output::writable(&path, Form::Trace)?;
-        files.push(write_one(&mut loaded.trace, &path)?);
+        files.push(write_one(&mut loaded.trace, &told_by(child), &path)?);
     }
     Ok(files)
 }
 
+/// The processes that may have told of code that a process has made at run time: a forked one has its parent's.
+fn told_by(process: &ProcessTrace) -> Vec<u32> {
+    match process.forked {
+        true => vec![process.pid, process.parent],
+        false => vec![process.pid],
+    }
+}
+
 /// Writes one trace, its calls by names where there are some.
-fn write_one(trace: &mut Trace, path: &Path) -> Result<Value, Failure> {
+fn write_one(trace: &mut Trace, told_by: &[u32], path: &Path) -> Result<Value, Failure> {
     if trace.stacks.is_empty() {
         write_parquet(trace, path)?;
         return Ok(facts(trace, path));
     }
-    let named = metes_sites::name(&mut trace.stacks);
+    let named = metes_sites::name(&mut trace.stacks, told_by);
     write_parquet(trace, path)?;
     let mut facts = facts(trace, path);
     facts["sites"] = json!({

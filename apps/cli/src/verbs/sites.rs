@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use metes_sites::{By, Call, Figures, Inclusive, Sites, calls, folded, functions, nameless, pprof};
+use metes_sites::{
+    By, Call, Figures, Inclusive, Sites, calls, folded, functions, interpreted, nameless, pprof,
+};
 use metes_trace::Trace;
 use metes_trace::stacks::Ending;
 use serde_json::{Value, json};
@@ -18,13 +20,16 @@ use crate::{heap, tracefile};
 
 pub(crate) fn run(arguments: &arguments::Sites, json: bool) -> Result<u8, Failure> {
     writable(arguments)?;
-    let trace = tracefile::read(&arguments.trace)?;
+    let mut trace = tracefile::read(&arguments.trace)?;
     if trace.stacks.is_empty() {
         return Err(Failure::input(format!(
             "{} has no call stacks: record the program again with `metes record --sites -o {} -- CMD`",
             output::name(&arguments.trace),
             output::name(&arguments.trace),
         )));
+    }
+    if arguments.interpreted {
+        interpreted(&mut trace);
     }
     let by = By::from(arguments.by);
     let mut sites = Sites::of(&trace);

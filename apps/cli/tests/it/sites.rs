@@ -78,6 +78,9 @@ fn who_allocates_is_told() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    // A program in C has no interpreter: its stacks stay as they are.
+    let words = ["sites", "a.trace.parquet", "--by", "bytes", "--interpreted"];
+    assert_eq!(stdout(&place.metes(&words)), text);
     // A profile of the same trace goes on as ever.
     assert_eq!(status(&place.metes(&["profile", "a.trace.parquet"])), 0);
 }

@@ -149,11 +149,26 @@ fn signal(_: &mut State, _: &mut Readable) -> Option<()> {
 unsafe fn learn(header: *mut Header, at: u64) -> Rule {
     // SAFETY: the caller's promise.
     let module = unsafe { modules::find(header, at) };
-    let rule = module
-        .and_then(|module| cfi::rule(&module, at))
-        .unwrap_or(Rule::of(Frame::Unknown));
+    let rule = match module {
+        Some(module) => cfi::rule(&module, at),
+        None => at_run_time(at),
+    };
+    let rule = rule.unwrap_or(Rule::of(Frame::Unknown));
     rules::keep(at, rule);
     rule
+}
+
+/// The rule of a call in code that was made at run time. It is kept as others are: where such code is thrown away and
+/// other takes its place, walks through there may end.
+#[cfg(target_arch = "x86_64")]
+fn at_run_time(at: u64) -> Option<Rule> {
+    super::thunk::rule(at)
+}
+
+/// The rule of a call in code that was made at run time.
+#[cfg(target_arch = "aarch64")]
+fn at_run_time(_: u64) -> Option<Rule> {
+    None
 }
 
 /// The state in the calling function.

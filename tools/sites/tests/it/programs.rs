@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use metes_sites::{Sites, Unnamed, calls, name};
+use metes_sites::{Sites, Unnamed, calls, interpreted, name, remove_python};
 use metes_trace::stacks::Ending;
 
 use crate::support::{Place, named, one, recorded, run, under};
@@ -92,7 +92,7 @@ fn a_stripped_program_has_the_same_sites_without_names() {
     let program = place.compile("tree", "tree", &["-O2"]);
     run(Command::new("strip").arg(&program));
     let mut trace = recorded(&program, &[]).main;
-    let named = name(&mut trace.stacks);
+    let named = name(&mut trace.stacks, &[]);
     assert!(named.unnamed[&Unnamed::NoSymbol] >= 7, "{named:?}");
     let remark = named.remark().expect("something has no name");
     assert!(remark.contains("without symbols"), "{remark}");
@@ -135,10 +135,10 @@ fn a_program_that_has_changed_names_nothing() {
     let program = place.compile("tree", "tree", &["-O2", "-g"]);
     let mut trace = recorded(&program, &[]).main;
     place.compile("deep", "tree", &["-O2", "-g"]);
-    let named = name(&mut trace.stacks);
+    let named = name(&mut trace.stacks, &[]);
     assert!(named.unnamed[&Unnamed::OtherFile] >= 7, "{named:?}");
     std::fs::remove_file(&program).expect("it is there");
-    let named = name(&mut trace.stacks);
+    let named = name(&mut trace.stacks, &[]);
     assert!(named.unnamed[&Unnamed::NoFile] >= 7, "{named:?}");
 }
 
@@ -179,9 +179,9 @@ fn a_forked_child_names_its_own_stacks() {
     let recording = recorded(&place.compile("forks", "forks", &["-O1", "-g"]), &[]);
     let child = recording.children.first().expect("a child");
     let mut child = child.load().expect("a whole recording").trace;
-    name(&mut child.stacks);
+    name(&mut child.stacks, &[]);
     let mut parent = recording.main.clone();
-    name(&mut parent.stacks);
+    name(&mut parent.stacks, &[]);
     assert_eq!(one(&parent, &["ask", "main"]).figures.allocations, 2);
     assert_eq!(
         one(&parent, &["ask", "of_parent", "main"])
@@ -254,4 +254,42 @@ fn handlers_of_signals_lie_on_what_they_interrupted() {
     let busy = one(&trace, &["busy", "main"]);
     assert_eq!(busy.figures.allocations, 200_000);
     assert_eq!(busy.ending, Ending::Whole);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn code_made_at_run_time_is_called_as_it_is_told() {
+    let place = Place::new();
+    for way in [
+        ["-O2", "-g", "-fomit-frame-pointer"],
+        ["-O0", "-g", "-fno-omit-frame-pointer"],
+    ] {
+        let recording = recorded(&place.compile("made", "made", &way), &[]);
+        let process = recording.main_process.as_ref().expect("it allocates").pid;
+        let mut trace = recording.main;
+        let before = name(&mut trace.stacks, &[]);
+        assert_eq!(before.unnamed[&Unnamed::NoModule], 2, "{before:?}");
+        let named = name(&mut trace.stacks, &[process]);
+        assert!(!named.unnamed.contains_key(&Unnamed::NoModule), "{named:?}");
+        remove_python(process);
+        assert!(!std::path::Path::new(&format!("/tmp/perf-{process}.map")).exists());
+        let whole = ["evaluate", "inner", "evaluate_outer", "Outer.run", "main"];
+        let both = under(&trace, &whole);
+        assert_eq!(both.len(), 2, "two calls of malloc");
+        assert!(both.iter().all(|own| own.ending == Ending::Whole
+            && own.calls.last().is_some_and(|last| last == "_start")));
+        // Of the functions alone, they are one.
+        interpreted(&mut trace);
+        let own = one(&trace, &["inner", "Outer.run"]);
+        assert_eq!(
+            (own.figures.allocations, own.figures.bytes, own.calls.len()),
+            (2, 1010, 2)
+        );
+        assert_eq!(one(&trace, &["Outer.run"]).figures.bytes, 20);
+        let sites = 1..=trace.stacks.len() as u64;
+        let mut files = sites.filter_map(|site| calls(&trace.stacks, site).into_iter().next());
+        assert!(files.any(|call| call.function == "inner"
+            && call.file == "/a/b.py"
+            && call.module.is_empty()));
+    }
 }

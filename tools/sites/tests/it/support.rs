@@ -71,7 +71,7 @@ pub(crate) fn recorded(program: &Path, words: &[&str]) -> Recording {
 /// The trace of a program, its calls by names.
 pub(crate) fn named(program: &Path, words: &[&str]) -> Trace {
     let mut trace = recorded(program, words).main;
-    metes_sites::name(&mut trace.stacks);
+    metes_sites::name(&mut trace.stacks, &[]);
     trace
 }
 
