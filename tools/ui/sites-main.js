@@ -6,6 +6,7 @@ const SITES_BY = [
   { key: "bytes", label: "Bytes requested", figure: byteFigure, show: bytes, of: (site) => site.bytes },
   { key: "peak", label: "Live at the peak", figure: byteFigure, show: bytes, of: (site) => site.peak_bytes },
   { key: "leaked", label: "Never freed", figure: byteFigure, show: bytes, of: (site) => site.leaked_bytes },
+  { key: "temporary", label: "Temporary", figure: countFigure, show: (n) => `${integer(n)} blocks freed at once`, of: (site) => site.temporary },
 ];
 
 function sitesHeading(data) {
@@ -38,9 +39,10 @@ function sitesTable(data) {
     { ...number("peak", "At the peak", (site) => site.peak_bytes, (site) => byteFigure(site.peak_bytes)), bar: true },
     ...(sites.some((site) => isNumber(site.waste)) ? [number("waste", "Waste", (site) => site.waste, (site) => byteFigure(site.waste), "what blocks take beyond their bytes at the peak, on the heap")] : []),
     number("leaked", "Never freed", (site) => site.leaked_bytes, (site) => byteFigure(site.leaked_bytes)),
+    number("temporary", "Temporary", (site) => site.temporary, (site) => countFigure(site.temporary), "blocks freed before their thread asked for anything else"),
     number("median", "Lifetime", (site) => site.lifetime?.median ?? null, (site) => lifetime(site.lifetime?.median), "median of the blocks that were freed"),
     number("most", "Longest", (site) => site.lifetime?.most ?? null, (site) => lifetime(site.lifetime?.most)),
-  ], sites, { sort: [["allocations", "bytes", "peak", "leaked"].includes(data.by) ? data.by : "peak", -1], page: 25, caption: "Sites", class: "findings", empty: "There is no site." }).node;
+  ], sites, { sort: [["allocations", "bytes", "peak", "leaked", "temporary"].includes(data.by) ? data.by : "peak", -1], page: 25, caption: "Sites", class: "findings", empty: "There is no site." }).node;
 }
 
 function functionsTable(data, by) {
@@ -77,11 +79,11 @@ function sitesPage(data) {
       ["functions", "Functions", "Each counted once a stack, however often it is in it.", null, () => functionsPlace],
     ],
     exports: h("div", { class: "exports", role: "group", "aria-label": "Export" }, [
-      ["Sites, CSV", "export-sites", () => download("sites.csv", "text/csv", csv([["site", "allocations", "resizes", "bytes", "peak_bytes", "leaked_bytes", "stack"], ...list(data.sites).filter(isObject).map((site) => [site.site, site.allocations, site.resizes, site.bytes, site.peak_bytes, site.leaked_bytes, list(site.calls).join(" < ")])]))],
+      ["Sites, CSV", "export-sites", () => download("sites.csv", "text/csv", csv([["site", "allocations", "resizes", "bytes", "peak_bytes", "leaked_bytes", "temporary", "stack"], ...list(data.sites).filter(isObject).map((site) => [site.site, site.allocations, site.resizes, site.bytes, site.peak_bytes, site.leaked_bytes, site.temporary, list(site.calls).join(" < ")])]))],
       ["Everything, JSON", "export-json", () => download("sites.json", "application/json", JSON.stringify(data, null, 1))],
       ["Print", "print", () => window.print()],
     ].map(([label, id, act]) => h("button", { type: "button", id, onclick: act }, label))),
   });
 }
 
-start(() => sitesPage(readDocument({ noun: "page of sites", version: 1, filled: "“metes sites TRACE -o FILE.html” fills it.", again: "Run the command again." })));
+start(() => sitesPage(readDocument({ noun: "page of sites", version: 2, filled: "“metes sites TRACE -o FILE.html” fills it.", again: "Run the command again." })));

@@ -12,7 +12,7 @@ from filled import HOSTILE, Filled
 
 
 def site(number, calls, allocations, peak, leaked=0):
-    return {"site": number, "calls": calls, "allocations": allocations, "resizes": 0, "bytes": 2 * peak, "peak_blocks": 1, "peak_bytes": peak, "leaked_blocks": 0, "leaked_bytes": leaked,
+    return {"site": number, "calls": calls, "allocations": allocations, "resizes": 0, "bytes": 2 * peak, "peak_blocks": 1, "peak_bytes": peak, "leaked_blocks": 0, "leaked_bytes": leaked, "temporary": allocations // 2,
             "lifetime": {"median": 1500, "most": 2_000_000_000} if allocations > 5 else None}
 
 
@@ -22,12 +22,12 @@ def function(name, every, own):
 
 FUNCTIONS = [function("main", 5000, 0), function("small", 1000, 1000), function("large", 4000, 4000)]
 SITES = {
-    "version": 1, "command": "./program --fast", "events": 1234, "by": "peak", "timed": True, "peak_live": 5000, "leaked": 100,
+    "version": 2, "command": "./program --fast", "events": 1234, "by": "peak", "timed": True, "peak_live": 5000, "leaked": 100,
     "allocations": 16, "resizes": 2, "bytes": 10000, "calls": 3, "nameless": 1, "all_sites": 2, "left_out": 7,
     "sites": [site(1, ["small (a.c:3)", "main (a.c:9)"], 10, 1000, 100), site(2, ["large (a.c:5)", "main (a.c:10)"], 4, 4000), site(0, [], 2, 0)],
-    "functions": [FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS[:2]],
+    "functions": [FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS[:2], FUNCTIONS[1:]],
     "names": ["everything", "main", "small", "large"],
-    "nodes": [[0, 0, 16, 10000, 5000, 100], [0, 1, 14, 10000, 5000, 100], [1, 2, 10, 2000, 1000, 100], [1, 3, 4, 8000, 4000, 0]],
+    "nodes": [[0, 0, 16, 10000, 5000, 100, 10], [0, 1, 14, 10000, 5000, 100, 10], [1, 2, 10, 2000, 1000, 100, 8], [1, 3, 4, 8000, 4000, 0, 2]],
 }
 
 
@@ -57,6 +57,8 @@ class Page(Filled):
         self.assertEqual(self.bars(), {"everything": 100, "main": 87, "small": 62, "large": 25})
         self.press("Never freed")
         self.assertEqual(self.bars(), {"everything": 100, "main": 100, "small": 100})
+        self.press("Temporary")
+        self.assertEqual(self.bars(), {"everything": 100, "main": 100, "small": 80, "large": 20})
 
     def test_a_click_zooms_and_everything_comes_back(self):
         self.open(SITES)

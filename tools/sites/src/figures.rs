@@ -6,6 +6,8 @@
 //! *Invariant:* over all sites, allocations and resizes are those of the trace, live bytes those at its peak, leaked
 //! bytes those live at its end.
 
+use std::collections::HashMap;
+
 use metes_trace::{Op, Trace};
 use serde::Serialize;
 
@@ -27,6 +29,8 @@ pub struct Figures {
     pub resizes: u64,
     /// Bytes asked for, by both.
     pub bytes: u64,
+    /// Blocks that were freed by the thread that allocated them before it asked for anything else.
+    pub temporary: u64,
     /// Blocks live at the peak.
     pub peak_blocks: u64,
     /// Their bytes.
@@ -82,6 +86,8 @@ impl Sites {
         (sites.peak_event, sites.peak_live) = peak(trace);
         let mut live: Vec<Option<Block>> = Vec::with_capacity(trace.block_count());
         let mut lifetimes: Vec<(u32, u64)> = Vec::new();
+        // The last request of each thread, where that is an allocation: the block.
+        let mut last: HashMap<u32, u64> = HashMap::new();
         for (index, event) in trace.iter().enumerate() {
             let now = if timed { event.time_ns } else { index as u64 };
             let site = match trace.stacks.stack(event.site) {
@@ -93,6 +99,7 @@ impl Sites {
                 Op::Alloc => {
                     figures.allocations += 1;
                     figures.bytes = figures.bytes.saturating_add(event.size);
+                    last.insert(event.thread, event.block);
                     live.push(Some(Block {
                         from: site,
                         owner: site,
@@ -103,6 +110,7 @@ impl Sites {
                 Op::Resize => {
                     figures.resizes += 1;
                     figures.bytes = figures.bytes.saturating_add(event.size);
+                    last.remove(&event.thread);
                     if let Some(Some(block)) = live.get_mut(event.block as usize) {
                         block.owner = site;
                         block.size = event.size;
@@ -111,6 +119,8 @@ impl Sites {
                 Op::Free => {
                     if let Some(block) = live.get_mut(event.block as usize).and_then(Option::take) {
                         lifetimes.push((block.from, now.saturating_sub(block.born)));
+                        let at_once = last.get(&event.thread) == Some(&event.block);
+                        sites.figures[block.from as usize].temporary += u64::from(at_once);
                     }
                 }
                 Op::Access => {}
@@ -240,7 +250,32 @@ mod tests {
             most: 40,
         };
         assert_eq!((one.lifetime, two.lifetime), (Some(lifetime), None));
+        assert_eq!(sites.total(|figures| figures.temporary), 0);
         assert_eq!(sites.ordered(|figures| figures.bytes), [2, 1, 0]);
+    }
+
+    #[test]
+    fn temporary_is_what_its_thread_frees_before_anything_else() {
+        let trace = trace(
+            |builder| {
+                let one = builder.alloc_at(1, 1, 0, 8, 16).unwrap();
+                // Another thread is no matter.
+                let other = builder.alloc_at(2, 2, 1, 8, 16).unwrap();
+                builder.free(3, 0, one).unwrap();
+                // Freed by another thread, or after a resize, or later.
+                builder.free(4, 0, other).unwrap();
+                let resized = builder.alloc_at(2, 5, 0, 8, 16).unwrap();
+                builder.resize_at(2, 6, 0, resized, 9, 16).unwrap();
+                builder.free(7, 0, resized).unwrap();
+                let late = builder.alloc_at(2, 8, 0, 8, 16).unwrap();
+                let soon = builder.alloc_at(2, 9, 0, 8, 16).unwrap();
+                builder.free(10, 0, soon).unwrap();
+                builder.free(11, 0, late).unwrap();
+            },
+            2,
+        );
+        let figures = Sites::of(&trace).figures;
+        assert_eq!((figures[1].temporary, figures[2].temporary), (1, 1));
     }
 
     proptest! {

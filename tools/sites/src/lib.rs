@@ -38,11 +38,19 @@ pub enum By {
     Peak,
     /// Bytes never freed.
     Leaked,
+    /// Blocks freed before anything else was asked for.
+    Temporary,
 }
 
 impl By {
     /// All of them.
-    pub const ALL: [By; 4] = [By::Allocations, By::Bytes, By::Peak, By::Leaked];
+    pub const ALL: [By; 5] = [
+        By::Allocations,
+        By::Bytes,
+        By::Peak,
+        By::Leaked,
+        By::Temporary,
+    ];
 
     /// The figure of a site.
     #[must_use]
@@ -52,6 +60,7 @@ impl By {
             By::Bytes => figures.bytes,
             By::Peak => figures.peak_bytes,
             By::Leaked => figures.leaked_bytes,
+            By::Temporary => figures.temporary,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::names::nameless;
 use crate::tree::{at, calls, functions};
 
 /// Version of the page's document.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Sites and functions that the page lists, by each figure.
 const MOST_LISTED: usize = 100;
 /// A call that is less than this part of everything, by every figure, is not drawn.
@@ -28,7 +28,7 @@ struct Drawn {
     parent: usize,
     name: usize,
     /// By [`By::ALL`], with all that it calls.
-    figures: [u64; 4],
+    figures: [u64; By::ALL.len()],
 }
 
 /// A site on the page.
@@ -93,7 +93,7 @@ pub fn page(trace: &Trace, sites: &Sites, by: By) -> serde_json::Result<String> 
 }
 
 /// Names; calls as parent, name and figures, a parent before what it calls, the root first; how many are left out.
-fn flames(trace: &Trace, sites: &Sites) -> (Vec<String>, Vec<[u64; 6]>, usize) {
+fn flames(trace: &Trace, sites: &Sites) -> (Vec<String>, Vec<Vec<u64>>, usize) {
     let stacks = &trace.stacks;
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut names: Vec<String> = Vec::new();
@@ -116,12 +116,12 @@ fn flames(trace: &Trace, sites: &Sites) -> (Vec<String>, Vec<[u64; 6]>, usize) {
     let mut drawn = vec![Drawn {
         parent: 0,
         name: everything,
-        figures: [0; 4],
+        figures: [0; By::ALL.len()],
     }];
     let mut known: HashMap<(usize, usize), usize> = HashMap::new();
     for (site, figures) in (0u64..).zip(&sites.figures) {
         let figures = By::ALL.map(|by| by.of(figures));
-        if figures == [0; 4] {
+        if figures == [0; By::ALL.len()] {
             continue;
         }
         let nodes = stacks.calls(site);
@@ -144,7 +144,7 @@ fn flames(trace: &Trace, sites: &Sites) -> (Vec<String>, Vec<[u64; 6]>, usize) {
                 drawn.push(Drawn {
                     parent,
                     name,
-                    figures: [0; 4],
+                    figures: [0; By::ALL.len()],
                 });
                 drawn.len() - 1
             });
@@ -163,15 +163,9 @@ fn flames(trace: &Trace, sites: &Sites) -> (Vec<String>, Vec<[u64; 6]>, usize) {
         let wanted = index == 0 || (parent.is_some() && seen(node));
         if wanted && kept.len() < MOST_DRAWN {
             places[index] = Some(kept.len() as u64);
-            let [allocations, bytes, peak, leaked] = node.figures;
-            kept.push([
-                parent.unwrap_or(0),
-                node.name as u64,
-                allocations,
-                bytes,
-                peak,
-                leaked,
-            ]);
+            let mut row = vec![parent.unwrap_or(0), node.name as u64];
+            row.extend(node.figures);
+            kept.push(row);
         }
     }
     let left_out = drawn.len() - kept.len();

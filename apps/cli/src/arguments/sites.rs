@@ -54,6 +54,8 @@ pub(crate) enum SitesBy {
     Peak,
     /// Bytes never freed
     Leaked,
+    /// Blocks freed before anything else was asked for
+    Temporary,
 }
 
 impl From<SitesBy> for metes_sites::By {
@@ -63,6 +65,7 @@ impl From<SitesBy> for metes_sites::By {
             SitesBy::Bytes => metes_sites::By::Bytes,
             SitesBy::Peak => metes_sites::By::Peak,
             SitesBy::Leaked => metes_sites::By::Leaked,
+            SitesBy::Temporary => metes_sites::By::Temporary,
         }
     }
 }

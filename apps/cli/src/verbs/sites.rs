@@ -132,6 +132,7 @@ fn document(
         "waste": arguments.heap.as_ref().map(|_| sites.total(|figures| figures.waste.unwrap_or(0))),
         "leaked_blocks": sites.total(|figures| figures.leaked_blocks),
         "leaked_bytes": sites.leaked,
+        "temporary": sites.total(|figures| figures.temporary),
         "lifetimes": if sites.timed { "ns" } else { "events" },
         "without_stack": unknown,
         "calls": trace.stacks.places().len(),
@@ -194,6 +195,13 @@ fn totals(arguments: &arguments::Sites, trace: &Trace, sites: &Sites) -> String 
         total(|figures| figures.leaked_blocks),
         bytes(sites.leaked),
     );
+    let temporary = sites.total(|figures| figures.temporary);
+    if temporary > 0 {
+        text += &format!(
+            "{} blocks were temporary: freed before their thread asked for anything else\n",
+            grouped(temporary)
+        );
+    }
     if arguments.heap.is_some() {
         text += &format!(
             "{} taken by blocks beyond that at the peak, on {}\n",
@@ -237,13 +245,14 @@ fn heading(by: By) -> &'static str {
         By::Bytes => "most bytes requested first",
         By::Peak => "most bytes live at the peak first",
         By::Leaked => "most bytes never freed first",
+        By::Temporary => "most temporary blocks first",
     }
 }
 
 /// A figure as it is shown.
 fn shown(by: By, figure: u64) -> String {
     match by {
-        By::Allocations => grouped(figure),
+        By::Allocations | By::Temporary => grouped(figure),
         By::Bytes | By::Peak | By::Leaked => bytes(figure),
     }
 }
@@ -269,6 +278,9 @@ fn line(figures: &Figures, by: By, all: u64, timed: bool) -> String {
     }
     if figures.leaked_blocks > 0 && by != By::Leaked {
         text += &format!(", {} never freed", bytes(figures.leaked_bytes));
+    }
+    if figures.temporary > 0 && by != By::Temporary {
+        text += &format!(", {} temporary", grouped(figures.temporary));
     }
     if let Some(lifetime) = figures.lifetime {
         let median = match timed {
