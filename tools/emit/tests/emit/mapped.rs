@@ -61,8 +61,14 @@ fn measured(description: &Description, threshold: usize, operations: &[Operation
 
 #[test]
 fn measured_is_predicted() {
-    for (name, description) in sample::some(&["tlsf", "next-fit", "lea", "everything"]) {
-        for (threshold, seed) in [(4 << 10, 51), (20 << 10, 52), (128 << 10, 53)] {
+    let thresholds = [(4 << 10, 51), (20 << 10, 52), (128 << 10, 53)];
+    let heaps = sample::some(&["tlsf", "next-fit", "lea", "everything"]);
+    for (number, (name, description)) in heaps.into_iter().enumerate() {
+        // A heap of every kind of pool has them all, of the others each has one; where more is asked for, all.
+        let many = name == "everything" || std::env::var_os("METES_EMIT_CASES").is_some();
+        let own = |place: &usize| many || place % thresholds.len() == number % thresholds.len();
+        for place in (0..thresholds.len()).filter(own) {
+            let (threshold, seed) = thresholds[place];
             let operations = operations(seed, threshold);
             let arena = Arena {
                 mapped: Some(threshold),
