@@ -1,0 +1,558 @@
+//! The course of a tuning of an image for a machine without an operating system: record, search, choose, predict, emit,
+//! link, run, compare.
+//!
+//! The image runs on its C library's heap and is recorded; heaps are replayed with the words of 32 bits that the machine
+//! has; the chosen one is emitted as C, with memory of a fixed size, and a command of the project's links the image with it,
+//! once with the recorder and once without. The addresses of the second recording say where each block lay.
+//!
+//! Nothing grows on such a machine: the heap has an array that is as large as what its replay took, so that it serves what
+//! was recorded and no more; or, where a guarantee was asked for, what is proved to suffice for the demand.
+//!
+//! *Invariant:* what is predicted is computed before the image runs on the heap, and what is measured is what the heap in
+//! the image says of itself, and the addresses that it gave out.
+
+mod build;
+mod compare;
+mod machine;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use metes_config::Config;
+use metes_emit::{Home, Ranges, recorder};
+use metes_explore::engine::{EXPLORATION, RESULTS};
+use metes_explore::report::{DemandFigures, Document};
+use metes_explore::{
+    Arena, Choice, EventError, Events, Outcome, Preference, Replay, Replayer, Terms, Wanted, choose,
+};
+use metes_heap::bounds::{self, Pool};
+use metes_heap::description::IndexKind;
+use metes_trace::{EmulatedError, RecordError, TraceError, write_parquet};
+
+use self::build::Build;
+pub use self::build::{HEAP_CODE, IMAGE, RECORDER};
+pub use self::compare::Shown;
+use self::compare::{OnHeap, compare};
+pub use self::machine::{Counted, Instructions, Machine, Recording};
+use crate::capture::{Pass, Written, capture};
+use crate::emitted;
+use crate::error::FileError;
+use crate::ranges::{ranges_of, serves, serving};
+use crate::report::{self, Content, Measured, tell};
+use crate::search::{Request, Searched, search};
+use crate::tuning::{Lacking, Step, TRACE, Watch};
+
+/// Bytes by which the emitted heap takes of its memory.
+const INCREMENT: usize = 64;
+/// The index is laid out for so many times the most live bytes, as a power of two within limits; without a guarantee, and
+/// with one. The upper limit is half of what boundary tags of 32-bit words can say.
+const SPAN: (u64, u64) = (4, 16);
+const SPANS: (u64, u64) = (1 << 12, 1 << 27);
+/// Where a buddy heap of a large span begins is a multiple of this.
+const PAGE: usize = 4096;
+/// From this span on.
+const LARGE: usize = 256 * PAGE;
+/// What memory begins at a multiple of at least, as slabs need.
+const BEGINNING: usize = 16;
+/// The image with its heap.
+pub const TUNED: &str = "tuned.elf";
+/// What a tuning leaves beside the emitted code; `NNN` stands for any number.
+pub const IMAGE_FILES: [&str; 7] = [
+    TRACE,
+    RESULTS,
+    EXPLORATION,
+    "pareto/NNN.toml",
+    report::DOCUMENT,
+    report::PAGE,
+    TUNED,
+];
+
+/// An image to be tuned, and how.
+#[derive(Debug)]
+pub struct ImageTuning<'a> {
+    /// The machine.
+    pub machine: Machine,
+    /// The image, with the recorder where the machine needs one.
+    pub image: &'a Path,
+    /// What links it with the emitted heap, for the shell. `None`: it is not run on that.
+    pub build: Option<&'a str>,
+    /// Most time that a run may take.
+    pub limit: Duration,
+    /// What becomes of the output of the first run.
+    pub pass: Pass,
+    /// Seconds of exploration.
+    pub seconds: f64,
+    /// What matters most.
+    pub preference: Preference,
+    /// Most bytes that the heap may take.
+    pub heap_limit: Option<u64>,
+    /// What is asked of its guarantee.
+    pub guarantee: Wanted,
+    /// Ends the search when set.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Why an image was not tuned.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It was not run or not recorded.
+    #[error(transparent)]
+    Emulated(#[from] EmulatedError),
+    /// Some of its events are missing.
+    #[error(
+        "{}: {lost} events found no room in the ring, and {others} are missing or damaged otherwise; a heap is predicted \
+         from all of them: give the ring more room (METES_RECORD_EVENTS), or send more often",
+        .path.display()
+    )]
+    Lacking {
+        /// The image.
+        path: PathBuf,
+        /// Those that found no room.
+        lost: u64,
+        /// The others.
+        others: u64,
+    },
+    /// A signal ended its emulator.
+    #[error("{}: signal {signal} ended QEMU before the image had come to its end", .path.display())]
+    Died {
+        /// The image.
+        path: PathBuf,
+        /// The signal.
+        signal: i32,
+    },
+    /// Its requests are none that a heap could serve.
+    #[error("{0}")]
+    Events(#[from] EventError),
+    /// The command failed.
+    #[error("the command of --build {how}: {command}{}{said}", if .said.is_empty() { "" } else { "\n" })]
+    Build {
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// The end of what it said.
+        said: String,
+    },
+    /// The command left no image.
+    #[error(
+        "the command of --build left no image at {}: {command}; have it write the image where the environment variable \
+         METES_IMAGE says",
+        .path.display()
+    )]
+    NoImage {
+        /// The command.
+        command: String,
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The image that was built is not on the heap.
+    #[error(
+        "the image that the command of --build linked is not on the emitted heap: have it compile bare.c and heap.c of the \
+         folder that the environment variable METES_HEAP_CODE names, for each call anew, with the recorder of METES_RECORDER"
+    )]
+    NotLinked,
+    /// The image that was built is on a heap of other memory.
+    #[error(
+        "the image that the command of --build linked has a heap of {linked} bytes, and the emitted one has {emitted}: it \
+         was linked with an earlier one, or HEAP_RANGES was given; have it compile bare.c and heap.c of METES_HEAP_CODE anew"
+    )]
+    OtherHeap {
+        /// Bytes in the image.
+        linked: u64,
+        /// Bytes as emitted.
+        emitted: u64,
+    },
+    /// The image with the heap does not run.
+    #[error("linked with the emitted heap: {0}")]
+    OnHeap(Box<Error>),
+    /// What is proved to suffice is more than indexes of this tuning reach.
+    #[error(
+        "the guarantee of {heap} needs a pool of {bytes} bytes, and its index was laid out for {span}: ask for a smaller \
+         guarantee, as in --guarantee 8x"
+    )]
+    Span {
+        /// The heap.
+        heap: String,
+        /// Bytes that suffice.
+        bytes: u64,
+        /// Bytes of the span.
+        span: u64,
+    },
+    /// A step that is that of any tuning.
+    #[error(transparent)]
+    Tune(#[from] crate::Error),
+    /// The trace could not be written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+impl From<RecordError> for Error {
+    fn from(error: RecordError) -> Self {
+        Error::Tune(error.into())
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        Error::Tune(error.into())
+    }
+}
+
+/// What a tuning that came to its end found.
+#[derive(Debug)]
+pub enum ImageFound {
+    /// No heap is as was asked for.
+    Nothing(Box<Lacking>),
+    /// The heap, and all there is to say of it.
+    Heap(Box<TunedImage>),
+}
+
+/// Runs of an image on the emitted heap.
+#[derive(Debug)]
+pub struct ImageRun {
+    /// What the run with the recorder showed.
+    pub shown: Shown,
+    /// What its heap functions took.
+    pub counted: Option<Counted>,
+    /// Exit statuses: with the recorder, and of the image that is handed back.
+    pub statuses: [i32; 2],
+    /// The image that is handed back wrote what the first one did.
+    pub output_unchanged: bool,
+}
+
+/// A tuned image.
+#[derive(Debug)]
+pub struct TunedImage {
+    /// Events of the recording.
+    pub events: Events,
+    /// What heap functions took on the heap that the image had.
+    pub counted: Option<Counted>,
+    /// The exit status of the recorded run.
+    pub status: i32,
+    /// The search.
+    pub searched: Searched,
+    /// The heap.
+    pub config: Config,
+    /// Why it was chosen.
+    pub why: String,
+    /// What its replay found.
+    pub outcome: Outcome,
+    /// What is predicted.
+    pub predicted: Replay,
+    /// The memory that it has in the image, records of slabs not counted.
+    pub memory: u64,
+    /// Whether that is what is proved to suffice for the demand, and not only for this run.
+    pub guaranteed: bool,
+    /// The runs on it, where a command links the image.
+    pub run: Option<ImageRun>,
+    /// The report.
+    pub document: Document,
+    /// The files of the unbeaten heaps, in their order, where they will lie.
+    pub front: Vec<PathBuf>,
+    /// The page, where it will lie.
+    pub page: PathBuf,
+    /// The emitted files and the tuned image, where they will lie.
+    pub emitted: Vec<PathBuf>,
+}
+
+impl TunedImage {
+    /// Predicted = measured: both figures, and the place of every block.
+    pub fn equal(&self) -> Option<bool> {
+        let shown = &self.run.as_ref()?.shown;
+        Some(shown.placements_equal && shown.figures_equal(&self.predicted))
+    }
+
+    /// Nothing that was checked is contradicted.
+    pub fn holds(&self) -> bool {
+        let Some(run) = &self.run else { return true };
+        self.equal() == Some(true) && run.statuses == [self.status; 2]
+    }
+}
+
+/// What memory heaps have whose image holds so many bytes at the most.
+pub fn arena(machine: Machine, peak_live: u64, guarantee: &Wanted) -> Arena {
+    let declared = guarantee.declared.map_or(0, |declared| declared.live);
+    let (live, times) = match guarantee.asked() {
+        true => (peak_live.max(declared), SPAN.1),
+        false => (peak_live, SPAN.0),
+    };
+    let wanted = live.saturating_mul(times).clamp(SPANS.0, SPANS.1);
+    Arena {
+        increment: INCREMENT,
+        span: wanted.next_power_of_two() as usize,
+        target: machine.target(),
+        ..Arena::HOST
+    }
+}
+
+impl ImageTuning<'_> {
+    /// Tunes the image. All files are written below `directory`; they will lie in `place`.
+    ///
+    /// # Errors
+    /// [`Error`]; [`TRACE`] is there as soon as the image was recorded.
+    pub fn run(
+        &self,
+        directory: &Path,
+        place: &Path,
+        watch: &mut dyn Watch,
+    ) -> Result<ImageFound, Error> {
+        let shown = |path: &Path| place.join(path.strip_prefix(directory).unwrap_or(path));
+        watch.begins(Step::Record);
+        let record = || self.machine.record(self.image, self.limit);
+        let (recording, written) = capture(self.pass, record)?;
+        let recording = heeded(recording, watch)?;
+        write_parquet(&recording.trace, &directory.join(TRACE))?;
+        let events = Events::try_from(&recording.trace)?;
+        let arena = arena(self.machine, events.peak_live(), &self.guarantee);
+        watch.begins(Step::Search);
+        let demand = DemandFigures::of(&metes_trace::profile(&recording.trace));
+        let request = Request {
+            seconds: self.seconds,
+            configurations: None,
+            arena,
+            mapped: None,
+            pages: None,
+            guarantee: (self.guarantee, demand),
+            over: metes_explore::Over::default(),
+            fresh: false,
+            trace: place.join(TRACE),
+            stop: Arc::clone(&self.stop),
+        };
+        let searched = search(&events, &request, place, directory, watch)?;
+        let found = &searched.found;
+        let front = searched.write_front(&found.pareto, directory)?;
+        let joining = serving(found, arena.target, self.heap_limit);
+        let choice = choose(&joining, self.preference);
+        watch.begins(Step::Compare);
+        let content = Content::new(&recording.trace, &events, &searched, choice.as_ref());
+        report::write(directory, &content.document(None))?;
+        let Some(Choice { outcome, why, .. }) = choice.clone() else {
+            let served = found.outcomes.iter();
+            let served = served.filter(|outcome| serves(outcome, arena.target));
+            let least = served.map(|outcome| outcome.footprint).min();
+            return Ok(ImageFound::Nothing(Box::new(Lacking::of(&joining, least))));
+        };
+        let config = arena.config(outcome.description);
+        let (predicted, _) =
+            Replayer::new().replay(&config.name(), &config.heap, &events, &searched.options);
+        let ranges = self.memory(&config, &events, &searched)?;
+        let code = emitted::emit_for(&config, Home::Bare(ranges.ranges))?.files;
+        let mut files = emitted::write(&code, directory)?;
+        let before = Before {
+            events: &events,
+            written: &written,
+        };
+        let run = match self.build {
+            None => None,
+            Some(command) => {
+                let heap = (&config, &searched.options, ranges.ranges);
+                let run = self.on(command, &before, heap, &predicted, directory, watch)?;
+                files.push(directory.join(TUNED));
+                Some(run)
+            }
+        };
+        let mut document = content.document(run.as_ref().map(|_| true));
+        drop(content);
+        let files: Vec<PathBuf> = files.iter().map(|path| shown(path)).collect();
+        let measured = run.as_ref().map(|run| Measured {
+            peak_live: run.shown.peak_live,
+            footprint: run.shown.footprint,
+            equal: run.shown.placements_equal && run.shown.figures_equal(&predicted),
+            placements_equal: run.shown.placements_equal,
+            events: run.shown.events,
+            difference: run.shown.difference.as_ref(),
+        });
+        tell(&mut document, &predicted, measured.as_ref(), &files);
+        let page = shown(&report::write(directory, &document)?);
+        Ok(ImageFound::Heap(Box::new(TunedImage {
+            memory: ranges.ranges.bytes(&config.heap) as u64,
+            guaranteed: ranges.guaranteed,
+            counted: recording.counted,
+            status: recording.status,
+            events,
+            searched,
+            config,
+            why,
+            outcome,
+            predicted,
+            run,
+            document,
+            front: front.iter().map(|path| shown(path)).collect(),
+            page,
+            emitted: files,
+        })))
+    }
+
+    /// The image on the heap: linked twice, run twice, compared.
+    fn on(
+        &self,
+        command: &str,
+        before: &Before<'_>,
+        heap: (&Config, &metes_explore::Options, Ranges),
+        predicted: &Replay,
+        directory: &Path,
+        watch: &mut dyn Watch,
+    ) -> Result<ImageRun, Error> {
+        watch.begins(Step::Build);
+        let scratch = tempfile::tempdir()
+            .map_err(|error| FileError::new("make a directory in", &std::env::temp_dir(), error))?;
+        let recorder = recorder_in(scratch.path())?;
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|error| FileError::new("find", path, error))
+        };
+        let code = absolute(&directory.join("c"))?;
+        let recorded = scratch.path().join("recorded.elf");
+        let tuned = absolute(&directory.join(TUNED))?;
+        let build = |recorder: Option<&Path>, image: &Path| {
+            let build = Build {
+                command,
+                code: code.clone(),
+                recorder: recorder.map(Path::to_owned),
+                image: image.to_owned(),
+            };
+            build.run()
+        };
+        heeded(build(Some(&recorder), &recorded), watch)?;
+        heeded(build(None, &tuned), watch)?;
+        watch.begins(Step::Run);
+        let on_heap = |error| Error::OnHeap(Box::new(error));
+        let record = || self.machine.record(&recorded, self.limit);
+        let (now, _) = capture(Pass::Away, record)?;
+        let now = heeded(now, watch).map_err(on_heap)?;
+        let run = || self.machine.run(&tuned, self.limit);
+        let (status, written) = capture(Pass::Away, run)?;
+        let status = heeded(status, watch).map_err(on_heap)?;
+        let state = now.heap.ok_or(Error::NotLinked)?;
+        let (config, _, ranges) = heap;
+        let emitted = ranges.bytes(&config.heap) as u64;
+        if u64::from(state.bytes) != emitted {
+            return Err(Error::OtherHeap {
+                linked: u64::from(state.bytes),
+                emitted,
+            });
+        }
+        let events = Events::try_from(&now.trace)?;
+        let run = OnHeap {
+            events: &events,
+            places: &now.places,
+            state,
+        };
+        Ok(ImageRun {
+            shown: compare(heap, before.events, predicted, &run),
+            counted: now.counted,
+            statuses: [now.status, status],
+            output_unchanged: written == *before.written,
+        })
+    }
+
+    /// The memory that the heap has in the image.
+    fn memory(
+        &self,
+        config: &Config,
+        events: &Events,
+        searched: &Searched,
+    ) -> Result<Memory, Error> {
+        let options = &searched.options;
+        let aligned = events.as_slice().iter().map(|event| event.align()).max();
+        let mut beginning = aligned.unwrap_or(1).max(BEGINNING);
+        let buddy = |kind: IndexKind| matches!(kind, IndexKind::Buddy { .. });
+        if options.arena.span >= LARGE && config.heap.general.iter().any(|pool| buddy(pool.index)) {
+            beginning = beginning.max(PAGE);
+        }
+        let mut ranges = ranges_of(config, events, options, beginning);
+        let terms = searched.budget.terms.filter(|_| self.guarantee.asked());
+        let guaranteed = match terms {
+            Some(terms) => widen(&mut ranges, config, events, searched, &terms)?,
+            None => false,
+        };
+        Ok(Memory { ranges, guaranteed })
+    }
+}
+
+/// Gives each pool what is proved to suffice for a demand, where that is known; whether it is.
+fn widen(
+    ranges: &mut Ranges,
+    config: &Config,
+    events: &Events,
+    searched: &Searched,
+    terms: &Terms,
+) -> Result<bool, Error> {
+    if terms.guarantee_of(config).is_none() {
+        return Ok(false);
+    }
+    let arena = searched.options.arena;
+    let detail = Replayer::new().inspect(&config.heap, events, &searched.options);
+    let step = INCREMENT.max(ranges.beginning);
+    let mut slabs = 0;
+    let mut wide = *ranges;
+    let mut largest = 0;
+    let visited = bounds::each_part(
+        &config.heap,
+        &arena.target.bounds(),
+        &terms.demand,
+        &mut |part| {
+            let bytes = part.bound.heap_bytes.unwrap_or(u128::MAX);
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            match part.pool {
+                Pool::Objects(_) => slabs += bytes.div_ceil(config.heap.slabs().bytes()),
+                Pool::General(general) => {
+                    let number = config.heap.general.iter().position(|pool| pool == general);
+                    let number = number.unwrap_or(0);
+                    // The lists of an index lie in its pool.
+                    let control = detail.parts.get(number).map_or(0, |part| part.control);
+                    let bytes = bytes.saturating_add(control as usize);
+                    largest = largest.max(bytes);
+                    let bytes = bytes.checked_next_multiple_of(step).unwrap_or(usize::MAX);
+                    wide.pools[number] = wide.pools[number].max(bytes);
+                }
+            }
+        },
+    );
+    if visited.is_err() {
+        return Ok(false);
+    }
+    if largest > ranges.span {
+        return Err(Error::Span {
+            heap: config.name(),
+            bytes: largest as u64,
+            span: ranges.span as u64,
+        });
+    }
+    wide.slabs = wide.slabs.max(slabs);
+    *ranges = wide;
+    Ok(true)
+}
+
+/// The memory of a heap, and whether it is proved to suffice.
+struct Memory {
+    ranges: Ranges,
+    guaranteed: bool,
+}
+
+/// The run on the heap that the image had.
+struct Before<'a> {
+    events: &'a Events,
+    written: &'a Written,
+}
+
+/// The recorder's files in a folder of their own.
+fn recorder_in(directory: &Path) -> Result<PathBuf, Error> {
+    let folder = directory.join("recorder");
+    std::fs::create_dir(&folder)
+        .map_err(|error| FileError::new("make directory", &folder, error))?;
+    for (name, text) in recorder::FILES {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|error| FileError::new("write", &path, error))?;
+    }
+    Ok(folder)
+}
+
+/// What came of a step, unless a signal asked for the end meanwhile.
+fn heeded<T>(result: Result<T, Error>, watch: &dyn Watch) -> Result<T, Error> {
+    match watch.asked_to_end() {
+        Some(signal) => Err(Error::Tune(crate::Error::Ended(signal))),
+        None => result,
+    }
+}
