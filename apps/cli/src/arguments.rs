@@ -126,9 +126,9 @@ pub(crate) enum Verb {
 /// A WebAssembly module (wasm32-wasip1) is tuned likewise: it is rewritten so that it tells of its requests, heaps are
 /// replayed with words of 32 bits, and the chosen one takes the place of the module's own allocator, in DIR/tuned.wasm.
 ///
-/// With --target the program is an image for a machine without an operating system, which has the recorder in it
-/// (metes emit --recorder). --build CMD links it with the emitted heap: the shell runs CMD in the current directory, two
-/// times. It compiles bare.c and heap.c of the folder $METES_HEAP_CODE, with the recorder in the folder $METES_RECORDER
+/// With --target the program is an image for a machine without an operating system; one for a Cortex-M3 has the recorder
+/// in it (metes emit --recorder). --build CMD links it with the emitted heap: the shell runs CMD in the current directory, once to
+/// try it and then for the heap. It compiles bare.c and heap.c of the folder $METES_HEAP_CODE, with the recorder in the folder $METES_RECORDER
 /// unless that is empty, and leaves the image in the file $METES_IMAGE; the one without the recorder is DIR/tuned.elf.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -214,6 +214,8 @@ pub(crate) enum TuneTarget {
     Host,
     /// Arm Cortex-M3, under QEMU
     CortexM3,
+    /// LEON3, SPARC V8, in the simulator
+    Leon3,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -91,6 +91,8 @@ pub mod figure {
     pub const TICKS: u32 = 2;
     /// Their calls; most ticks of one. So, too.
     pub const CALLS: u32 = 3;
+    /// Bytes of the heap's tables beside its memory.
+    pub const TABLES: u32 = 8;
     /// Operations of which ticks and calls are said.
     pub const OPERATIONS: u32 = 3;
 }

@@ -56,12 +56,41 @@ enum { ENOMEM = 12, EINVAL = 22 };
 
 HEAP_PLACED static unsigned char memory[RANGES_MEMORY] __attribute__((aligned(HEAP_BEGINNING)));
 
+/* Where to look in the memory of the machine for what a run is compared by, for a simulator or a debugger: as many words, in
+ * this order. What the heap took are the sum of `footprint` over the pools, `stride` bytes apart, and `slab` bytes for each
+ * of the `slabs`. It is read here, so that a linker keeps it. */
+struct metes_heap_map {
+    unsigned char *memory;
+    size_t bytes;
+    size_t tables;
+    const size_t *peak_live;
+    size_t pools;
+    const size_t *footprint;
+    size_t stride;
+    const size_t *slabs;
+    size_t slab;
+};
+extern const volatile struct metes_heap_map metes_heap_map;
+const volatile struct metes_heap_map metes_heap_map = {
+    .memory = memory,
+    .bytes = sizeof(memory),
+    .tables = RANGES_TABLES,
+    .peak_live = &heap.peak_live,
+    .pools = HEAP_POOLS,
+    .footprint = &heap.pools[0].footprint,
+    .stride = sizeof(heap_pool_t),
+#if HEAP_OBJECT_POOLS > 0
+    .slabs = &heap.objects.extent,
+    .slab = HEAP_SLAB + sizeof(heap_slab_t),
+#endif
+};
+
 static bool is_settled;
 
 __attribute__((noinline, cold)) static void settle(void)
 {
     is_settled = true;
-    settle_in(memory);
+    settle_in(metes_heap_map.memory);
 }
 
 /* As everywhere, no block is of less than a byte. */
@@ -117,17 +146,20 @@ static inline void *resize(void *place, size_t size)
     if (place == NULL) {
         return allocate(size, 1);
     }
+    /* To no bytes: as the library has it whose programs these are, a free or another block; without a library a byte. */
+#if defined(__PICOLIBC__) || defined(_NANO_MALLOC)
     if (size == 0U) {
         give_back(place);
-        /* As the library has it, whose programs these are. */
-#if defined(BARE_NEWLIB) && !defined(_NANO_MALLOC)
-        return allocate(1, 1);
-#else
         return NULL;
-#endif
     }
+#elif defined(BARE_NEWLIB)
+    if (size == 0U) {
+        give_back(place);
+        return allocate(1, 1);
+    }
+#endif
     HEAP_ENTER();
-    void *const moved = heap_resize(&heap, place, size, 1);
+    void *const moved = heap_resize(&heap, place, size == 0U ? 1U : size, 1);
     HEAP_LEAVE();
     if (moved == NULL) {
         REFUSE(ENOMEM);
@@ -252,12 +284,13 @@ size_t _malloc_usable_size_r(struct _reent *reent, void *place)
 #endif
 
 /* What a run is compared by: where the memory of the heap begins, its bytes; bytes that the heap took, records of slabs
- * included; most bytes live at once. The recorder tells it at the end. */
-void metes_heap_state(size_t state[4]);
-void metes_heap_state(size_t state[4])
+ * included; most bytes live at once; bytes of the tables beside the memory. The recorder tells it at the end. */
+void metes_heap_state(size_t state[5]);
+void metes_heap_state(size_t state[5])
 {
     state[0] = (size_t)(uintptr_t)memory;
     state[1] = sizeof(memory);
     state[2] = heap_footprint(&heap);
     state[3] = heap_statistics(&heap).peak_live;
+    state[4] = RANGES_TABLES;
 }

@@ -20,6 +20,13 @@ static const size_t ranges[HEAP_POOLS] = HEAP_RANGES;
 static size_t taken[HEAP_POOLS];
 static const heap_source_t source = {.increment = HEAP_INCREMENT};
 
+/* Bytes beside the memory. */
+#if HEAP_OBJECT_POOLS > 0
+#define RANGES_TABLES (sizeof(heap) + sizeof(taken) + sizeof(slab_records) + sizeof(slab_slack))
+#else
+#define RANGES_TABLES (sizeof(heap) + sizeof(taken))
+#endif
+
 bool ranges_grow(unsigned pool, size_t bytes)
 {
     if (bytes > ranges[pool] - taken[pool]) {

@@ -79,17 +79,18 @@ static void tell(uint32_t figure, uint32_t first, uint32_t second)
 }
 
 /* Of a heap that Metes emitted (bare.c), and of a recorded C library. */
-void metes_heap_state(size_t state[4]) __attribute__((weak));
+void metes_heap_state(size_t state[5]) __attribute__((weak));
 void metes_record_libc_tell(void (*told)(uint32_t, uint32_t, uint32_t)) __attribute__((weak));
 
 void metes_record_close(void)
 {
     send();
     if (metes_heap_state != NULL) {
-        size_t state[4];
+        size_t state[5];
         metes_heap_state(state);
         tell(METES_RECORD_MEMORY, (uint32_t)state[0], (uint32_t)state[1]);
         tell(METES_RECORD_TAKEN, (uint32_t)state[2], (uint32_t)state[3]);
+        tell(METES_RECORD_TABLES, (uint32_t)state[4], 0);
     }
     if (metes_record_libc_tell != NULL) {
         metes_record_libc_tell(tell);

@@ -174,7 +174,10 @@ const TEMPLATES: [(&str, &str); 3] = [
 /// # Errors
 /// [`EmitError::Invalid`] when the description is not a heap.
 pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedFile>, EmitError> {
-    let geometry = options.geometry(8);
+    let geometry = match options.home {
+        Home::Host => options.geometry(8),
+        Home::Wasi(_) | Home::Bare(_) => options.narrow(),
+    };
     description
         .validate(geometry.granule, geometry.header)
         .map_err(EmitError::Invalid)?;

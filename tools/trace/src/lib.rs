@@ -61,7 +61,7 @@ pub use record::emulated::{
 };
 #[cfg(feature = "firmware")]
 pub use record::firmware::{
-    Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,
+    CallCount, Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,
 };
 #[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};

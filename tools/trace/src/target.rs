@@ -51,6 +51,8 @@ pub struct HeapState {
     pub footprint: u32,
     /// Most requested bytes live at once.
     pub peak_live: u32,
+    /// Bytes of its tables beside the memory.
+    pub tables: u32,
 }
 
 /// Time in functions of the heap, from just before each call to just after it.
@@ -385,6 +387,7 @@ fn told(figures: &HashMap<u32, [u32; 2]>, clock: &Clock) -> Told {
             bytes,
             footprint,
             peak_live,
+            tables: figures.get(&figure::TABLES).map_or(0, |tables| tables[0]),
         }),
         spent: spent.filter(|_| clock.frequency > 0),
     }

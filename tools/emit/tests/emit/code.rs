@@ -144,7 +144,7 @@ fn no_compiler_warns_of_an_image() {
                     Command::new(compiler)
                         .args(STRICT)
                         .args(flags)
-                        .args(["-O2", "-c", "-o"])
+                        .args(["-O2", "-o"])
                         .arg(&object)
                         .arg(&source),
                 );
@@ -154,10 +154,13 @@ fn no_compiler_warns_of_an_image() {
                 &["--specs=nano.specs"],
                 &["--specs=picolibc.specs"],
             ] {
-                compile("arm-none-eabi-gcc", &[&cortex, library].concat());
+                compile("arm-none-eabi-gcc", &[&cortex, library, &["-c"]].concat());
             }
             for target in ["thumbv7m-none-eabi", "riscv32-none-elf", "sparc-none-elf"] {
-                compile("clang", &[&format!("--target={target}"), "-ffreestanding"]);
+                compile(
+                    "clang",
+                    &[&format!("--target={target}"), "-ffreestanding", "-S"],
+                );
             }
         }
     }

@@ -125,7 +125,7 @@ pub enum EmulatedError {
     /// It did not end.
     #[error(
         "{} has not ended within {seconds} s under QEMU: let it come to its end (`exit`, which ends QEMU by \
-         semihosting), or give it more time", .path.display()
+         semihosting), or give it more time (--run-seconds)", .path.display()
     )]
     Endless {
         /// The image.

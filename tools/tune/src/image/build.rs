@@ -8,9 +8,12 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use metes_emit::{Home, Ranges, recorder};
+use metes_trace::private::PrivateDirectory;
 use metes_trace::record::{Ending, run_command};
 
 use super::Error;
+use crate::emitted;
 use crate::error::FileError;
 
 /// Where the command finds the emitted C: `bare.c` and `heap.c` are to be compiled, with this directory in the path of
@@ -23,21 +26,86 @@ pub const IMAGE: &str = "METES_IMAGE";
 /// Most bytes of what a command said that are shown.
 const SAID: u64 = 2000;
 
+/// A folder of this process's own begins so.
+const PREFIX: &str = "metes-image.";
+/// Bytes of the heap with which a command is tried out.
+const TRIED: usize = 1 << 16;
+
+/// A command that links images, with what it needs.
+pub(super) struct Linker<'a> {
+    command: &'a str,
+    scratch: PrivateDirectory,
+}
+
+impl<'a> Linker<'a> {
+    /// Lays the recorder down for a command.
+    pub(super) fn new(command: &'a str) -> Result<Self, Error> {
+        let parent = std::env::temp_dir();
+        let scratch = PrivateDirectory::new_in(&parent, PREFIX)
+            .map_err(|error| FileError::new("make a directory in", &parent, error))?;
+        let linker = Linker { command, scratch };
+        let folder = linker.recorder();
+        std::fs::create_dir(&folder)
+            .map_err(|error| FileError::new("make directory", &folder, error))?;
+        for (name, text) in recorder::FILES {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(|error| FileError::new("write", &path, error))?;
+        }
+        Ok(linker)
+    }
+
+    fn recorder(&self) -> PathBuf {
+        self.scratch.path().join("recorder")
+    }
+
+    /// Where an image with the recorder may lie.
+    pub(super) fn recorded(&self) -> PathBuf {
+        self.scratch.path().join("recorded.elf")
+    }
+
+    /// That the command links an image with some heap, before a search takes its time.
+    pub(super) fn attempt(&self, recorder: bool) -> Result<(), Error> {
+        let config = metes_config::resolve("tlsf")
+            .map_err(|error| crate::Error::input(error.to_string()))?;
+        let directory = self.scratch.path().join("tried");
+        let home = Home::Bare(Ranges::single(TRIED, 16, TRIED));
+        emitted::write(&emitted::emit_for(&config, home)?.files, &directory)?;
+        let image = self.recorded();
+        self.link(&directory, recorder, &image)?;
+        std::fs::remove_file(&image).map_err(|error| FileError::new("remove", &image, error))?;
+        Ok(())
+    }
+
+    /// Has an image linked with the heap emitted below `directory`.
+    pub(super) fn link(&self, directory: &Path, recorder: bool, image: &Path) -> Result<(), Error> {
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|error| FileError::new("find", path, error))
+        };
+        let build = Build {
+            command: self.command,
+            code: absolute(&directory.join("c"))?,
+            recorder: recorder.then(|| self.recorder()),
+            image: absolute(image)?,
+        };
+        build.run()
+    }
+}
+
 /// What a command is to link.
-pub(super) struct Build<'a> {
+struct Build<'a> {
     /// The words of the shell.
-    pub(super) command: &'a str,
+    command: &'a str,
     /// The emitted C.
-    pub(super) code: PathBuf,
+    code: PathBuf,
     /// The recorder, if the image is to have one.
-    pub(super) recorder: Option<PathBuf>,
+    recorder: Option<PathBuf>,
     /// Where the image is to lie.
-    pub(super) image: PathBuf,
+    image: PathBuf,
 }
 
 impl Build<'_> {
     /// Runs the command by the shell, in the current directory.
-    pub(super) fn run(&self) -> Result<(), Error> {
+    fn run(&self) -> Result<(), Error> {
         let mut said = tempfile::tempfile()
             .map_err(|error| FileError::new("make a file in", &std::env::temp_dir(), error))?;
         let (out, err) = (duplicate(&said)?, duplicate(&said)?);

@@ -17,6 +17,8 @@ pub struct Shown {
     pub peak_live: u64,
     /// Bytes that it took, as it says.
     pub footprint: u64,
+    /// Bytes of its tables beside its memory, as it says.
+    pub tables: u64,
     /// Events of the recording.
     pub events: u64,
     /// The image asked for the same as when it was recorded first.
@@ -92,6 +94,7 @@ pub(super) fn compare(
     Shown {
         peak_live: u64::from(state.peak_live),
         footprint: u64::from(state.footprint),
+        tables: u64::from(state.tables),
         events: run.events.len() as u64,
         requests_equal,
         placements_equal: requests_equal && hex(hashes.placements) == predicted.placements,

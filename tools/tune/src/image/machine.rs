@@ -3,6 +3,7 @@
 //! *Invariant:* a recording that is given back is of all events of a run that came to its end.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use metes_explore::Target;
@@ -12,13 +13,15 @@ use metes_trace::{
 };
 use serde::Serialize;
 
-use super::Error;
+use super::{Error, leon3};
 
 /// A machine without an operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// Arm Cortex-M3 under QEMU; the image has the recorder.
     CortexM3,
+    /// LEON3 in the simulator, which records any image.
+    Leon3,
 }
 
 /// Calls of heap functions, and what they took.
@@ -58,18 +61,34 @@ pub struct Recording {
     pub status: i32,
 }
 
+/// How long a run may take, and what ends it earlier.
+#[derive(Clone, Copy)]
+pub(super) struct Patience<'a> {
+    pub(super) limit: Duration,
+    pub(super) stop: &'a AtomicBool,
+}
+
 impl Machine {
     /// As it is called.
     pub const fn name(self) -> &'static str {
         match self {
             Machine::CortexM3 => "cortex-m3",
+            Machine::Leon3 => "leon3",
         }
     }
 
     /// What blocks look like there.
     pub const fn target(self) -> Target {
         match self {
-            Machine::CortexM3 => Target::Bare32,
+            Machine::CortexM3 | Machine::Leon3 => Target::Bare32,
+        }
+    }
+
+    /// Whether an image is recorded by a recorder in it.
+    pub const fn has_recorder(self) -> bool {
+        match self {
+            Machine::CortexM3 => true,
+            Machine::Leon3 => false,
         }
     }
 
@@ -78,6 +97,9 @@ impl Machine {
         match self {
             Machine::CortexM3 => {
                 "the recorder's clock, which QEMU drives by 128 ns an instruction; a call with the two looks at it"
+            }
+            Machine::Leon3 => {
+                "the simulator, from the first instruction of a function to the first behind its call"
             }
         }
     }
@@ -89,14 +111,15 @@ impl Machine {
     pub fn need(self) -> Result<(), Error> {
         match self {
             Machine::CortexM3 => Ok(need_emulator(Board::CortexM3).map(drop)?),
+            Machine::Leon3 => Ok(()),
         }
     }
 
     /// Runs an image, and gives what it asked for.
-    pub(super) fn record(self, image: &Path, limit: Duration) -> Result<Recording, Error> {
+    pub(super) fn record(self, image: &Path, patience: Patience<'_>) -> Result<Recording, Error> {
         match self {
             Machine::CortexM3 => {
-                let found = record_emulated(image, Board::CortexM3, Some(limit))?;
+                let found = record_emulated(image, Board::CortexM3, Some(patience.limit))?;
                 let status = status(found.ending, image)?;
                 whole(&found.recording, image)?;
                 let TargetRecording {
@@ -113,16 +136,18 @@ impl Machine {
                     status,
                 })
             }
+            Machine::Leon3 => leon3::record(image, patience),
         }
     }
 
-    /// Runs an image; its exit status.
-    pub(super) fn run(self, image: &Path, limit: Duration) -> Result<i32, Error> {
+    /// Runs an image without a recorder; its exit status.
+    pub(super) fn run(self, image: &Path, patience: Patience<'_>) -> Result<i32, Error> {
         match self {
             Machine::CortexM3 => {
-                let ending = run_emulated(image, Board::CortexM3, Some(limit))?;
+                let ending = run_emulated(image, Board::CortexM3, Some(patience.limit))?;
                 status(ending, image)
             }
+            Machine::Leon3 => Ok(leon3::record(image, patience)?.status),
         }
     }
 }
@@ -162,10 +187,11 @@ fn counted(spent: [Spent; 3]) -> Option<Counted> {
         all: instructions(spent.nanoseconds),
         most: instructions(spent.most),
     });
-    let all = allocate.all + free.all + resize.all;
-    (all > 0).then_some(Counted {
+    let counted = Counted {
         allocate,
         free,
         resize,
-    })
+    };
+    let all = allocate.all + free.all + resize.all;
+    (all > 0).then_some(counted)
 }

@@ -13,6 +13,7 @@
 
 mod build;
 mod compare;
+mod leon3;
 mod machine;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use metes_config::Config;
-use metes_emit::{Home, Ranges, recorder};
+use metes_emit::{Home, Ranges};
 use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{DemandFigures, Document};
 use metes_explore::{
@@ -29,12 +30,13 @@ use metes_explore::{
 };
 use metes_heap::bounds::{self, Pool};
 use metes_heap::description::IndexKind;
-use metes_trace::{EmulatedError, RecordError, TraceError, write_parquet};
+use metes_trace::{EmulatedError, FirmwareError, RecordError, TraceError, write_parquet};
 
-use self::build::Build;
+use self::build::Linker;
 pub use self::build::{HEAP_CODE, IMAGE, RECORDER};
 pub use self::compare::Shown;
 use self::compare::{OnHeap, compare};
+use self::machine::Patience;
 pub use self::machine::{Counted, Instructions, Machine, Recording};
 use crate::capture::{Pass, Written, capture};
 use crate::emitted;
@@ -122,6 +124,38 @@ pub enum Error {
         /// The signal.
         signal: i32,
     },
+    /// It does not run in the simulator.
+    #[error(transparent)]
+    Firmware(#[from] FirmwareError),
+    /// It did not end.
+    #[error(
+        "{} has not ended within {seconds} s: let it come to its end (`ta 0` with traps off), or give it more time \
+         (--run-seconds)",
+        .path.display()
+    )]
+    Endless {
+        /// The image.
+        path: PathBuf,
+        /// How long it ran.
+        seconds: f64,
+    },
+    /// It failed.
+    #[error("{} failed: {how}; `metes leon3 run` shows more", .path.display())]
+    Failed {
+        /// The image.
+        path: PathBuf,
+        /// How.
+        how: String,
+    },
+    /// It asked for nothing.
+    #[error("{} asked for no block, so there is nothing to tune", .path.display())]
+    Nothing {
+        /// The image.
+        path: PathBuf,
+    },
+    /// Whoever had it run wanted it to end.
+    #[error("ended before the image had come to its end")]
+    Stopped,
     /// Its requests are none that a heap could serve.
     #[error("{0}")]
     Events(#[from] EventError),
@@ -150,7 +184,8 @@ pub enum Error {
     /// The image that was built is not on the heap.
     #[error(
         "the image that the command of --build linked is not on the emitted heap: have it compile bare.c and heap.c of the \
-         folder that the environment variable METES_HEAP_CODE names, for each call anew, with the recorder of METES_RECORDER"
+         folder that the environment variable METES_HEAP_CODE names, for each call anew, with the recorder of METES_RECORDER \
+         unless that is empty"
     )]
     NotLinked,
     /// The image that was built is on a heap of other memory.
@@ -300,10 +335,15 @@ impl ImageTuning<'_> {
     ) -> Result<ImageFound, Error> {
         let shown = |path: &Path| place.join(path.strip_prefix(directory).unwrap_or(path));
         watch.begins(Step::Record);
-        let record = || self.machine.record(self.image, self.limit);
+        let record = || self.machine.record(self.image, self.patience());
         let (recording, written) = capture(self.pass, record)?;
         let recording = heeded(recording, watch)?;
         write_parquet(&recording.trace, &directory.join(TRACE))?;
+        let linker = self.build.map(Linker::new).transpose()?;
+        if let Some(linker) = &linker {
+            watch.begins(Step::Build);
+            heeded(linker.attempt(self.machine.has_recorder()), watch)?;
+        }
         let events = Events::try_from(&recording.trace)?;
         let arena = arena(self.machine, events.peak_live(), &self.guarantee);
         watch.begins(Step::Search);
@@ -344,11 +384,11 @@ impl ImageTuning<'_> {
             events: &events,
             written: &written,
         };
-        let run = match self.build {
+        let run = match &linker {
             None => None,
-            Some(command) => {
+            Some(linker) => {
                 let heap = (&config, &searched.options, ranges.ranges);
-                let run = self.on(command, &before, heap, &predicted, directory, watch)?;
+                let run = self.on(linker, &before, heap, &predicted, directory, watch)?;
                 files.push(directory.join(TUNED));
                 Some(run)
             }
@@ -385,10 +425,17 @@ impl ImageTuning<'_> {
         })))
     }
 
-    /// The image on the heap: linked twice, run twice, compared.
+    fn patience(&self) -> Patience<'_> {
+        Patience {
+            limit: self.limit,
+            stop: &self.stop,
+        }
+    }
+
+    /// The image on the heap: linked and run, with the recorder and without, and compared.
     fn on(
         &self,
-        command: &str,
+        linker: &Linker<'_>,
         before: &Before<'_>,
         heap: (&Config, &metes_explore::Options, Ranges),
         predicted: &Replay,
@@ -396,34 +443,28 @@ impl ImageTuning<'_> {
         watch: &mut dyn Watch,
     ) -> Result<ImageRun, Error> {
         watch.begins(Step::Build);
-        let scratch = tempfile::tempdir()
-            .map_err(|error| FileError::new("make a directory in", &std::env::temp_dir(), error))?;
-        let recorder = recorder_in(scratch.path())?;
-        let absolute = |path: &Path| {
-            std::path::absolute(path).map_err(|error| FileError::new("find", path, error))
+        let tuned = directory.join(TUNED);
+        heeded(linker.link(directory, false, &tuned), watch)?;
+        let recorder = self.machine.has_recorder();
+        let recorded = match recorder {
+            true => linker.recorded(),
+            false => tuned.clone(),
         };
-        let code = absolute(&directory.join("c"))?;
-        let recorded = scratch.path().join("recorded.elf");
-        let tuned = absolute(&directory.join(TUNED))?;
-        let build = |recorder: Option<&Path>, image: &Path| {
-            let build = Build {
-                command,
-                code: code.clone(),
-                recorder: recorder.map(Path::to_owned),
-                image: image.to_owned(),
-            };
-            build.run()
-        };
-        heeded(build(Some(&recorder), &recorded), watch)?;
-        heeded(build(None, &tuned), watch)?;
+        if recorder {
+            heeded(linker.link(directory, true, &recorded), watch)?;
+        }
         watch.begins(Step::Run);
         let on_heap = |error| Error::OnHeap(Box::new(error));
-        let record = || self.machine.record(&recorded, self.limit);
-        let (now, _) = capture(Pass::Away, record)?;
+        let record = || self.machine.record(&recorded, self.patience());
+        let (now, mut written) = capture(Pass::Away, record)?;
         let now = heeded(now, watch).map_err(on_heap)?;
-        let run = || self.machine.run(&tuned, self.limit);
-        let (status, written) = capture(Pass::Away, run)?;
-        let status = heeded(status, watch).map_err(on_heap)?;
+        let mut status = now.status;
+        if recorder {
+            let run = || self.machine.run(&tuned, self.patience());
+            let (ended, again) = capture(Pass::Away, run)?;
+            status = heeded(ended, watch).map_err(on_heap)?;
+            written = again;
+        }
         let state = now.heap.ok_or(Error::NotLinked)?;
         let (config, _, ranges) = heap;
         let emitted = ranges.bytes(&config.heap) as u64;
@@ -535,18 +576,6 @@ struct Memory {
 struct Before<'a> {
     events: &'a Events,
     written: &'a Written,
-}
-
-/// The recorder's files in a folder of their own.
-fn recorder_in(directory: &Path) -> Result<PathBuf, Error> {
-    let folder = directory.join("recorder");
-    std::fs::create_dir(&folder)
-        .map_err(|error| FileError::new("make directory", &folder, error))?;
-    for (name, text) in recorder::FILES {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| FileError::new("write", &path, error))?;
-    }
-    Ok(folder)
 }
 
 /// What came of a step, unless a signal asked for the end meanwhile.

@@ -29,6 +29,10 @@ impl From<Error> for Failure {
             Error::Tune(metes_tune::Error::Ended(signal)) => {
                 Failure::ended(signal, "the image had not come to its end")
             }
+            Error::Stopped => Failure::ended(
+                interrupt::asked_to_end().unwrap_or(libc::SIGINT),
+                "the image had not come to its end",
+            ),
             Error::Tune(error) => error.into(),
             Error::Emulated(error) => error.into(),
             error => Failure::input(error.to_string()),
@@ -41,6 +45,7 @@ pub(super) fn machine(target: TuneTarget) -> Option<Machine> {
     match target {
         TuneTarget::Host => None,
         TuneTarget::CortexM3 => Some(Machine::CortexM3),
+        TuneTarget::Leon3 => Some(Machine::Leon3),
     }
 }
 
@@ -74,6 +79,7 @@ pub(super) fn run(arguments: &Tune, machine: Machine, json: bool) -> Result<u8, 
     let home = Home::Bare(Ranges::single(0, 1, 0));
     let emitted = metes_tune::emit_for(&any, home)?.files;
     let mut files = IMAGE_FILES.to_vec();
+    files.push(super::CUT_SHORT);
     files.extend(emitted.iter().filter_map(|file| file.path.to_str()));
     let kind = Kind {
         verb: "tune",
@@ -96,7 +102,13 @@ pub(super) fn run(arguments: &Tune, machine: Machine, json: bool) -> Result<u8, 
     let mut shown = Shown::new(arguments.budget);
     let found = tuning.run(results.gathered(), &arguments.output, &mut shown);
     drop(shown);
-    let found = found?;
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            super::keep(results)?;
+            return Err(error.into());
+        }
+    };
     results.replace()?;
     match found {
         ImageFound::Nothing(lacking) => {
@@ -134,9 +146,13 @@ fn text(tuned: &TunedImage, tuning: &ImageTuning<'_>, directory: &Path) -> Strin
     text +=
         &format!("{DIM}cycles are modelled; words of 32 bits, blocks at multiples of 8{DIM:#}\n\n");
     text += &format!(
-        "  {:<9} {} B of the image: {}\n",
+        "  {:<9} {} B in the image{}: {}\n",
         "memory",
         grouped(tuned.memory),
+        tuned.run.as_ref().map_or(String::new(), |run| format!(
+            ", and {} B of tables beside it",
+            grouped(run.shown.tables)
+        )),
         match tuned.guaranteed {
             true => "proved to suffice for the demand",
             false => "what this run takes (--guarantee: what suffices for any within its demand)",
@@ -319,7 +335,11 @@ fn print_json(
         "emitted": output::names(&tuned.emitted),
         "target": tuning.machine.name(),
         "image": run.map(|_| output::name(&directory.join(TUNED))),
-        "memory": { "bytes": tuned.memory, "guaranteed": tuned.guaranteed },
+        "memory": {
+            "bytes": tuned.memory,
+            "tables": shown.map(|shown| shown.tables),
+            "guaranteed": tuned.guaranteed,
+        },
         "instructions": run.and_then(|run| Some(json!({
             "before": tuned.counted?,
             "after": run.counted?,
