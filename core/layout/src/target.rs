@@ -93,6 +93,8 @@ pub mod figure {
     pub const CALLS: u32 = 3;
     /// Bytes of the heap's tables beside its memory.
     pub const TABLES: u32 = 8;
+    /// All is sent: the target came to the end of its recording.
+    pub const END: u32 = 9;
     /// Operations of which ticks and calls are said.
     pub const OPERATIONS: u32 = 3;
 }

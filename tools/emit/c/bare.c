@@ -85,6 +85,9 @@ const volatile struct metes_heap_map metes_heap_map = {
 #endif
 };
 
+/* What blocks of malloc are aligned to. */
+#define ALIGN (2U * sizeof(void *))
+
 static bool is_settled;
 
 __attribute__((noinline, cold)) static void settle(void)
@@ -124,7 +127,7 @@ static inline void *allocate_zeroed(size_t count, size_t size)
         REFUSE(ENOMEM);
         return NULL;
     }
-    void *const place = allocate(bytes, 1);
+    void *const place = allocate(bytes, ALIGN);
     if (place != NULL) {
         __builtin_memset(place, 0, bytes);
     }
@@ -144,7 +147,7 @@ static inline void give_back(void *place)
 static inline void *resize(void *place, size_t size)
 {
     if (place == NULL) {
-        return allocate(size, 1);
+        return allocate(size, ALIGN);
     }
     /* To no bytes: as the library has it whose programs these are, a free or another block; without a library a byte. */
 #if defined(__PICOLIBC__) || defined(_NANO_MALLOC)
@@ -155,11 +158,11 @@ static inline void *resize(void *place, size_t size)
 #elif defined(BARE_NEWLIB)
     if (size == 0U) {
         give_back(place);
-        return allocate(1, 1);
+        return allocate(1, ALIGN);
     }
 #endif
     HEAP_ENTER();
-    void *const moved = heap_resize(&heap, place, size == 0U ? 1U : size, 1);
+    void *const moved = heap_resize(&heap, place, size == 0U ? 1U : size, ALIGN);
     HEAP_LEAVE();
     if (moved == NULL) {
         REFUSE(ENOMEM);
@@ -175,7 +178,7 @@ static inline size_t usable(void *place)
 
 void *malloc(size_t size)
 {
-    return allocate(size, 1);
+    return allocate(size, ALIGN);
 }
 
 void free(void *place)
@@ -248,7 +251,7 @@ size_t malloc_usable_size(void *place)
 void *_malloc_r(struct _reent *reent, size_t size)
 {
     (void)reent;
-    return allocate(size, 1);
+    return allocate(size, ALIGN);
 }
 
 void _free_r(struct _reent *reent, void *place)

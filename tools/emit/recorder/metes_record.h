@@ -67,7 +67,8 @@ enum {
     METES_RECORD_TAKEN,  /* bytes that the heap took, most bytes live at once */
     METES_RECORD_TICKS,  /* in heap functions, the low word first; of allocations */
     METES_RECORD_CALLS,  /* calls, most ticks of one; then both of frees, and both of resizes */
-    METES_RECORD_TABLES = 8 /* bytes of the heap's tables beside its memory, nothing */
+    METES_RECORD_TABLES = 8, /* bytes of the heap's tables beside its memory, nothing */
+    METES_RECORD_END         /* nothing: all events are sent */
 };
 
 /* Hands the next events, up to 32, to `put` in pieces; how many. Events that are being written, and those after them,

@@ -95,6 +95,7 @@ void metes_record_close(void)
     if (metes_record_libc_tell != NULL) {
         metes_record_libc_tell(tell);
     }
+    tell(METES_RECORD_END, 0, 0);
     if (file > NOT_OPEN) {
         const uintptr_t close[1] = {(uintptr_t)file};
         host(SYS_CLOSE, close);

@@ -38,6 +38,8 @@ pub struct Told {
     pub heap: Option<HeapState>,
     /// What allocations, frees and resizes took, in this order, if there is a clock.
     pub spent: Option<[Spent; 3]>,
+    /// All was sent: the recording came to its end by itself.
+    pub ended: bool,
 }
 
 /// The state of a heap.
@@ -390,6 +392,7 @@ fn told(figures: &HashMap<u32, [u32; 2]>, clock: &Clock) -> Told {
             tables: figures.get(&figure::TABLES).map_or(0, |tables| tables[0]),
         }),
         spent: spent.filter(|_| clock.frequency > 0),
+        ended: figures.contains_key(&figure::END),
     }
 }
 

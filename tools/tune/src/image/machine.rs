@@ -167,7 +167,10 @@ fn whole(recording: &TargetRecording, image: &Path) -> Result<(), Error> {
     let findings = &recording.findings;
     let lacking = findings.lost + findings.missing + findings.unfinished + findings.damaged;
     match lacking {
-        0 => Ok(()),
+        0 if recording.told.ended => Ok(()),
+        0 => Err(Error::Unended {
+            path: image.to_owned(),
+        }),
         _ => Err(Error::Lacking {
             path: PathBuf::from(image),
             lost: findings.lost,

@@ -116,6 +116,16 @@ pub enum Error {
         /// The others.
         others: u64,
     },
+    /// Its recording did not come to its end.
+    #[error(
+        "{}: QEMU ended before the recording did, so its last events are not known: let the image end by `exit`, or call \
+         metes_record_close before it ends; a recorder that an earlier version wrote does not say so (metes emit --recorder)",
+        .path.display()
+    )]
+    Unended {
+        /// The image.
+        path: PathBuf,
+    },
     /// A signal ended its emulator.
     #[error("{}: signal {signal} ended QEMU before the image had come to its end", .path.display())]
     Died {

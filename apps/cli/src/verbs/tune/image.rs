@@ -29,6 +29,9 @@ impl From<Error> for Failure {
             Error::Tune(metes_tune::Error::Ended(signal)) => {
                 Failure::ended(signal, "the image had not come to its end")
             }
+            Error::Unended { .. } | Error::Died { .. } if interrupt::was_met(libc::SIGINT) => {
+                Failure::ended(libc::SIGINT, "the image had not come to its end")
+            }
             Error::Stopped => Failure::ended(
                 interrupt::asked_to_end().unwrap_or(libc::SIGINT),
                 "the image had not come to its end",
