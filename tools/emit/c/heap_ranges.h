@@ -10,7 +10,7 @@
 #if HEAP_OBJECT_POOLS > 0
 #define RANGES_MEMORY (HEAP_RANGES_BYTES + (size_t)HEAP_SLABS * HEAP_SLAB)
 static heap_slab_t slab_records[HEAP_SLABS];
-static uint16_t slab_slack[HEAP_SLABS * HEAP_SLOTS];
+static uint16_t slab_slack[HEAP_SLABS * HEAP_SLACK_SLOTS];
 #else
 #define RANGES_MEMORY HEAP_RANGES_BYTES
 #endif

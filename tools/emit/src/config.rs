@@ -364,7 +364,8 @@ impl Header {
     fn objects(&mut self, description: &Description, options: &Options) {
         let slabs = description.slabs();
         self.section(
-            "Object pools: their level, bytes of a slab, most slots in one, the largest slot",
+            "Object pools: their level, bytes of a slab, most slots for which a record has room, and most that\n \
+             * one has, the largest slot",
         );
         self.define(
             "HEAP_OBJECT_LEVEL",
@@ -372,6 +373,9 @@ impl Header {
         );
         self.define("HEAP_SLAB", format_args!("((size_t){}U)", slabs.bytes()));
         self.define("HEAP_SLOTS", format_args!("{}U", slabs.slots()));
+        let smallest = slabs.sizes().min().unwrap_or(GRANULE);
+        let most = (slabs.bytes() / smallest).min(slabs.slots());
+        self.define("HEAP_SLACK_SLOTS", format_args!("{most}U"));
         self.define("HEAP_SLABS_SUMMARISED", u8::from(slabs.summarised()));
         self.define("HEAP_OBJECT_LARGEST", format_args!("{}U", slabs.largest()));
         self.define("HEAP_PARTITION", u8::from(description.partition.is_some()));

@@ -273,7 +273,7 @@ fn instructions(tuned: &TunedImage, run: &ImageRun, machine: Machine) -> String 
         table.row(anstyle::Style::new(), cells);
     }
     format!(
-        "\n{table}{DIM}counted by {}; before: the C library's heap{DIM:#}\n",
+        "\n{table}{DIM}counted by {}; before: the heap of the recorded image{DIM:#}\n",
         machine.clock()
     )
 }
