@@ -13,8 +13,10 @@
 
 mod build;
 mod compare;
+mod error;
 mod leon3;
 mod machine;
+mod memory;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,23 +27,20 @@ use metes_config::Config;
 use metes_emit::{Home, Ranges};
 use metes_explore::engine::{EXPLORATION, RESULTS};
 use metes_explore::report::{DemandFigures, Document};
-use metes_explore::{
-    Arena, Choice, EventError, Events, Outcome, Preference, Replay, Replayer, Terms, Wanted, choose,
-};
-use metes_heap::bounds::{self, Pool};
-use metes_heap::description::IndexKind;
-use metes_trace::{EmulatedError, FirmwareError, RecordError, TraceError, write_parquet};
+use metes_explore::{Arena, Choice, Events, Outcome, Preference, Replay, Replayer, Wanted, choose};
+use metes_trace::write_parquet;
 
 use self::build::Linker;
 pub use self::build::{HEAP_CODE, IMAGE, RECORDER};
 pub use self::compare::Shown;
 use self::compare::{OnHeap, compare};
+pub use self::error::Error;
 use self::machine::Patience;
 pub use self::machine::{Counted, Instructions, Machine, Recording};
+use self::memory::memory;
 use crate::capture::{Pass, Written, capture};
 use crate::emitted;
-use crate::error::FileError;
-use crate::ranges::{ranges_of, serves, serving};
+use crate::ranges::{serves, serving};
 use crate::report::{self, Content, Measured, tell};
 use crate::search::{Request, Searched, search};
 use crate::tuning::{Lacking, Step, TRACE, Watch};
@@ -52,12 +51,6 @@ const INCREMENT: usize = 64;
 /// with one. The upper limit is half of what boundary tags of 32-bit words can say.
 const SPAN: (u64, u64) = (4, 16);
 const SPANS: (u64, u64) = (1 << 12, 1 << 27);
-/// Where a buddy heap of a large span begins is a multiple of this.
-const PAGE: usize = 4096;
-/// From this span on.
-const LARGE: usize = 256 * PAGE;
-/// What memory begins at a multiple of at least, as slabs need.
-const BEGINNING: usize = 16;
 /// The image with its heap.
 pub const TUNED: &str = "tuned.elf";
 /// What a tuning leaves beside the emitted code; `NNN` stands for any number.
@@ -94,155 +87,6 @@ pub struct ImageTuning<'a> {
     pub guarantee: Wanted,
     /// Ends the search when set.
     pub stop: Arc<AtomicBool>,
-}
-
-/// Why an image was not tuned.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It was not run or not recorded.
-    #[error(transparent)]
-    Emulated(#[from] EmulatedError),
-    /// Some of its events are missing.
-    #[error(
-        "{}: {lost} events found no room in the ring, and {others} are missing or damaged otherwise; a heap is predicted \
-         from all of them: give the ring more room (METES_RECORD_EVENTS), or send more often",
-        .path.display()
-    )]
-    Lacking {
-        /// The image.
-        path: PathBuf,
-        /// Those that found no room.
-        lost: u64,
-        /// The others.
-        others: u64,
-    },
-    /// Its recording did not come to its end.
-    #[error(
-        "{}: QEMU ended before the recording did, so its last events are not known: let the image end by `exit`, or call \
-         metes_record_close before it ends; a recorder that an earlier version wrote does not say so (metes emit --recorder)",
-        .path.display()
-    )]
-    Unended {
-        /// The image.
-        path: PathBuf,
-    },
-    /// A signal ended its emulator.
-    #[error("{}: signal {signal} ended QEMU before the image had come to its end", .path.display())]
-    Died {
-        /// The image.
-        path: PathBuf,
-        /// The signal.
-        signal: i32,
-    },
-    /// It does not run in the simulator.
-    #[error(transparent)]
-    Firmware(#[from] FirmwareError),
-    /// It did not end.
-    #[error(
-        "{} has not ended within {seconds} s: let it come to its end (`ta 0` with traps off), or give it more time \
-         (--run-seconds)",
-        .path.display()
-    )]
-    Endless {
-        /// The image.
-        path: PathBuf,
-        /// How long it ran.
-        seconds: f64,
-    },
-    /// It failed.
-    #[error("{} failed: {how}; `metes leon3 run` shows more", .path.display())]
-    Failed {
-        /// The image.
-        path: PathBuf,
-        /// How.
-        how: String,
-    },
-    /// It asked for nothing.
-    #[error("{} asked for no block, so there is nothing to tune", .path.display())]
-    Nothing {
-        /// The image.
-        path: PathBuf,
-    },
-    /// Whoever had it run wanted it to end.
-    #[error("ended before the image had come to its end")]
-    Stopped,
-    /// Its requests are none that a heap could serve.
-    #[error("{0}")]
-    Events(#[from] EventError),
-    /// The command failed.
-    #[error("the command of --build {how}: {command}{}{said}", if .said.is_empty() { "" } else { "\n" })]
-    Build {
-        /// The command.
-        command: String,
-        /// How it ended.
-        how: String,
-        /// The end of what it said.
-        said: String,
-    },
-    /// The command left no image.
-    #[error(
-        "the command of --build left no image at {}: {command}; have it write the image where the environment variable \
-         METES_IMAGE says",
-        .path.display()
-    )]
-    NoImage {
-        /// The command.
-        command: String,
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The image that was built is not on the heap.
-    #[error(
-        "the image that the command of --build linked is not on the emitted heap: have it compile bare.c and heap.c of the \
-         folder that the environment variable METES_HEAP_CODE names, for each call anew, with the recorder of METES_RECORDER \
-         unless that is empty"
-    )]
-    NotLinked,
-    /// The image that was built is on a heap of other memory.
-    #[error(
-        "the image that the command of --build linked has a heap of {linked} bytes, and the emitted one has {emitted}: it \
-         was linked with an earlier one, or HEAP_RANGES was given; have it compile bare.c and heap.c of METES_HEAP_CODE anew"
-    )]
-    OtherHeap {
-        /// Bytes in the image.
-        linked: u64,
-        /// Bytes as emitted.
-        emitted: u64,
-    },
-    /// The image with the heap does not run.
-    #[error("linked with the emitted heap: {0}")]
-    OnHeap(Box<Error>),
-    /// What is proved to suffice is more than indexes of this tuning reach.
-    #[error(
-        "the guarantee of {heap} needs a pool of {bytes} bytes, and its index was laid out for {span}: ask for a smaller \
-         guarantee, as in --guarantee 8x"
-    )]
-    Span {
-        /// The heap.
-        heap: String,
-        /// Bytes that suffice.
-        bytes: u64,
-        /// Bytes of the span.
-        span: u64,
-    },
-    /// A step that is that of any tuning.
-    #[error(transparent)]
-    Tune(#[from] crate::Error),
-    /// The trace could not be written.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-}
-
-impl From<RecordError> for Error {
-    fn from(error: RecordError) -> Self {
-        Error::Tune(error.into())
-    }
-}
-
-impl From<FileError> for Error {
-    fn from(error: FileError) -> Self {
-        Error::Tune(error.into())
-    }
 }
 
 /// What a tuning that came to its end found.
@@ -387,7 +231,7 @@ impl ImageTuning<'_> {
         let config = arena.config(outcome.description);
         let (predicted, _) =
             Replayer::new().replay(&config.name(), &config.heap, &events, &searched.options);
-        let ranges = self.memory(&config, &events, &searched)?;
+        let ranges = memory(&config, &events, &searched, &self.guarantee)?;
         let code = emitted::emit_for(&config, Home::Bare(ranges.ranges))?.files;
         let mut files = emitted::write(&code, directory)?;
         let before = Before {
@@ -497,89 +341,6 @@ impl ImageTuning<'_> {
             output_unchanged: written == *before.written,
         })
     }
-
-    /// The memory that the heap has in the image.
-    fn memory(
-        &self,
-        config: &Config,
-        events: &Events,
-        searched: &Searched,
-    ) -> Result<Memory, Error> {
-        let options = &searched.options;
-        let aligned = events.as_slice().iter().map(|event| event.align()).max();
-        let mut beginning = aligned.unwrap_or(1).max(BEGINNING);
-        let buddy = |kind: IndexKind| matches!(kind, IndexKind::Buddy { .. });
-        if options.arena.span >= LARGE && config.heap.general.iter().any(|pool| buddy(pool.index)) {
-            beginning = beginning.max(PAGE);
-        }
-        let mut ranges = ranges_of(config, events, options, beginning);
-        let terms = searched.budget.terms.filter(|_| self.guarantee.asked());
-        let guaranteed = match terms {
-            Some(terms) => widen(&mut ranges, config, events, searched, &terms)?,
-            None => false,
-        };
-        Ok(Memory { ranges, guaranteed })
-    }
-}
-
-/// Gives each pool what is proved to suffice for a demand, where that is known; whether it is.
-fn widen(
-    ranges: &mut Ranges,
-    config: &Config,
-    events: &Events,
-    searched: &Searched,
-    terms: &Terms,
-) -> Result<bool, Error> {
-    if terms.guarantee_of(config).is_none() {
-        return Ok(false);
-    }
-    let arena = searched.options.arena;
-    let detail = Replayer::new().inspect(&config.heap, events, &searched.options);
-    let step = INCREMENT.max(ranges.beginning);
-    let mut slabs = 0;
-    let mut wide = *ranges;
-    let mut largest = 0;
-    let visited = bounds::each_part(
-        &config.heap,
-        &arena.target.bounds(),
-        &terms.demand,
-        &mut |part| {
-            let bytes = part.bound.heap_bytes.unwrap_or(u128::MAX);
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            match part.pool {
-                Pool::Objects(_) => slabs += bytes.div_ceil(config.heap.slabs().bytes()),
-                Pool::General(general) => {
-                    let number = config.heap.general.iter().position(|pool| pool == general);
-                    let number = number.unwrap_or(0);
-                    // The lists of an index lie in its pool.
-                    let control = detail.parts.get(number).map_or(0, |part| part.control);
-                    let bytes = bytes.saturating_add(control as usize);
-                    largest = largest.max(bytes);
-                    let bytes = bytes.checked_next_multiple_of(step).unwrap_or(usize::MAX);
-                    wide.pools[number] = wide.pools[number].max(bytes);
-                }
-            }
-        },
-    );
-    if visited.is_err() {
-        return Ok(false);
-    }
-    if largest > ranges.span {
-        return Err(Error::Span {
-            heap: config.name(),
-            bytes: largest as u64,
-            span: ranges.span as u64,
-        });
-    }
-    wide.slabs = wide.slabs.max(slabs);
-    *ranges = wide;
-    Ok(true)
-}
-
-/// The memory of a heap, and whether it is proved to suffice.
-struct Memory {
-    ranges: Ranges,
-    guaranteed: bool,
 }
 
 /// The run on the heap that the image had.
