@@ -125,12 +125,18 @@ pub(crate) enum Verb {
 ///
 /// A WebAssembly module (wasm32-wasip1) is tuned likewise: it is rewritten so that it tells of its requests, heaps are
 /// replayed with words of 32 bits, and the chosen one takes the place of the module's own allocator, in DIR/tuned.wasm.
+///
+/// With --target the program is an image for a machine without an operating system; one for a Cortex-M3 has the recorder
+/// in it (metes emit --recorder). --build CMD links it with the emitted heap: the shell runs CMD in the current directory, once to
+/// try it and then for the heap. It compiles bare.c and heap.c of the folder $METES_HEAP_CODE, with the recorder in the folder $METES_RECORDER
+/// unless that is empty, and leaves the image in the file $METES_IMAGE; the one without the recorder is DIR/tuned.elf.
 #[derive(Args)]
 #[command(after_help = "Examples:
   metes tune --budget 10 -o out -- sqlite3 :memory: 'select 1'
   metes tune --guarantee 8x --live 1MiB --max-block 4KiB -- ./program
   metes tune --beside 9 -- ./program
   metes tune --budget 10 -o out -- module.wasm ARGUMENT
+  metes tune --target cortex-m3 --build 'examples/firmware/make newlib' -- words.elf
   metes tune --budget 60 -o out --commands suite.txt
   metes tune --budget 60 -o out traces/")]
 pub(crate) struct Tune {
@@ -183,6 +189,15 @@ pub(crate) struct Tune {
     /// makes more than twice as many requests]
     #[arg(long, value_name = "N|NAME")]
     pub(crate) process: Option<String>,
+    /// The machine that the program is for
+    #[arg(long, value_enum, value_name = "TARGET", default_value = "host")]
+    pub(crate) target: TuneTarget,
+    /// What links an image with the emitted heap, for the shell; without it the heap is emitted and not run
+    #[arg(long, value_name = "CMD", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) build: Option<String>,
+    /// Most seconds that an image may run, each time
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
+    pub(crate) run_seconds: f64,
     /// The program and its arguments
     #[arg(
         last = true,
@@ -191,6 +206,16 @@ pub(crate) struct Tune {
         value_name = "CMD"
     )]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TuneTarget {
+    /// This machine
+    Host,
+    /// Arm Cortex-M3, under QEMU
+    CortexM3,
+    /// LEON3, SPARC V8, in the simulator
+    Leon3,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

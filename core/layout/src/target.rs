@@ -8,7 +8,7 @@
 //! | word | |
 //! | --- | --- |
 //! | 0 | time in ticks |
-//! | 1 | kind (3 bits), log2 of the alignment (5), context (8), low half of the event's number (16) |
+//! | 1 | kind (3 bits), log2 of the alignment (5; of [`TOLD`] the [figure](figure)), context (8), low half of the event's number (16) |
 //! | 2 | address |
 //! | 3 | size; of [`RESIZED`] the address before |
 //!
@@ -78,6 +78,26 @@ pub const RESIZING: u32 = 3;
 pub const RESIZED: u32 = 4;
 /// Kind of an event: a request was refused.
 pub const REFUSED: u32 = 5;
+/// Kind of an event: the target says a [figure] of its heap or of the recording, in the last two words.
+pub const TOLD: u32 = 6;
+
+/// Figures that a target says.
+pub mod figure {
+    /// Where the memory of its heap begins; bytes of it.
+    pub const MEMORY: u32 = 0;
+    /// Bytes that the heap took; most bytes live at once.
+    pub const TAKEN: u32 = 1;
+    /// Ticks in heap functions, low and high word: of allocations; two further on of frees, four of resizes.
+    pub const TICKS: u32 = 2;
+    /// Their calls; most ticks of one. So, too.
+    pub const CALLS: u32 = 3;
+    /// Bytes of the heap's tables beside its memory.
+    pub const TABLES: u32 = 8;
+    /// All is sent: the target came to the end of its recording.
+    pub const END: u32 = 9;
+    /// Operations of which ticks and calls are said.
+    pub const OPERATIONS: u32 = 3;
+}
 
 /// Word 1 of an event.
 #[inline(always)]

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use metes_layout::target::{
     self as layout, ALLOCATED, BATCH_EVENTS, BATCH_MAGIC, EVENT_WORDS, FREED, HEADER_WORDS,
-    REFUSED, RESIZED, RESIZING, RING_MAGIC, batch, ring,
+    REFUSED, RESIZED, RESIZING, RING_MAGIC, TOLD, batch, ring,
 };
 
 /// What a recorder must know of its target.
@@ -82,6 +82,11 @@ impl<T: Target, const EVENTS: usize> Recorder<T, EVENTS> {
     /// The block that was at `before` is at `address` now; 0: that was refused, and it stays.
     pub fn resized(&self, before: usize, address: usize) {
         self.take(RESIZED, 0, address, before);
+    }
+
+    /// Says a [`figure`](layout::figure) of the heap or of the recording.
+    pub fn tell(&self, figure: u32, first: u32, second: u32) {
+        self.take(TOLD, figure & 31, first as usize, second as usize);
     }
 
     /// Events that wait to be sent.

@@ -1,5 +1,5 @@
 /* A first-fit heap and a load on it: what a recorder of heap calls is tried on. Functions have the
-   names of the C library and stay functions. */
+   names of the C library and stay functions. With HEAP_ELSEWHERE they are another file's. */
 #include "leon3.h"
 
 #ifndef CALLS
@@ -12,6 +12,8 @@ void *malloc(size_t size);
 void free(void *block);
 void *calloc(size_t count, size_t size);
 void *realloc(void *block, size_t size);
+
+#ifndef HEAP_ELSEWHERE
 
 /* Blocks follow one another; a header has the size with it, and whether it is taken. */
 struct block {
@@ -89,6 +91,23 @@ APART void *realloc(void *block, size_t size)
     free(block);
     return to;
 }
+#else
+/* Places are told from here on. */
+static u8 arena[1];
+
+/* What the compiler asks of its library, of which there is none for 32 bits. */
+int __clzsi2(u32 word);
+int __clzsi2(u32 word)
+{
+    int zeros = 0;
+    for (u32 bits = 16; bits; bits >>= 1)
+        if (!(word >> (32 - bits))) {
+            word <<= bits;
+            zeros += (int)bits;
+        }
+    return word ? zeros : 32;
+}
+#endif
 
 volatile u32 calls = CALLS;
 static struct {

@@ -16,7 +16,7 @@ const COMPILER: &str = "CC_WASM";
 pub const HEAP: &str = "c/heap.wasm";
 /// Bytes of the heap's own stack.
 const STACK: u64 = 4096;
-/// Where pools begin is a multiple of this, as in wasi.c.
+/// Where pools begin is a multiple of this, whatever the heap aligns its first block to.
 pub(crate) const BEGINNING: u64 = 4096;
 
 /// Why there is no module of a heap.

@@ -9,7 +9,6 @@
 //! Invariant: no figure depends on time or machine.
 
 pub mod adversary;
-mod fit;
 pub mod fuel;
 pub mod joined;
 pub mod longest;

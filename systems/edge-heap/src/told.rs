@@ -4,10 +4,7 @@
 
 use std::collections::HashMap;
 
-use metes_config::Config;
-use metes_emit::WasiPool;
-use metes_explore::{Operation, POOL_SHIFT, Placements, SLAB_BIT};
-use metes_heap::description::GENERAL;
+use metes_explore::{Operation, Placements};
 use metes_trace::{Inconsistency, Op, Provenance, Trace, TraceBuilder};
 
 use crate::outline::Request;
@@ -109,34 +106,6 @@ pub(crate) fn trace_of(told: &[Told], command: Vec<String>) -> Result<Trace, Inc
         threads: 1,
         ..Provenance::default()
     }))
-}
-
-/// Where the ranges of a heap's pools lie, one behind the other, the slabs last.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
-    pools: [u32; GENERAL],
-}
-
-impl Places {
-    pub(crate) fn new(config: &Config, pool: WasiPool) -> Places {
-        let mut pools = pool.pools.map(|bytes| bytes as u32);
-        if config.heap.slabs().is_empty() {
-            // Nothing lies behind the last pool, so what does is told as its.
-            pools[config.heap.general.len() - 1] = u32::MAX;
-        }
-        Places { pools }
-    }
-
-    /// The place at a distance from the beginning of the first range, as a replay says it.
-    pub(crate) fn of(&self, mut distance: u32) -> u64 {
-        for (pool, &bytes) in (0u64..).zip(&self.pools) {
-            if distance < bytes {
-                return (pool << POOL_SHIFT) + u64::from(distance);
-            }
-            distance -= bytes;
-        }
-        SLAB_BIT + u64::from(distance)
-    }
 }
 
 /// Both hashes over what was told, with places as `at` says them, and how many events are in them.

@@ -13,21 +13,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use metes_config::Config;
+use metes_emit::{Home, Ranges};
 use metes_explore::engine::{EXPLORATION, RESULTS};
-use metes_explore::report::{DemandFigures, Document, PlacementFigures, Usage};
+use metes_explore::report::{DemandFigures, Document};
 use metes_explore::{
     Arena, Choice, EventError, Events, Options, Outcome, Preference, Replay, Replayer, Target,
     Wanted, choose, write_whole,
 };
 use metes_trace::{Inconsistency, Trace, write_parquet};
-use metes_tune::{Content, DOCUMENT, Lacking, PAGE as REPORT_PAGE, Searched, Step, TRACE, Watch};
+use metes_tune::ranges::{Places, ranges_of, serves, serving};
+use metes_tune::{
+    Content, DOCUMENT, Lacking, Measured, PAGE as REPORT_PAGE, Searched, Step, TRACE, Watch, tell,
+};
 
-use crate::fit::{joined, joins, pool_of};
-use crate::joined::{self, BuildError, HEAP};
+use crate::joined::{self, BEGINNING, BuildError, HEAP};
 use crate::outline::{Outline, SpliceError};
 use crate::run::{Input, Ran, RunError, run};
-use crate::splice::{Change, Heap, splice};
-use crate::told::{Places, hashes, trace_of};
+use crate::splice::{Change, Heap, PAGE, splice};
+use crate::told::{hashes, trace_of};
 
 /// Bytes by which the emitted heap takes of its pool.
 const INCREMENT: usize = 1024;
@@ -279,15 +282,18 @@ impl Tuning<'_> {
         let searched = metes_tune::search(events, &request, place, directory, watch)?;
         let found = &searched.found;
         let front = searched.write_front(&found.pareto, directory)?;
-        let choice = choose(&joined(found, self.heap_limit), self.preference);
+        let choice = choose(
+            &serving(found, arena.target, self.heap_limit),
+            self.preference,
+        );
         watch.begins(Step::Compare);
         let content = Content::new(trace, events, &searched, choice.as_ref());
         metes_tune::write_report(directory, &content.document(None))?;
         let Some(Choice { outcome, why, .. }) = choice.clone() else {
-            let joining = found.outcomes.iter().filter(|outcome| joins(outcome));
+            let joining = { found.outcomes.iter() }.filter(|outcome| serves(outcome, arena.target));
             let least = joining.map(|outcome| outcome.footprint).min();
-            let joined = joined(found, self.heap_limit);
-            return Ok(Found::Nothing(Box::new(Lacking::of(&joined, least))));
+            let joining = serving(found, arena.target, self.heap_limit);
+            return Ok(Found::Nothing(Box::new(Lacking::of(&joining, least))));
         };
         let config = arena.config(outcome.description);
         let run = self.on(&recorded, &config, &searched.options, directory, watch)?;
@@ -305,7 +311,20 @@ impl Tuning<'_> {
             recorded,
             searched,
         };
-        tell(&mut document, &tuned);
+        let measured = Measured {
+            peak_live: tuned.run.measured.peak_live,
+            footprint: tuned.run.measured.footprint,
+            equal: tuned.run.equal(),
+            placements_equal: tuned.run.placements_equal(),
+            events: tuned.run.measured.events,
+            difference: None,
+        };
+        tell(
+            &mut document,
+            &tuned.run.predicted,
+            Some(&measured),
+            &tuned.emitted,
+        );
         tuned.page = shown(&metes_tune::write_report(directory, &document)?);
         tuned.document = document;
         Ok(Found::Heap(Box::new(tuned)))
@@ -326,9 +345,9 @@ impl Tuning<'_> {
         let (predicted, _) =
             Replayer::new().replay(&config.name(), &config.heap, &recorded.events, options);
         watch.begins(Step::Build);
-        let pool = pool_of(config, &recorded.events, options);
+        let pool = memory(config, &recorded.events, options);
         let places = Places::new(config, pool);
-        let code = metes_tune::emit_for_wasi(config, pool)?.files;
+        let code = metes_tune::emit_for(config, Home::Wasi(pool))?.files;
         let mut files = metes_tune::write(&code, directory)?;
         let built = joined::build(
             directory,
@@ -403,25 +422,12 @@ impl Tuning<'_> {
     }
 }
 
-/// The report with what was measured and emitted.
-fn tell(document: &mut Document, tuned: &Tuned) {
-    let Some(chosen) = document.chosen.as_mut() else {
-        return;
-    };
-    chosen.predicted = Usage {
-        peak_live: tuned.run.predicted.peak_live,
-        footprint: tuned.run.predicted.footprint,
-    };
-    chosen.measured = Some(Usage {
-        peak_live: tuned.run.measured.peak_live,
-        footprint: tuned.run.measured.footprint,
-    });
-    chosen.equal = Some(tuned.run.equal());
-    chosen.placements = Some(PlacementFigures {
-        events: tuned.run.measured.events,
-        equal: tuned.run.placements_equal(),
-        first_difference: None,
-    });
-    let emitted = tuned.emitted.iter();
-    chosen.emitted = emitted.map(|path| path.display().to_string()).collect();
+/// What memory of the module a heap has: what it takes, and the rest of the last page for the last general pool.
+fn memory(config: &Config, events: &Events, options: &Options) -> Ranges {
+    let beginning = BEGINNING as usize;
+    let mut ranges = ranges_of(config, events, options, beginning);
+    let bytes = ranges.bytes(&config.heap);
+    let spare = bytes.next_multiple_of(PAGE as usize) - bytes;
+    ranges.pools[config.heap.general.len() - 1] += spare / beginning * beginning;
+    ranges
 }

@@ -254,7 +254,7 @@ bool heap_extend(heap_t *heap, unsigned pool, size_t bytes);
 
 #if HEAP_OBJECT_POOLS > 0
 /* Gives the object pools a range of `capacity` slabs, aligned to 16, with a
- * record each, and room for HEAP_SLOTS numbers each in `slack`, or NULL: then
+ * record each, and room for HEAP_SLACK_SLOTS numbers each in `slack`, or NULL: then
  * the requested size of a slot is taken for the slot's. */
 void heap_add_slabs(heap_t *heap, void *slabs, heap_slab_t *records, uint16_t *slack,
                     size_t capacity);

@@ -223,7 +223,7 @@ static inline void *objects_allocate(heap_objects_t *objects, size_t size, size_
         objects_unlink(objects, number);
     }
     if (objects->slack != NULL) {
-        objects->slack[(size_t)number * HEAP_SLOTS + slot] =
+        objects->slack[(size_t)number * HEAP_SLACK_SLOTS + slot] =
             (uint16_t)(objects_size(pool) - size);
     }
     return objects->slabs + (size_t)number * HEAP_SLAB + slot * objects_size(pool);
@@ -259,7 +259,7 @@ static inline size_t objects_requested(const heap_objects_t *objects, slot_t slo
     if (objects->slack == NULL) {
         return slot.size;
     }
-    return slot.size - objects->slack[slot.number * HEAP_SLOTS + slot.slot];
+    return slot.size - objects->slack[slot.number * HEAP_SLACK_SLOTS + slot.slot];
 }
 
 static inline void objects_free(heap_objects_t *objects, slot_t slot)
@@ -302,7 +302,7 @@ static inline bool objects_resize(heap_objects_t *objects, slot_t slot, size_t s
         return false;
     }
     if (objects->slack != NULL) {
-        objects->slack[slot.number * HEAP_SLOTS + slot.slot] = (uint16_t)(slot.size - size);
+        objects->slack[slot.number * HEAP_SLACK_SLOTS + slot.slot] = (uint16_t)(slot.size - size);
     }
     return true;
 }

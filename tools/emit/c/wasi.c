@@ -9,7 +9,7 @@
  * into a program that is linked already: then the memory has the pools from the start.
  *
  * One thread. Blocks begin at multiples of 16, as max_align_t needs, and have 32 bytes at the least. A request that is refused sets no errno. */
-#include "heap.h"
+#include "heap_ranges.h"
 
 #ifdef WASI_JOINED
 #define EXPORT(name) __attribute__((export_name(#name)))
@@ -20,30 +20,10 @@
 enum { NO_MEMORY = 48, INVALID = 28 };
 
 #define WASM_PAGE ((size_t)65536)
-/* Where pools begin is a multiple of this, whatever the heap aligns its first block to. */
-#define BEGINNING ((uintptr_t)4096)
 
 extern unsigned char __heap_base[];
 
-static heap_t heap;
 static unsigned char *base;
-static const size_t ranges[HEAP_POOLS] = HEAP_WASI_POOLS;
-static size_t taken[HEAP_POOLS];
-#if HEAP_OBJECT_POOLS > 0
-static heap_slab_t slab_records[HEAP_WASI_SLABS];
-static uint16_t slab_slack[HEAP_WASI_SLABS * HEAP_SLOTS];
-#endif
-
-bool wasi_grow(unsigned pool, size_t bytes)
-{
-    if (bytes > ranges[pool] - taken[pool]) {
-        return false;
-    }
-    taken[pool] += bytes;
-    return true;
-}
-
-static const heap_source_t source = {.increment = HEAP_INCREMENT};
 
 /* Whether the memory reaches so far, or could be made to. */
 static bool reaches(uintptr_t end)
@@ -53,27 +33,13 @@ static bool reaches(uintptr_t end)
     return pages <= there || __builtin_wasm_memory_grow(0, pages - there) != SIZE_MAX;
 }
 
-/* Each pool begins with its smallest region. */
 __attribute__((noinline, cold)) static void settle(void)
 {
-    const uintptr_t start = ((uintptr_t)__heap_base + BEGINNING - 1U) & ~(BEGINNING - 1U);
+    const uintptr_t start = ((uintptr_t)__heap_base + HEAP_BEGINNING - 1U) & ~(HEAP_BEGINNING - 1U);
     base = (unsigned char *)start;
-    if (!reaches(start + HEAP_WASI_POOL)) {
-        return;
+    if (reaches(start + RANGES_MEMORY)) {
+        settle_in(base);
     }
-    heap_prepare(&heap, HEAP_WASI_SPAN, &source);
-    unsigned char *range = base;
-    for (unsigned pool = 0; pool < HEAP_POOLS; pool += 1U) {
-        const size_t smallest = heap_smallest_region(&heap, pool);
-        const size_t first = (smallest + HEAP_INCREMENT - 1U) / HEAP_INCREMENT * HEAP_INCREMENT;
-        if (wasi_grow(pool, first)) {
-            (void)heap_add_region(&heap, pool, range, first);
-        }
-        range += ranges[pool];
-    }
-#if HEAP_OBJECT_POOLS > 0
-    heap_add_slabs(&heap, range, slab_records, slab_slack, HEAP_WASI_SLABS);
-#endif
 }
 
 static inline heap_t *settled(void)

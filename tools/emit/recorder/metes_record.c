@@ -9,16 +9,6 @@
 #error "METES_RECORD_EVENTS is a power of two of up to 32768"
 #endif
 
-#ifndef METES_RECORD_NOW
-#define METES_RECORD_NOW() 0u
-#endif
-#ifndef METES_RECORD_CONTEXT
-#define METES_RECORD_CONTEXT() 0u
-#endif
-#ifndef METES_RECORD_CONTEXTS
-#define METES_RECORD_CONTEXTS 1
-#endif
-
 #ifndef METES_RECORD_ENTER
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 #define METES_RECORD_ENTER(was) __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(was) : : "memory")
@@ -53,7 +43,7 @@
 /* What must be seen in order by an interrupt on the same core, or a debugger. */
 #define BARRIER() __asm__ volatile("" : : : "memory")
 
-enum { ALLOCATED = 1, FREED, RESIZING, RESIZED, REFUSED };
+enum { ALLOCATED = 1, FREED, RESIZING, RESIZED, REFUSED, TOLD };
 enum { MAGIC, VERSION, CAPACITY, TAKEN, SENT, LOST, LOST_FROM, FREQUENCY };
 enum { COUNT = 2, FIRST, RESERVED };
 
@@ -64,7 +54,7 @@ enum { COUNT = 2, FIRST, RESERVED };
 
 struct metes_record_ring metes_record_ring;
 
-static unsigned char within[METES_RECORD_CONTEXTS];
+unsigned char metes_record_depth[METES_RECORD_CONTEXTS];
 
 /* One more event: its number, or none. */
 static int take(uint32_t *number, uint32_t *now)
@@ -148,10 +138,15 @@ void metes_record_resized(const void *before, const void *block)
     record(RESIZED, 0, block, (uint32_t)(uintptr_t)before);
 }
 
+void metes_record_tell(uint32_t figure, uint32_t first, uint32_t second)
+{
+    record(TOLD, figure & 31u, (const void *)(uintptr_t)first, second);
+}
+
 static unsigned char *own(void)
 {
     const unsigned context = METES_RECORD_CONTEXT() & 255u;
-    return &within[context < METES_RECORD_CONTEXTS ? context : 0];
+    return &metes_record_depth[context < METES_RECORD_CONTEXTS ? context : 0];
 }
 
 int metes_record_begin(void)

@@ -31,6 +31,15 @@
 #ifndef METES_RECORD_FREQUENCY
 #define METES_RECORD_FREQUENCY 0
 #endif
+#ifndef METES_RECORD_NOW
+#define METES_RECORD_NOW() 0u
+#endif
+#ifndef METES_RECORD_CONTEXT
+#define METES_RECORD_CONTEXT() 0u
+#endif
+#ifndef METES_RECORD_CONTEXTS
+#define METES_RECORD_CONTEXTS 1
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +58,18 @@ void metes_record_resized(const void *before, const void *block);
  * gets 1, and what is recorded in it is what it says itself. Not for interrupts. */
 int metes_record_begin(void);
 void metes_record_end(void);
+extern unsigned char metes_record_depth[METES_RECORD_CONTEXTS];
+
+/* Says something of the heap or of the recording itself, two words under a number of up to 31. */
+void metes_record_tell(uint32_t figure, uint32_t first, uint32_t second);
+enum {
+    METES_RECORD_MEMORY, /* where the memory of the heap begins, its bytes */
+    METES_RECORD_TAKEN,  /* bytes that the heap took, most bytes live at once */
+    METES_RECORD_TICKS,  /* in heap functions, the low word first; of allocations */
+    METES_RECORD_CALLS,  /* calls, most ticks of one; then both of frees, and both of resizes */
+    METES_RECORD_TABLES = 8, /* bytes of the heap's tables beside its memory, nothing */
+    METES_RECORD_END         /* nothing: all events are sent */
+};
 
 /* Hands the next events, up to 32, to `put` in pieces; how many. Events that are being written, and those after them,
  * wait. For one caller at a time, which what is recorded may interrupt. */

@@ -1,5 +1,6 @@
 /* Sends what is recorded by semihosting into the file metes.record of the debugger's or emulator's directory: whenever half
- * of the ring waits (or METES_RECORD_SEND_AT events), and at the end, when `metes_record_close` is called (at exit, where the C library has `atexit`).
+ * of the ring waits (or METES_RECORD_SEND_AT events), and at the end, when
+ * `metes_record_close` is called (at exit, where the C library has `atexit`): then with what heap and library say of themselves.
  *
  * A call of the host stops the core for as long as the host takes, with interrupts as they were. */
 #include "metes_record.h"
@@ -71,9 +72,30 @@ static void send(void)
     flush();
 }
 
+static void tell(uint32_t figure, uint32_t first, uint32_t second)
+{
+    metes_record_tell(figure, first, second);
+    send();
+}
+
+/* Of a heap that Metes emitted (bare.c), and of a recorded C library. */
+void metes_heap_state(size_t state[5]) __attribute__((weak));
+void metes_record_libc_tell(void (*told)(uint32_t, uint32_t, uint32_t)) __attribute__((weak));
+
 void metes_record_close(void)
 {
     send();
+    if (metes_heap_state != NULL) {
+        size_t state[5];
+        metes_heap_state(state);
+        tell(METES_RECORD_MEMORY, (uint32_t)state[0], (uint32_t)state[1]);
+        tell(METES_RECORD_TAKEN, (uint32_t)state[2], (uint32_t)state[3]);
+        tell(METES_RECORD_TABLES, (uint32_t)state[4], 0);
+    }
+    if (metes_record_libc_tell != NULL) {
+        metes_record_libc_tell(tell);
+    }
+    tell(METES_RECORD_END, 0, 0);
     if (file > NOT_OPEN) {
         const uintptr_t close[1] = {(uintptr_t)file};
         host(SYS_CLOSE, close);

@@ -12,7 +12,7 @@ use metes_heap::store::Geometry;
 use metes_heap::{Description, Levels, Links, Slabs, mapped};
 
 use super::model::{dedicated_blocks, pool_summary, summary};
-use super::{Options, WASI_GRANULE, WasiPool};
+use super::{Home, Options, Ranges, WASI_GRANULE};
 
 /// The text of `heap_config.h`.
 pub(super) fn heap_config(description: &Description, options: &Options) -> String {
@@ -25,9 +25,14 @@ pub(super) fn heap_config(description: &Description, options: &Options) -> Strin
     if !description.slabs().is_empty() {
         text.objects(description, options);
     }
-    match options.wasi {
-        Some(pool) => text.wasi(description, pool),
-        None => text.mapped(options.mapped),
+    match options.home {
+        Home::Host => text.mapped(options.mapped),
+        Home::Wasi(ranges) => {
+            text.section("Where blocks begin, as max_align_t of WebAssembly needs");
+            text.define("HEAP_GRANULE", format_args!("((size_t){WASI_GRANULE})"));
+            text.ranges(description, ranges);
+        }
+        Home::Bare(ranges) => text.ranges(description, ranges),
     }
     text.0 + "\n#endif\n"
 }
@@ -63,10 +68,12 @@ pub(super) fn library(description: &Description, options: &Options) -> Vec<Libra
         "heap_index_tree.h" if kinds.tree;
         "heap_dedicated.h" if !description.dedicated.is_empty();
         "heap_objects.h" if !description.slabs().is_empty();
-        "preload.c" if options.wasi.is_none();
-        "preload_mapped.h" if options.wasi.is_none() && options.mapped.is_some();
-        "CMakeLists.txt" if options.wasi.is_none();
-        "wasi.c" if options.wasi.is_some();
+        "preload.c" if options.home == Home::Host;
+        "preload_mapped.h" if options.home == Home::Host && options.mapped.is_some();
+        "CMakeLists.txt" if options.home == Home::Host;
+        "heap_ranges.h" if options.home != Home::Host;
+        "wasi.c" if matches!(options.home, Home::Wasi(_));
+        "bare.c" if matches!(options.home, Home::Bare(_));
     };
     let needed = files.into_iter().filter(|(needed, _)| *needed);
     needed.map(|(_, file)| file).collect()
@@ -357,7 +364,8 @@ impl Header {
     fn objects(&mut self, description: &Description, options: &Options) {
         let slabs = description.slabs();
         self.section(
-            "Object pools: their level, bytes of a slab, most slots in one, the largest slot",
+            "Object pools: their level, bytes of a slab, most slots for which a record has room, and most that\n \
+             * one has, the largest slot",
         );
         self.define(
             "HEAP_OBJECT_LEVEL",
@@ -365,6 +373,9 @@ impl Header {
         );
         self.define("HEAP_SLAB", format_args!("((size_t){}U)", slabs.bytes()));
         self.define("HEAP_SLOTS", format_args!("{}U", slabs.slots()));
+        let smallest = slabs.sizes().min().unwrap_or(GRANULE);
+        let most = (slabs.bytes() / smallest).min(slabs.slots());
+        self.define("HEAP_SLACK_SLOTS", format_args!("{most}U"));
         self.define("HEAP_SLABS_SUMMARISED", u8::from(slabs.summarised()));
         self.define("HEAP_OBJECT_LARGEST", format_args!("{}U", slabs.largest()));
         self.define("HEAP_PARTITION", u8::from(description.partition.is_some()));
@@ -393,29 +404,42 @@ impl Header {
         }
     }
 
-    /// What wasi.c compiles, and how the library takes memory from it.
-    fn wasi(&mut self, description: &Description, pool: WasiPool) {
+    /// What heap_ranges.h compiles, and how the library takes memory from it. A project may give more.
+    fn ranges(&mut self, description: &Description, ranges: Ranges) {
         self.section(
-            "In a WebAssembly module: where blocks begin, as max_align_t of that target needs; bytes of all\n \
-             * pools, those of each general pool and the number of slabs, bytes that indexes are laid out for;\n \
-             * who gives memory (in wasi.c)",
+            "The memory of the heap, which does not grow: what its first range begins at a multiple of; bytes of the\n \
+             * range of each general pool, multiples of that; slabs of the object pools behind them; bytes that indexes\n \
+             * are laid out for. Who gives of it is heap_ranges.h",
         );
-        self.define("HEAP_GRANULE", format_args!("((size_t){WASI_GRANULE})"));
-        let bytes = pool.bytes(description);
-        self.define("HEAP_WASI_POOL", format_args!("((size_t){bytes}U)"));
-        let pools = pool.pools.iter().take(description.general.len());
+        let pools = ranges.pools.iter().take(description.general.len());
         let pools: Vec<String> = pools.map(|bytes| format!("{bytes}U")).collect();
-        self.define("HEAP_WASI_POOLS", format_args!("{{{}}}", pools.join(", ")));
-        if !description.slabs().is_empty() {
-            self.define("HEAP_WASI_SLABS", format_args!("{}U", pool.slabs));
+        let slabs = !description.slabs().is_empty();
+        let mut values = vec![
+            ("BEGINNING", format!("((size_t){}U)", ranges.beginning)),
+            ("RANGES", format!("{{{}}}", pools.join(", "))),
+            (
+                "RANGES_BYTES",
+                format!("((size_t){}U)", pools_sum(&ranges, description)),
+            ),
+            ("SPAN", format!("((size_t){}U)", ranges.span)),
+        ];
+        if slabs {
+            values.push(("SLABS", format!("{}U", ranges.slabs)));
+        }
+        for (name, value) in values {
+            let _ = writeln!(
+                self.0,
+                "#ifndef HEAP_{name}\n#define HEAP_{name} {value}\n#endif"
+            );
+        }
+        if slabs {
             self.define("HEAP_GROW_SLABS(source, bytes)", "((void)(source), true)");
         }
-        self.define("HEAP_WASI_SPAN", format_args!("((size_t){}U)", pool.span));
         self.define(
             "HEAP_GROW(source, pool, bytes)",
-            "((void)(source), wasi_grow((pool), (bytes)))",
+            "((void)(source), ranges_grow((pool), (bytes)))",
         );
-        self.0 += "bool wasi_grow(unsigned pool, size_t bytes);\n";
+        self.0 += "bool ranges_grow(unsigned pool, size_t bytes);\n";
     }
 
     /// The rule of mapped blocks.
@@ -434,6 +458,12 @@ impl Header {
             self.define(&format!("HEAP_MAPPED_{name}"), format_args!("{value}U"));
         }
     }
+}
+
+/// Bytes of the ranges of the general pools.
+fn pools_sum(ranges: &Ranges, description: &Description) -> usize {
+    let pools = ranges.pools.iter().take(description.general.len());
+    pools.sum()
 }
 
 fn index_name(index: &IndexKind) -> &'static str {

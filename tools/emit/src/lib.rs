@@ -39,15 +39,39 @@ pub struct Options {
     /// Allocators that are emitted to be called, in C and Rust, have their memory from their
     /// caller and map nothing.
     pub mapped: Option<usize>,
-    /// For a WebAssembly module: then the C replaces malloc there, in place of the library for hosts.
-    pub wasi: Option<WasiPool>,
+    /// Whose malloc the C replaces.
+    pub home: Home,
 }
 
-/// The memory that an emitted heap has inside a WebAssembly module: the range of each general pool, one behind the other,
-/// and the slabs of the object pools behind them.
+/// Where the emitted C replaces malloc, and with which memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Home {
+    /// In programs on Linux, by a library that is loaded before; it takes memory as it needs it.
+    #[default]
+    Host,
+    /// In a WebAssembly module, in ranges of its memory.
+    Wasi(Ranges),
+    /// In an image for a machine without an operating system, in an array.
+    Bare(Ranges),
+}
+
+impl Home {
+    /// The memory that it has from the start.
+    pub const fn ranges(self) -> Option<Ranges> {
+        match self {
+            Home::Host => None,
+            Home::Wasi(ranges) | Home::Bare(ranges) => Some(ranges),
+        }
+    }
+}
+
+/// The memory that an emitted heap has and that does not grow: the range of each general pool, one behind the other, and
+/// the slabs of the object pools behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WasiPool {
-    /// Bytes of each general pool, multiples of 4096: blocks lie in all as if it lay at 0.
+pub struct Ranges {
+    /// What the first range begins at a multiple of, a power of two.
+    pub beginning: usize,
+    /// Bytes of each general pool, multiples of `beginning`: blocks lie in all as if it lay at 0.
     pub pools: [usize; GENERAL],
     /// Slabs that the object pools may have together; at least one where there are object pools.
     pub slabs: usize,
@@ -55,19 +79,20 @@ pub struct WasiPool {
     pub span: usize,
 }
 
-impl WasiPool {
+impl Ranges {
     /// Memory for a heap of one general pool.
-    pub const fn single(bytes: usize, span: usize) -> WasiPool {
+    pub const fn single(bytes: usize, beginning: usize, span: usize) -> Ranges {
         let mut pools = [0; GENERAL];
         pools[0] = bytes;
-        WasiPool {
+        Ranges {
+            beginning,
             pools,
             slabs: 0,
             span,
         }
     }
 
-    /// Bytes of all ranges. The records of slabs are not among them: they are data of the module.
+    /// Bytes of all ranges. The records of slabs are not among them: they are data of their own.
     pub fn bytes(&self, description: &Description) -> usize {
         self.pools.iter().sum::<usize>() + self.slabs * description.slabs().bytes()
     }
@@ -88,13 +113,13 @@ impl Options {
     /// The sizes of records of the emitted C on 32 bits.
     fn narrow(&self) -> Geometry {
         let narrow = Geometry::tagged(4);
-        match self.wasi {
-            Some(_) => Geometry {
+        match self.home {
+            Home::Wasi(_) => Geometry {
                 granule: WASI_GRANULE,
                 minimum: 2 * WASI_GRANULE,
                 ..narrow
             },
-            None => narrow,
+            Home::Host | Home::Bare(_) => narrow,
         }
     }
 }
@@ -107,7 +132,7 @@ impl Default for Options {
             increment: 4096,
             hardened: false,
             mapped: None,
-            wasi: None,
+            home: Home::Host,
         }
     }
 }
@@ -144,12 +169,15 @@ const TEMPLATES: [(&str, &str); 3] = [
 ];
 
 /// The heap as source code: `c/heap.h`, `c/heap.c` and its parts, `c/heap_config.h`,
-/// `c/preload.c` (for a WebAssembly module `c/wasi.c`), a crate in `rust/` with the crate `metes-heap` in it, `heap.toml` and `README.md`. No C where the heap is hardened.
+/// `c/preload.c` (for a WebAssembly module `c/wasi.c`, for an image `c/bare.c`, with `c/heap_ranges.h`), a crate in `rust/` with the crate `metes-heap` in it, `heap.toml` and `README.md`. No C where the heap is hardened.
 ///
 /// # Errors
 /// [`EmitError::Invalid`] when the description is not a heap.
 pub fn emit(description: &Description, options: &Options) -> Result<Vec<EmittedFile>, EmitError> {
-    let geometry = options.geometry(8);
+    let geometry = match options.home {
+        Home::Host => options.geometry(8),
+        Home::Wasi(_) | Home::Bare(_) => options.narrow(),
+    };
     description
         .validate(geometry.granule, geometry.header)
         .map_err(EmitError::Invalid)?;

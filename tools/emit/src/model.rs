@@ -10,7 +10,7 @@ use metes_heap::store::Geometry;
 use metes_heap::{Description, Levels, Links};
 use minijinja::{Value, context};
 
-use super::{Options, WasiPool};
+use super::{Home, Options, Ranges};
 
 /// The values for all templates.
 pub(super) fn context(description: &Description, options: &Options) -> Value {
@@ -72,23 +72,24 @@ pub(super) fn context(description: &Description, options: &Options) -> Value {
         increment => options.increment,
         hardened => options.hardened,
         mapped => options.mapped.map(|from| context! { from => from }),
-        wasi => options.wasi.map(|pool| wasi_context(description, pool)),
+        ranges => options.home.ranges().map(|ranges| ranges_context(description, ranges)),
+        wasi => matches!(options.home, Home::Wasi(_)),
         kinds => context! { list => list, single => single, kept => kept(description.dedicated.iter()), classes => classes, kingsley => kingsley, lea => lea, fixed => fixed, buddy => buddy, exact => exact, by_class => by_class },
         dedicated_sizes => description.dedicated.iter().map(|pool| pool.size).collect::<Vec<_>>(),
     }
 }
 
-/// The memory of a heap in a WebAssembly module: of the C, and of the Rust, whose pools share theirs equally.
-fn wasi_context(description: &Description, pool: WasiPool) -> Value {
+/// The memory of a heap that does not grow: of the C, and of the Rust, whose pools share theirs equally.
+fn ranges_context(description: &Description, ranges: Ranges) -> Value {
     let slabs = description.slabs();
     let records = slabs.record_bytes() + 2 * slabs.slots();
     let tables = slabs.memory_words(0) * size_of::<usize>();
-    let objects = pool.slabs * (slabs.bytes() + records) + tables;
+    let objects = ranges.slabs * (slabs.bytes() + records) + tables;
     let shares = description.general.len() + usize::from(!slabs.is_empty());
-    let largest = pool.pools.iter().copied().chain([objects]).max();
+    let largest = ranges.pools.iter().copied().chain([objects]).max();
     context! {
-        bytes => pool.bytes(description),
-        span => pool.span,
+        bytes => ranges.bytes(description),
+        span => ranges.span,
         shared => shares * largest.unwrap_or(0).next_multiple_of(16),
     }
 }

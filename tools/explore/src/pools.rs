@@ -640,7 +640,9 @@ impl<'a, I: Index<Counting<'a>>> Pools for Many<'a, I> {
         let here = self.composite.footprint();
         match self.supply.arena.target {
             Target::Host => here,
-            Target::Wasm32 => here - self.composite.objects().record_bytes() + self.slabs().1,
+            Target::Bare32 | Target::Wasm32 => {
+                here - self.composite.objects().record_bytes() + self.slabs().1
+            }
         }
     }
 

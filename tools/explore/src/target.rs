@@ -12,6 +12,9 @@ pub enum Target {
     /// A host: words of 64 bits.
     #[default]
     Host,
+    /// A machine of 32-bit words without an operating system: Cortex-M, LEON3. Blocks at multiples of 8, as `max_align_t`
+    /// demands there.
+    Bare32,
     /// A WebAssembly module: words of 32 bits, blocks at multiples of 16 as `max_align_t` demands there.
     Wasm32,
 }
@@ -21,6 +24,7 @@ impl Target {
     pub const fn geometry(self) -> Geometry {
         match self {
             Target::Host => Geometry::tagged(8),
+            Target::Bare32 => Geometry::tagged(4),
             // The smallest block has a granule of payload, by which size classes file it.
             Target::Wasm32 => Geometry {
                 granule: 16,
@@ -34,7 +38,7 @@ impl Target {
     pub(crate) const fn bits(self) -> usize {
         match self {
             Target::Host => usize::BITS as usize,
-            Target::Wasm32 => 32,
+            Target::Bare32 | Target::Wasm32 => 32,
         }
     }
 
@@ -47,7 +51,7 @@ impl Target {
     pub(crate) fn slab_record(self, slabs: &Slabs) -> usize {
         match self {
             Target::Host => slabs.record_bytes(),
-            Target::Wasm32 => 12 + 4 * self.bitmap(slabs),
+            Target::Bare32 | Target::Wasm32 => 12 + 4 * self.bitmap(slabs),
         }
     }
 
@@ -60,6 +64,7 @@ impl Target {
     pub const fn bounds(self) -> bounds::Geometry {
         match self {
             Target::Host => bounds::Geometry::TAGGED_64,
+            Target::Bare32 => bounds::Geometry::TAGGED_32,
             Target::Wasm32 => bounds::Geometry {
                 granule: 16,
                 minimum: 32,

@@ -50,7 +50,7 @@ pub(crate) struct Blocks {
 /// A resize under way: its block has no address meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct Resizing {
-    address: u64,
+    pub(crate) address: u64,
     /// None if its allocation was not seen.
     block: Option<u64>,
     size: u64,
@@ -67,6 +67,11 @@ pub(crate) struct Asked {
 }
 
 impl Blocks {
+    /// Events of the trace so far.
+    pub(crate) fn len(&self) -> usize {
+        self.builder.len()
+    }
+
     pub(crate) fn alloc(
         &mut self,
         asked: Asked,

@@ -56,15 +56,18 @@ pub use pytorch::{PickleError, SnapshotError, import_pytorch, import_pytorch_fil
 #[cfg(feature = "files")]
 pub use record::access::{Access, AccessOptions, count_accesses, read_accesses};
 #[cfg(feature = "files")]
-pub use record::emulated::{Board, EmulatedError, EmulatedRecording, record_emulated};
+pub use record::emulated::{
+    Board, EmulatedError, EmulatedRecording, need_emulator, record_emulated, run_emulated,
+};
 #[cfg(feature = "firmware")]
 pub use record::firmware::{
-    Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,
+    CallCount, Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,
 };
 #[cfg(feature = "files")]
 pub use record::{RecordError, RecordOptions, Recording, record};
 pub use rmm::{LogError, import_rmm, import_rmm_file};
 pub use stacks::{Stacks, StacksBuilder};
+pub use target::{HeapState, Spent, TargetRecording};
 pub use touches::{
     TOUCHES_MARK, TouchError, TouchOperation, TouchProfile, TouchReader, open_touches,
 };

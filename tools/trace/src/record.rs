@@ -38,7 +38,7 @@ use std::path::PathBuf;
 pub use check::{Program, find_program};
 pub use error::{Obstacle, RecordError};
 pub use process::{Loaded, ProcessTrace};
-pub use run::{Ending, Run};
+pub use run::{Ending, Run, run_command};
 pub use stage::Stage;
 
 use metes_layout::recording as layout;

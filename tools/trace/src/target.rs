@@ -11,7 +11,7 @@ use std::path::Path;
 
 use metes_layout::target::{
     self as layout, ALLOCATED, BATCH_EVENTS, BATCH_MAGIC, EVENT_WORDS, FREED, HEADER_WORDS,
-    REFUSED, RESIZED, RESIZING, RING_MAGIC, batch, ring,
+    REFUSED, RESIZED, RESIZING, RING_MAGIC, TOLD, batch, figure, ring,
 };
 
 use crate::blocks::{Asked, Blocks, Resizing};
@@ -23,8 +23,49 @@ use crate::trace::{Provenance, Trace};
 pub struct TargetRecording {
     /// The trace. Threads are contexts, by first appearance.
     pub trace: Trace,
+    /// Of each event of the trace, where its block lies: of a free, where it lay.
+    pub places: Vec<u32>,
+    /// What the target said of its heap and of the time in it.
+    pub told: Told,
     /// What is to be said of it.
     pub findings: TargetFindings,
+}
+
+/// What a target said at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Of a heap that Metes emitted.
+    pub heap: Option<HeapState>,
+    /// What allocations, frees and resizes took, in this order, if there is a clock.
+    pub spent: Option<[Spent; 3]>,
+    /// All was sent: the recording came to its end by itself.
+    pub ended: bool,
+}
+
+/// The state of a heap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapState {
+    /// Where its memory begins.
+    pub memory: u32,
+    /// Bytes of it.
+    pub bytes: u32,
+    /// Bytes that the heap took.
+    pub footprint: u32,
+    /// Most requested bytes live at once.
+    pub peak_live: u32,
+    /// Bytes of its tables beside the memory.
+    pub tables: u32,
+}
+
+/// Time in functions of the heap, from just before each call to just after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Calls.
+    pub calls: u64,
+    /// Nanoseconds of all.
+    pub nanoseconds: u64,
+    /// Nanoseconds of the longest.
+    pub most: u64,
 }
 
 /// What a recording of a target met and a trace does not say.
@@ -282,8 +323,7 @@ impl Runs {
         for number in (0..waiting).map(|place| sent.wrapping_add(place)) {
             let slot = (number & (capacity - 1)) as usize;
             let event = words.event(HEADER_WORDS + slot * EVENT_WORDS)?;
-            if !(ALLOCATED..=REFUSED).contains(&(event[1] & 7)) || event[1] >> 16 != number & 0xffff
-            {
+            if !(ALLOCATED..=TOLD).contains(&(event[1] & 7)) || event[1] >> 16 != number & 0xffff {
                 run.unfinished += 1;
             } else {
                 run.events.push(event);
@@ -326,6 +366,36 @@ impl Clock {
     }
 }
 
+/// What figures say.
+fn told(figures: &HashMap<u32, [u32; 2]>, clock: &Clock) -> Told {
+    let memory = figures.get(&figure::MEMORY);
+    let heap = memory.zip(figures.get(&figure::TAKEN));
+    let spent = |operation: u32| {
+        let [low, high] = *figures.get(&(figure::TICKS + 2 * operation))?;
+        let [calls, most] = *figures.get(&(figure::CALLS + 2 * operation))?;
+        Some(Spent {
+            calls: u64::from(calls),
+            nanoseconds: clock.nanoseconds(u64::from(high) << 32 | u64::from(low)),
+            most: clock.nanoseconds(u64::from(most)),
+        })
+    };
+    let spent = match [spent(0), spent(1), spent(2)] {
+        [Some(allocations), Some(frees), Some(resizes)] => Some([allocations, frees, resizes]),
+        _ => None,
+    };
+    Told {
+        heap: heap.map(|(&[memory, bytes], &[footprint, peak_live])| HeapState {
+            memory,
+            bytes,
+            footprint,
+            peak_live,
+            tables: figures.get(&figure::TABLES).map_or(0, |tables| tables[0]),
+        }),
+        spent: spent.filter(|_| clock.frequency > 0),
+        ended: figures.contains_key(&figure::END),
+    }
+}
+
 fn build(run: &Run, mut findings: TargetFindings) -> Result<TargetRecording, Inconsistency> {
     let mut clock = Clock {
         frequency: run.frequency,
@@ -335,12 +405,19 @@ fn build(run: &Run, mut findings: TargetFindings) -> Result<TargetRecording, Inc
     let mut blocks = Blocks::default();
     let mut contexts: HashMap<u32, u32> = HashMap::new();
     let mut resizing: HashMap<u32, Resizing> = HashMap::new();
+    let mut places: Vec<u32> = Vec::new();
+    let mut figures: HashMap<u32, [u32; 2]> = HashMap::new();
     for (place, event) in run.events.iter().enumerate() {
         let [now, what, address, last] = *event;
         let time = clock.next(now);
         if run.lost > 0 && place + 1 == run.lost_near && run.frequency > 0 {
             findings.lost_from = Some(clock.near(run.lost_from));
         }
+        if what & 7 == TOLD {
+            figures.insert(what >> 3 & 31, [address, last]);
+            continue;
+        }
+        findings.events += 1;
         let next = contexts.len() as u32;
         let asked = Asked {
             time,
@@ -349,6 +426,7 @@ fn build(run: &Run, mut findings: TargetFindings) -> Result<TargetRecording, Inc
         };
         let align = 1 << (what >> 3 & 31);
         let (address, wide) = (u64::from(address), u64::from(last));
+        let mut lies = address;
         match what & 7 {
             ALLOCATED => blocks.alloc(asked, address, wide, align)?,
             FREED => blocks.free(asked, address)?,
@@ -359,6 +437,7 @@ fn build(run: &Run, mut findings: TargetFindings) -> Result<TargetRecording, Inc
             RESIZED => {
                 // Without a beginning it is nothing: that one is among what is missing, with the size.
                 if let Some(begun) = resizing.remove(&last) {
+                    lies = if address == 0 { begun.address } else { address };
                     findings.refused += u64::from(address == 0);
                     blocks.resized(asked, begun, address)?;
                 }
@@ -367,8 +446,9 @@ fn build(run: &Run, mut findings: TargetFindings) -> Result<TargetRecording, Inc
             // No recorder of this version writes another kind.
             _ => {}
         }
+        // An address of this target has 32 bits.
+        places.resize(blocks.len(), lies as u32);
     }
-    findings.events = run.events.len() as u64;
     findings.lost = u64::from(run.lost);
     findings.missing = run.missing;
     findings.unfinished = run.unfinished;
@@ -383,5 +463,10 @@ fn build(run: &Run, mut findings: TargetFindings) -> Result<TargetRecording, Inc
         timed: run.frequency > 0,
         ..Provenance::default()
     });
-    Ok(TargetRecording { trace, findings })
+    Ok(TargetRecording {
+        trace,
+        places,
+        told: told(&figures, &clock),
+        findings,
+    })
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use metes_config::{Config, StoreKind};
-use metes_emit::{EmittedFile, Options, WasiPool};
+use metes_emit::{EmittedFile, Home, Options};
 use metes_explore::write_whole;
 
 use crate::error::{Error, FileError};
@@ -44,18 +44,14 @@ pub fn need_addresses(config: &Config) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Input`] for a heap that keeps no boundary tags, [`Error::Emit`] for one that is none.
 pub fn emit(config: &Config) -> Result<Emission, Error> {
-    emit_with(config, None)
+    emit_for(config, Home::Host)
 }
 
-/// Emits a heap for a WebAssembly module, with memory of so many bytes, on no disk yet.
+/// Emits a heap whose C replaces malloc elsewhere than on a host, on no disk yet.
 ///
 /// # Errors
 /// As [`emit`].
-pub fn emit_for_wasi(config: &Config, pool: WasiPool) -> Result<Emission, Error> {
-    emit_with(config, Some(pool))
-}
-
-fn emit_with(config: &Config, wasi: Option<WasiPool>) -> Result<Emission, Error> {
+pub fn emit_for(config: &Config, home: Home) -> Result<Emission, Error> {
     need_addresses(config)?;
     let hardened = config.store == StoreKind::Hardened;
     if !hardened && config.store != StoreKind::Tagged {
@@ -84,7 +80,7 @@ fn emit_with(config: &Config, wasi: Option<WasiPool>) -> Result<Emission, Error>
         increment: config.arena.increment,
         hardened,
         mapped: config.arena.mapped,
-        wasi,
+        home,
     };
     if hardened {
         if config.arena.mapped.is_some() {

@@ -15,10 +15,12 @@ mod capture;
 mod check;
 mod emitted;
 mod error;
+pub mod image;
 mod launch;
 mod orders;
 mod per_thread;
 mod process;
+pub mod ranges;
 pub mod regress;
 mod report;
 pub mod runs;
@@ -30,12 +32,12 @@ pub use beside::Turns;
 pub use capture::{Exchanged, Input, Pass, Stream, Written, capture, stdout_to_stderr};
 pub use check::{Checked, Difference};
 pub use emitted::{
-    Emission, LIBRARY, build, emit, emit_for_wasi, names, need_addresses, need_compiler, write,
+    Emission, LIBRARY, build, emit, emit_for, names, need_addresses, need_compiler, write,
 };
 pub use error::{Error, FileError};
 pub use launch::{ManagedPages, Report, Scratch, SteadyLayout, launch};
 pub use per_thread::PerThread;
 pub use process::Process;
-pub use report::{Content, DOCUMENT, PAGE, write as write_report};
+pub use report::{Content, DOCUMENT, Measured, PAGE, tell, write as write_report};
 pub use search::{Request, Searched, search, search_apart, search_runs};
 pub use tuning::{Chosen, FILES, Found, Lacking, Recorded, Step, TRACE, Tuned, Tuning, Watch};

@@ -5,10 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use metes_explore::report::{Document, Material};
-use metes_explore::{Choice, Compared, Events, Options, catalogue, write_json, write_whole};
+use metes_explore::report::{Document, Material, PlacementFigures, Usage};
+use metes_explore::{
+    Choice, Compared, Events, Options, Replay, catalogue, write_json, write_whole,
+};
 use metes_trace::{Profile, Trace};
 
+use crate::check::Difference;
 use crate::error::Error;
 use crate::search::Searched;
 
@@ -78,6 +81,54 @@ impl<'a> Content<'a> {
             choice: self.choice,
         })
     }
+}
+
+/// What a run on the emitted heap measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// Most requested bytes live at once.
+    pub peak_live: u64,
+    /// Bytes that the heap took.
+    pub footprint: u64,
+    /// Predicted = measured.
+    pub equal: bool,
+    /// Each block lay where it was predicted.
+    pub placements_equal: bool,
+    /// Events of the run.
+    pub events: u64,
+    /// Where it differs first from what was predicted.
+    pub difference: Option<&'a Difference>,
+}
+
+/// Puts what was predicted, measured and emitted into a document.
+pub fn tell(
+    document: &mut Document,
+    predicted: &Replay,
+    measured: Option<&Measured<'_>>,
+    emitted: &[PathBuf],
+) {
+    let Some(chosen) = document.chosen.as_mut() else {
+        return;
+    };
+    chosen.predicted = Usage {
+        peak_live: predicted.peak_live,
+        footprint: predicted.footprint,
+    };
+    chosen.measured = measured.map(|measured| Usage {
+        peak_live: measured.peak_live,
+        footprint: measured.footprint,
+    });
+    chosen.equal = measured.map(|measured| measured.equal);
+    chosen.placements = measured.map(|measured| PlacementFigures {
+        events: measured.events,
+        equal: measured.placements_equal,
+        first_difference: measured
+            .difference
+            .and_then(|difference| serde_json::to_value(difference).ok()),
+    });
+    chosen.emitted = { emitted.iter() }
+        .map(|path| path.display().to_string())
+        .collect();
 }
 
 /// Writes document and page below `directory`; the path of the page.

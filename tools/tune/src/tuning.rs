@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use metes_config::{Config, Pages};
 use metes_explore::engine::{EXPLORATION, RESULTS};
-use metes_explore::report::{Beside, DemandFigures, Document, PlacementFigures, Usage};
+use metes_explore::report::{Beside, DemandFigures, Document};
 use metes_explore::{
     Arena, Choice, Events, Exploration, Observer, Options, Outcome, Over, Preference, Replay,
     Replayer, Terms, Wanted, choose,
@@ -26,7 +26,7 @@ use crate::launch::{Scratch, SteadyLayout};
 use crate::orders;
 use crate::per_thread::{self, PerThread};
 use crate::process::{self, Process};
-use crate::report::{self, Content};
+use crate::report::{self, Content, Measured};
 use crate::search::{Request, Searched, search};
 
 /// The recording of the tuned process.
@@ -452,28 +452,15 @@ fn predict(choice: Choice, events: &Events, content: &Content<'_>) -> Chosen {
 /// The report with what was measured and emitted.
 fn told(content: &Content<'_>, chosen: &Chosen, checked: &Checked) -> Document {
     let mut document = content.document(checked.deterministic);
-    let Some(shown) = document.chosen.as_mut() else {
-        return document;
-    };
-    let Checked { predicted, .. } = checked;
-    shown.predicted = Usage {
-        peak_live: predicted.peak_live,
-        footprint: predicted.footprint,
-    };
-    shown.measured = checked.measured.as_ref().map(|measured| Usage {
+    let measured = checked.measured.as_ref().map(|measured| Measured {
         peak_live: measured.peak_live,
         footprint: measured.footprint,
-    });
-    shown.equal = shown.measured.map(|_| checked.equal());
-    shown.placements = checked.measured.as_ref().map(|measured| PlacementFigures {
+        equal: checked.equal(),
+        placements_equal: checked.placements_equal(),
         events: measured.events,
-        equal: checked.placements_equal(),
-        first_difference: checked
-            .difference
-            .as_ref()
-            .and_then(|difference| serde_json::to_value(difference).ok()),
+        difference: checked.difference.as_ref(),
     });
-    let emitted = chosen.emitted.iter().map(|path| path.display().to_string());
-    shown.emitted = emitted.collect();
+    let predicted = &checked.predicted;
+    report::tell(&mut document, predicted, measured.as_ref(), &chosen.emitted);
     document
 }

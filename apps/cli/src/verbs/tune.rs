@@ -4,6 +4,7 @@
 //! cut short is kept.
 
 mod beside;
+mod image;
 mod module;
 mod runs;
 pub(super) mod summary;
@@ -30,6 +31,14 @@ use crate::{interrupt, libraries, output, progress};
 const CUT_SHORT: &str = "interrupted.trace.parquet";
 
 pub(crate) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
+    if let Some(machine) = image::machine(arguments.target) {
+        return image::run(arguments, machine, json);
+    }
+    if arguments.build.is_some() {
+        return Err(Failure::input(
+            "--build links the image of a target: add --target cortex-m3, or leave it out",
+        ));
+    }
     if !arguments.traces.is_empty() || arguments.commands.is_some() {
         return runs::run(arguments, json);
     }

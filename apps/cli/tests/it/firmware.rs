@@ -82,3 +82,48 @@ fn firmware_that_fails_is_told_and_its_trace_kept() {
     refused(&record("ends", &[]), &["posix_memalign", "no symbols"]);
     assert!(!place.path("t.parquet").exists());
 }
+
+#[test]
+fn firmware_is_tuned_and_its_blocks_lie_where_they_were_predicted() {
+    let place = Place::new();
+    let build = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sim/leon3/images/build");
+    let built = Command::new(build).arg(place.path("")).arg("heap").status();
+    assert!(built.expect("a shell").success(), "scripts/setup");
+    let command = format!("{build} heap");
+    let mut words = vec!["tune", "--target", "leon3", "--budget", "0.4", "-o", "out"];
+    words.extend(["--build", &command, "--", "heap.elf"]);
+    let (code, document) = place.json(&words);
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["predicted"], document["measured"], "{document}");
+    for what in ["equal", "requests_equal", "placements_equal"] {
+        assert_eq!(document[what], true, "{document}");
+    }
+    let calls = |when: &str, what: &str| document["instructions"][when][what]["calls"].as_u64();
+    for what in ["allocate", "free", "resize"] {
+        assert!(calls("before", what) > Some(100), "{document}");
+        assert_eq!(calls("before", what), calls("after", what));
+    }
+    let plain = place.metes(&["leon3", "run", "out/tuned.elf"]);
+    assert!(
+        stdout(&plain).starts_with("made 11125 refused 0 wrong 0 "),
+        "{}",
+        stdout(&plain)
+    );
+    // What it printed until then is on stdout.
+    let told = |words: &[&str], wanted: &str| {
+        let output = place.metes(words);
+        assert_eq!(status(&output), 2, "{}", stderr(&output));
+        assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
+    };
+    // An image that the command takes as it is.
+    words[8] = "cp heap.elf \"$METES_IMAGE\"";
+    told(&words, "not on the emitted heap");
+    // One of unknown functions; one that takes longer than it may.
+    std::fs::write(place.path("nameless"), program(0x91d0_2000)).unwrap();
+    let last = words.len() - 1;
+    words[last] = "nameless";
+    told(&words, "has no heap function");
+    words[last] = "heap.elf";
+    words.splice(last - 1..last - 1, ["--run-seconds", "0.0001"]);
+    told(&words, "has not ended within 0.0001 s");
+}

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use metes_emit::Home;
+
 use crate::decisions::drawn;
 use crate::sample;
-use crate::support::{STRICT, emitted, emitted_for_wasi, emitted_mapped, run_tool, succeed};
+use crate::support::{STRICT, emitted, emitted_in_ranges, emitted_mapped, run_tool, succeed};
 
 fn compile(compiler: &str, directory: &Path, flags: &[&str]) {
     succeed(
@@ -111,7 +113,7 @@ fn no_compiler_warns_of_mapped_blocks() {
 #[test]
 fn no_compiler_warns_of_webassembly() {
     for (_, description) in sample::some(&["tlsf", "buddy", "everything"]) {
-        let directory = emitted_for_wasi(&description);
+        let directory = emitted_in_ranges(&description, Home::Wasi);
         assert!(!directory.path().join("c/preload.c").exists());
         for joined in [&[][..], &["-DWASI_JOINED", "-mbulk-memory"]] {
             for source in ["wasi.c", "heap.c"] {
@@ -123,6 +125,42 @@ fn no_compiler_warns_of_webassembly() {
                         .args(["-O2", "-c", "-o"])
                         .arg(directory.path().join("object.o"))
                         .arg(directory.path().join("c").join(source)),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_compiler_warns_of_an_image() {
+    let cortex = ["-mcpu=cortex-m3", "-mthumb"];
+    for (_, description) in sample::some(&["tlsf", "buddy", "everything"]) {
+        let directory = emitted_in_ranges(&description, Home::Bare);
+        assert!(!directory.path().join("c/preload.c").exists());
+        for source in ["bare.c", "heap.c"] {
+            let source = directory.path().join("c").join(source);
+            let object = directory.path().join("object.o");
+            let compile = |compiler: &str, flags: &[&str]| {
+                succeed(
+                    Command::new(compiler)
+                        .args(STRICT)
+                        .args(flags)
+                        .args(["-O2", "-o"])
+                        .arg(&object)
+                        .arg(&source),
+                );
+            };
+            for library in [
+                &[][..],
+                &["--specs=nano.specs"],
+                &["--specs=picolibc.specs"],
+            ] {
+                compile("arm-none-eabi-gcc", &[&cortex, library, &["-c"]].concat());
+            }
+            for target in ["thumbv7m-none-eabi", "riscv32-none-elf", "sparc-none-elf"] {
+                compile(
+                    "clang",
+                    &[&format!("--target={target}"), "-ffreestanding", "-S"],
                 );
             }
         }

@@ -25,6 +25,7 @@ int main(void)
         case 'f': metes_record_freed(block); break;
         case 'r': metes_record_resizing(block, two); break;
         case 'm': metes_record_resized(block, (const void *)(uintptr_t)two); break;
+        case 'x': metes_record_tell((uint32_t)three, (uint32_t)one, (uint32_t)two); break;
         case 's': metes_record_send(put, stdout); break;
         case 'd': fwrite(&metes_record_ring, 1, sizeof(metes_record_ring), stdout); break;
         default: return 2;

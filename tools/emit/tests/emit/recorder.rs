@@ -80,6 +80,7 @@ fn drawn(seed: u64) -> (String, Vec<u8>) {
             16 => ('m', address, random.below(1 << 32)),
             17 => ('m', address, 0),
             18 => ('t', random.below(1 << 32), 0),
+            20 => ('x', random.below(1 << 32), random.below(1 << 32)),
             19 => ('d', 0, 0),
             _ => ('s', 0, 0),
         };
@@ -91,6 +92,7 @@ fn drawn(seed: u64) -> (String, Vec<u8>) {
             'f' => recorder.freed(at),
             'r' => recorder.resizing(at, other, 16),
             'm' => recorder.resized(at, other),
+            'x' => recorder.tell(align as u32, one as u32, two as u32),
             's' => drop(recorder.send(|part| bytes.extend_from_slice(part))),
             _ => {
                 let (ring, length) = recorder.dump();

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use metes_emit::{self as emit, Options, WasiPool};
+use metes_emit::{self as emit, Home, Options, Ranges};
 use metes_explore::{Arena, EventsBuilder, Replay, Replayer};
 use metes_heap::description::{Description, GENERAL};
 use tempfile::TempDir;
@@ -53,11 +53,12 @@ pub(crate) fn emitted_mapped(description: &Description, threshold: usize) -> Tem
     emit_in(description, &options, tempfile::tempdir().unwrap())
 }
 
-/// The emission of a heap for a WebAssembly module.
-pub(crate) fn emitted_for_wasi(description: &Description) -> TempDir {
+/// The emission of a heap for memory that does not grow: a WebAssembly module's, or an image's.
+pub(crate) fn emitted_in_ranges(description: &Description, home: fn(Ranges) -> Home) -> TempDir {
     let options = Options {
         increment: 1024,
-        wasi: Some(WasiPool {
+        home: home(Ranges {
+            beginning: 4096,
             pools: [1 << 20; GENERAL],
             slabs: 64,
             span: 1 << 24,

@@ -11,10 +11,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use super::check::find_program;
 use super::error::RecordError;
-use super::run::{Ending, run_command};
+use super::run::{Ending, pass_on, run_command};
 use crate::error::TraceError;
 use crate::private::PrivateDirectory;
 use crate::target::{TargetRecording, import_file};
@@ -31,6 +33,9 @@ pub enum Board {
 }
 
 impl Board {
+    /// Nanoseconds of virtual time that an instruction takes, by which all clocks of the board go.
+    pub const NS_PER_INSTRUCTION: u64 = 128;
+
     /// QEMU's program, and the Debian package that has it.
     #[must_use]
     pub fn emulator(self) -> (&'static str, &'static str) {
@@ -117,16 +122,69 @@ pub enum EmulatedError {
         /// How it ended.
         how: String,
     },
+    /// It did not end.
+    #[error(
+        "{} has not ended within {seconds} s under QEMU: let it come to its end (`exit`, which ends QEMU by \
+         semihosting), or give it more time (--run-seconds)", .path.display()
+    )]
+    Endless {
+        /// The image.
+        path: PathBuf,
+        /// How long it ran.
+        seconds: f64,
+    },
     /// What it sent is no recording.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
 
-/// Runs the image in the file `path` on `board`. It has the standard streams of this process.
+/// Runs the image in the file `path` on `board`, for as long as it likes, or no longer than `limit`. It has the standard
+/// streams of this process.
 ///
 /// # Errors
 /// [`EmulatedError`]. An image that fails is none; see [`EmulatedRecording::ending`].
-pub fn record_emulated(path: &Path, board: Board) -> Result<EmulatedRecording, EmulatedError> {
+pub fn record_emulated(
+    path: &Path,
+    board: Board,
+    limit: Option<Duration>,
+) -> Result<EmulatedRecording, EmulatedError> {
+    let (directory, ending) = emulate(path, board, limit)?;
+    let file = directory.path().join(FILE);
+    if !file.exists() {
+        let how = match ending {
+            Ending::Exit(status) => format!("QEMU ended with status {status}"),
+            Ending::Signal(signal) => format!("signal {signal} ended QEMU"),
+        };
+        return Err(EmulatedError::Silent {
+            path: path.to_owned(),
+            how,
+        });
+    }
+    let mut recording = import_file(&file)?;
+    let provenance = &mut recording.trace.provenance;
+    provenance.command = vec![path.display().to_string()];
+    provenance.host = format!("{}, emulated by QEMU", board.name());
+    Ok(EmulatedRecording { recording, ending })
+}
+
+/// Runs an image that need not have a recorder: how it ended.
+///
+/// # Errors
+/// [`EmulatedError`], as of [`record_emulated`].
+pub fn run_emulated(
+    path: &Path,
+    board: Board,
+    limit: Option<Duration>,
+) -> Result<Ending, EmulatedError> {
+    emulate(path, board, limit).map(|(_, ending)| ending)
+}
+
+/// Runs an image; the directory with what it sent, and how it ended.
+fn emulate(
+    path: &Path,
+    board: Board,
+    limit: Option<Duration>,
+) -> Result<(PrivateDirectory, Ending), EmulatedError> {
     let unread = |source| EmulatedError::Image {
         path: path.to_owned(),
         source,
@@ -142,42 +200,57 @@ pub fn record_emulated(path: &Path, board: Board) -> Result<EmulatedRecording, E
             board: board.name(),
         });
     }
-    let (program, package) = board.emulator();
-    let emulator = find_program(OsStr::new(program))
-        .map_err(|_| EmulatedError::NoEmulator { program, package })?;
+    let emulator = need_emulator(board)?;
     let parent = std::env::temp_dir();
     let directory =
         PrivateDirectory::new_in(&parent, PREFIX).map_err(|source| EmulatedError::Directory {
             path: parent,
             source,
         })?;
-    let mut command = Command::new(emulator.path);
+    let mut command = Command::new(emulator);
     command
         .args(board.arguments())
         .args(["-display", "none", "-monitor", "none", "-serial", "none"])
+        // 2^7 ns an instruction.
         .args(["-icount", "shift=7,sleep=off"])
         .args(["-semihosting-config", "enable=on,target=native"])
         .arg("-kernel")
         .arg(image)
         .current_dir(directory.path());
-    let run = run_command(command)?;
-    let file = directory.path().join(FILE);
-    if !file.exists() {
-        let how = match run.ending {
-            Ending::Exit(status) => format!("QEMU ended with status {status}"),
-            Ending::Signal(signal) => format!("signal {signal} ended QEMU"),
-        };
-        return Err(EmulatedError::Silent {
+    let (run, too_long) = within(limit, || run_command(command));
+    match limit {
+        Some(limit) if too_long => Err(EmulatedError::Endless {
             path: path.to_owned(),
-            how,
-        });
+            seconds: limit.as_secs_f64(),
+        }),
+        _ => Ok((directory, run?.ending)),
     }
-    let mut recording = import_file(&file)?;
-    let provenance = &mut recording.trace.provenance;
-    provenance.command = vec![path.display().to_string()];
-    provenance.host = format!("{}, emulated by QEMU", board.name());
-    Ok(EmulatedRecording {
-        recording,
-        ending: run.ending,
+}
+
+/// Runs a program, and has it end after `limit`; whether it had to.
+fn within<R>(limit: Option<Duration>, run: impl FnOnce() -> R) -> (R, bool) {
+    let Some(limit) = limit else {
+        return (run(), false);
+    };
+    std::thread::scope(|scope| {
+        let (ended, ends) = mpsc::channel::<()>();
+        let watch = scope.spawn(move || {
+            let too_long = ends.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
+            too_long && pass_on(libc::SIGTERM) > 0
+        });
+        let result = run();
+        drop(ended);
+        (result, watch.join().unwrap_or(false))
     })
+}
+
+/// QEMU's program for a board.
+///
+/// # Errors
+/// [`EmulatedError::NoEmulator`].
+pub fn need_emulator(board: Board) -> Result<PathBuf, EmulatedError> {
+    let (program, package) = board.emulator();
+    find_program(OsStr::new(program))
+        .map(|found| found.path)
+        .map_err(|_| EmulatedError::NoEmulator { program, package })
 }

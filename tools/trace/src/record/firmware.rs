@@ -45,6 +45,10 @@ pub struct FirmwareOptions {
 pub struct FirmwareRecording {
     /// The trace.
     pub trace: Trace,
+    /// Of each event of the trace, where its block lies: of a free, where it lay.
+    pub places: Vec<u32>,
+    /// Instructions of allocations, frees and resizes that returned, in this order.
+    pub counted: [CallCount; 3],
     /// What is to be said of it.
     pub findings: Findings,
     /// Why the run ended; None if the caller ended it.
@@ -55,6 +59,17 @@ pub struct FirmwareRecording {
     pub image: Image,
     /// The functions that were looked on.
     pub functions: Vec<Function>,
+}
+
+/// Calls of heap functions, from the first instruction of each to the first one behind its call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCount {
+    /// Calls.
+    pub calls: u64,
+    /// Instructions of all.
+    pub instructions: u64,
+    /// Instructions of the longest.
+    pub most: u64,
 }
 
 /// What a recording met and a trace does not say.
@@ -149,9 +164,12 @@ pub fn record_firmware(
     let mut calls = HeapCalls::new(functions.clone(), builder);
     let stop = run(&mut machine, options.most, &mut calls, between);
     let (builder, never_returned) = calls.finish();
+    let (places, counted) = (builder.places.clone(), builder.counted);
     let (trace, findings) = builder.finish(provenance(path, &machine))?;
     Ok(FirmwareRecording {
         trace,
+        places,
+        counted,
         findings: Findings {
             never_returned,
             ..findings
@@ -258,6 +276,8 @@ fn provenance(path: &Path, machine: &Machine) -> Provenance {
 struct Builder {
     frequency: u32,
     blocks: Blocks,
+    places: Vec<u32>,
+    counted: [CallCount; 3],
     findings: Findings,
     /// Resizes under way, by what tells their calls apart: core and instructions at the beginning.
     resizing: HashMap<(usize, u64), Resizing>,
@@ -272,6 +292,8 @@ impl Builder {
         Builder {
             frequency,
             blocks: Blocks::default(),
+            places: Vec::new(),
+            counted: [CallCount::default(); 3],
             findings: Findings::default(),
             resizing: HashMap::new(),
             cores: BTreeSet::new(),
@@ -299,6 +321,24 @@ impl Builder {
         }
     }
 
+    /// The events since the last time are of the block at this address.
+    fn lie(&mut self, address: u32) {
+        self.places.resize(self.blocks.len(), address);
+    }
+
+    fn count(&mut self, call: &HeapCall) {
+        let Some(end) = call.end else { return };
+        let count = &mut self.counted[match call.kind {
+            Kind::Allocate => 0,
+            Kind::Free => 1,
+            Kind::Resize => 2,
+        }];
+        let instructions = end.instructions.saturating_sub(call.begin.instructions);
+        count.calls += 1;
+        count.instructions += instructions;
+        count.most = count.most.max(instructions);
+    }
+
     fn ended(&mut self, call: &HeapCall) -> Result<(), Inconsistency> {
         let cycle = call.end.map_or(call.begin.cycle, |end| end.cycle);
         let address = u64::from(call.address);
@@ -309,6 +349,7 @@ impl Builder {
             Kind::Allocate => {
                 let asked = self.asked(call, cycle);
                 self.blocks.alloc(asked, address, size, align)?;
+                self.lie(call.address);
             }
             Kind::Resize => {
                 let Some(resizing) = self.resizing.remove(&key(call)) else {
@@ -316,9 +357,14 @@ impl Builder {
                 };
                 let asked = self.asked(call, cycle);
                 self.blocks.resized(asked, resizing, address)?;
+                self.lie(match call.address {
+                    0 => call.old_address,
+                    address => address,
+                });
                 // To no size is another word for a free, where nothing comes back.
                 if address == 0 && size == 0 {
                     self.blocks.free(asked, u64::from(call.old_address))?;
+                    self.lie(call.old_address);
                 } else if address == 0 {
                     self.findings.refused += 1;
                 }
@@ -358,6 +404,7 @@ impl Listener for Builder {
             Kind::Free => {
                 let asked = self.asked(call, call.begin.cycle);
                 let done = self.blocks.free(asked, address);
+                self.lie(call.old_address);
                 self.keep(done);
             }
             Kind::Resize => {
@@ -370,6 +417,7 @@ impl Listener for Builder {
 
     fn returns(&mut self, call: &HeapCall) {
         self.findings.calls += 1;
+        self.count(call);
         if self.wrong.is_none() {
             let done = self.ended(call);
             self.keep(done);

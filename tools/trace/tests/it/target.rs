@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::path::Path;
 
 use metes_random::Random;
+use metes_target_recorder::layout::figure;
 use metes_target_recorder::{Recorder, Target};
-use metes_trace::target::{TargetRecording, import};
+use metes_trace::target::{HeapState, Spent, TargetRecording, Told, import};
 use metes_trace::{Format, Op, TraceBuilder, TraceError};
 use proptest::prelude::*;
 
@@ -171,6 +172,7 @@ proptest! {
                 let whole = expected.finish(trace.provenance.clone());
                 prop_assert_eq!(trace, &whole);
                 prop_assert!(trace.provenance.timed);
+                prop_assert_eq!(recording.places.len(), trace.len());
                 let findings = recording.findings;
                 prop_assert_eq!(
                     (findings.lost, findings.missing, findings.unfinished, findings.before, findings.replaced),
@@ -197,6 +199,7 @@ proptest! {
             }
         }
         if let Ok(damaged) = read(&bytes) {
+            prop_assert_eq!(damaged.places.len(), damaged.trace.len());
             let found = &damaged.findings;
             let told = found.events + found.missing + found.unfinished;
             // Nothing is made up, and all that lacks is told, if what comes after it is there.
@@ -212,6 +215,63 @@ proptest! {
         let is_error = read(&bytes).is_err();
         prop_assert!(is_error);
     }
+}
+
+#[test]
+fn places_and_what_a_target_says_are_beside_its_trace() {
+    let recorder = Ring::new();
+    recorder.allocated(0x100, 8, 8);
+    recorder.allocated(0x200, 8, 8);
+    recorder.tell(figure::MEMORY, 0x100, 4096);
+    recorder.resizing(0x100, 24, 8);
+    recorder.resized(0x100, 0x300);
+    recorder.freed(0x200);
+    recorder.freed(0x999);
+    recorder.resizing(0x300, 4000, 8);
+    recorder.resized(0x300, 0);
+    // A block whose free was not seen: its place is given out again.
+    recorder.allocated(0x300, 16, 8);
+    let mut line = Vec::new();
+    recorder.send(|part| line.extend_from_slice(part));
+    let found = read(&line).unwrap();
+    let kinds = [
+        Op::Alloc,
+        Op::Alloc,
+        Op::Resize,
+        Op::Free,
+        Op::Free,
+        Op::Alloc,
+    ];
+    assert_eq!(found.trace.ops(), kinds);
+    assert_eq!(found.places, [0x100, 0x200, 0x300, 0x200, 0x300, 0x300]);
+    // Half of what is said says nothing.
+    assert_eq!(found.told, Told::default());
+    recorder.tell(figure::TAKEN, 1024, 512);
+    recorder.tell(figure::TABLES, 77, 0);
+    recorder.tell(figure::END, 0, 0);
+    for operation in 0..figure::OPERATIONS {
+        recorder.tell(figure::TICKS + 2 * operation, operation, 1);
+        recorder.tell(figure::CALLS + 2 * operation, 5, 3);
+    }
+    recorder.send(|part| line.extend_from_slice(part));
+    let found = read(&line).unwrap();
+    let heap = HeapState {
+        memory: 0x100,
+        bytes: 4096,
+        footprint: 1024,
+        peak_live: 512,
+        tables: 77,
+    };
+    assert_eq!(found.told.heap, Some(heap));
+    assert!(found.told.ended);
+    // Ticks are microseconds here.
+    let second = Spent {
+        calls: 5,
+        nanoseconds: ((1 << 32) + 1) * 1000,
+        most: 3000,
+    };
+    assert_eq!(found.told.spent.unwrap()[1], second);
+    assert_eq!(found.findings.events, 9);
 }
 
 #[test]

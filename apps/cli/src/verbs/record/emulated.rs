@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &Record, board: Board, json: bool) -> Result<u8, Fa
     // What was recorded is written whatever signal ends the image.
     interrupt::flag()?;
     let aside = json.then(metes_tune::stdout_to_stderr).transpose()?;
-    let recording = record_emulated(Path::new(image), board);
+    let recording = record_emulated(Path::new(image), board, None);
     drop(aside);
     let found = recording?;
     write_parquet(&found.recording.trace, &arguments.output)?;

@@ -11,7 +11,7 @@ use metes_edge_heap::outline::Outline;
 use metes_edge_heap::run::{Input, Ran, RunError};
 use metes_edge_heap::splice::PAGE;
 use metes_edge_heap::tune::{Error, FILES, Found, MODULE, Tuned, Tuning};
-use metes_emit::WasiPool;
+use metes_emit::{Home, Ranges};
 use metes_explore::engine::Folder;
 use serde_json::json;
 
@@ -74,9 +74,9 @@ pub(super) fn run(arguments: &Tune, json: bool) -> Result<u8, Failure> {
     let input = input(arguments, &outline)?;
     let mut files = FILES.to_vec();
     // The names do not depend on the heap.
-    let pool = WasiPool::single(0, 0);
+    let home = Home::Wasi(Ranges::single(0, 1, 0));
     let any = metes_config::resolve("tlsf").map_err(Failure::Heap)?;
-    let emitted = metes_tune::emit_for_wasi(&any, pool)?.files;
+    let emitted = metes_tune::emit_for(&any, home)?.files;
     files.extend(emitted.iter().filter_map(|file| file.path.to_str()));
     let kind = Kind {
         verb: "tune",
