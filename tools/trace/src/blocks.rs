@@ -32,13 +32,58 @@ impl Hasher for AddressHasher {
     }
 }
 
-type Addresses = HashMap<u64, u64, BuildHasherDefault<AddressHasher>>;
+type Addresses<B> = HashMap<u64, B, BuildHasherDefault<AddressHasher>>;
 
-/// Live blocks by their addresses, and the trace of them.
-#[derive(Default)]
-pub(crate) struct Blocks {
-    builder: TraceBuilder,
-    live: Addresses,
+/// Where the requests go, each of a block that is live.
+pub(crate) trait Sink {
+    /// What it wants to know of a live block.
+    type Block: Copy;
+
+    /// An allocation; the new block.
+    fn alloc(&mut self, asked: Asked, size: u64, align: u32) -> Result<Self::Block, Inconsistency>;
+
+    /// The end of a block.
+    fn free(&mut self, asked: Asked, block: Self::Block) -> Result<(), Inconsistency>;
+
+    /// Another size for a block; the block as it is then.
+    fn resize(
+        &mut self,
+        asked: Asked,
+        block: Self::Block,
+        size: u64,
+        align: u32,
+    ) -> Result<Self::Block, Inconsistency>;
+}
+
+impl Sink for TraceBuilder {
+    type Block = u64;
+
+    fn alloc(&mut self, asked: Asked, size: u64, align: u32) -> Result<u64, Inconsistency> {
+        let Asked { time, thread, site } = asked;
+        self.alloc_at(site, time, thread, size, align)
+    }
+
+    fn free(&mut self, asked: Asked, block: u64) -> Result<(), Inconsistency> {
+        TraceBuilder::free(self, asked.time, asked.thread, block)
+    }
+
+    fn resize(
+        &mut self,
+        asked: Asked,
+        block: u64,
+        size: u64,
+        align: u32,
+    ) -> Result<u64, Inconsistency> {
+        let Asked { time, thread, site } = asked;
+        self.resize_at(site, time, thread, block, size, align)?;
+        Ok(block)
+    }
+}
+
+/// Live blocks by their addresses, and what is made of the requests.
+pub(crate) struct Blocks<S: Sink = TraceBuilder> {
+    pub(crate) sink: S,
+    live: Addresses<S::Block>,
     /// Frees of blocks that are not in the trace.
     pub(crate) unknown_frees: u64,
     /// Resizes of such blocks; in the trace they are allocations.
@@ -49,10 +94,10 @@ pub(crate) struct Blocks {
 
 /// A resize under way: its block has no address meanwhile.
 #[derive(Clone, Copy)]
-pub(crate) struct Resizing {
+pub(crate) struct Resizing<B = u64> {
     address: u64,
     /// None if its allocation was not seen.
-    block: Option<u64>,
+    block: Option<B>,
     size: u64,
     align: u32,
 }
@@ -66,7 +111,34 @@ pub(crate) struct Asked {
     pub(crate) site: u64,
 }
 
-impl Blocks {
+impl Default for Blocks {
+    fn default() -> Blocks {
+        Blocks::new(TraceBuilder::new())
+    }
+}
+
+impl<S: Sink> Blocks<S> {
+    /// No blocks yet.
+    pub(crate) fn new(sink: S) -> Blocks<S> {
+        Blocks {
+            sink,
+            live: Addresses::default(),
+            unknown_frees: 0,
+            unknown_resizes: 0,
+            replaced: 0,
+        }
+    }
+
+    /// The live blocks, in no order.
+    pub(crate) fn live(&mut self) -> (&mut S, impl Iterator<Item = &mut S::Block>) {
+        (&mut self.sink, self.live.values_mut())
+    }
+
+    /// Knows no block any more.
+    pub(crate) fn forget(&mut self) {
+        self.live.clear();
+    }
+
     pub(crate) fn alloc(
         &mut self,
         asked: Asked,
@@ -76,15 +148,14 @@ impl Blocks {
     ) -> Result<(), Inconsistency> {
         // A block that lost its free goes first: it made the room.
         self.close(asked, address)?;
-        let Asked { time, thread, site } = asked;
-        let block = self.builder.alloc_at(site, time, thread, size, align)?;
+        let block = self.sink.alloc(asked, size, align)?;
         self.live.insert(address, block);
         Ok(())
     }
 
     pub(crate) fn free(&mut self, asked: Asked, address: u64) -> Result<(), Inconsistency> {
         match self.live.remove(&address) {
-            Some(block) => self.builder.free(asked.time, asked.thread, block),
+            Some(block) => self.sink.free(asked, block),
             None => {
                 self.unknown_frees += 1;
                 Ok(())
@@ -93,7 +164,7 @@ impl Blocks {
     }
 
     /// A resize begins: what is at `address` may be another's from here on.
-    pub(crate) fn resize(&mut self, address: u64, size: u64, align: u32) -> Resizing {
+    pub(crate) fn resize(&mut self, address: u64, size: u64, align: u32) -> Resizing<S::Block> {
         Resizing {
             address,
             block: self.live.remove(&address),
@@ -106,7 +177,7 @@ impl Blocks {
     pub(crate) fn resized(
         &mut self,
         asked: Asked,
-        resizing: Resizing,
+        resizing: Resizing<S::Block>,
         address: u64,
     ) -> Result<(), Inconsistency> {
         let Resizing { size, align, .. } = resizing;
@@ -114,9 +185,7 @@ impl Blocks {
             (Some(block), 0) => self.settle(asked, resizing.address, block),
             (None, 0) => Ok(()),
             (Some(block), _) => {
-                let Asked { time, thread, site } = asked;
-                let builder = &mut self.builder;
-                builder.resize_at(site, time, thread, block, size, align)?;
+                let block = self.sink.resize(asked, block, size, align)?;
                 self.settle(asked, address, block)
             }
             (None, _) => {
@@ -127,7 +196,7 @@ impl Blocks {
     }
 
     /// A block now lives at `address`.
-    fn settle(&mut self, asked: Asked, address: u64, block: u64) -> Result<(), Inconsistency> {
+    fn settle(&mut self, asked: Asked, address: u64, block: S::Block) -> Result<(), Inconsistency> {
         self.close(asked, address)?;
         self.live.insert(address, block);
         Ok(())
@@ -139,12 +208,14 @@ impl Blocks {
             return Ok(());
         };
         self.replaced += 1;
-        self.builder.free(asked.time, asked.thread, old)
+        self.sink.free(asked, old)
     }
+}
 
+impl Blocks {
     /// The trace, with what it does not know in its provenance.
     pub(crate) fn finish(self, provenance: Provenance) -> Trace {
-        self.builder.finish(Provenance {
+        self.sink.finish(Provenance {
             unknown_blocks: self.unknown_frees + self.unknown_resizes,
             ..provenance
         })

@@ -26,9 +26,11 @@ pub mod emulated;
 mod error;
 #[cfg(feature = "firmware")]
 pub mod firmware;
+mod mapped;
 mod process;
 mod raw;
 pub mod run;
+mod segments;
 mod stage;
 mod tables;
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use super::error::RecordError;
-use super::layout::{HEADER_BYTES, Header, MAGIC, VERSION};
+use super::layout::{CHUNK_BYTES, HEADER_BYTES, Header, MAGIC, SEGMENT_WORDS, VERSION};
+use super::mapped::RawFile;
 use super::raw::{self, Clock};
 use super::run::Run;
 use super::tables::Tables;
@@ -31,15 +32,15 @@ pub struct ProcessTrace {
     /// The file name of the program that it replaced itself by (`exec`): then
     /// its heap ended without a last word.
     pub replaced_by: Option<String>,
-    /// Words of raw recording: some 1.5 for an event.
+    /// Words of raw recording: some 1.5 for an event; each thread has a thousand at a time.
     pub raw_words: u64,
     /// Events that found no place (disk full, file size limit, no access to
     /// the directory).
     pub lost: u64,
     /// Its call stacks were recorded.
     pub sited: bool,
-    path: PathBuf,
-    clock: Clock,
+    pub(super) path: PathBuf,
+    pub(super) clock: Clock,
 }
 
 /// A trace out of a raw file, and what did not fit into it.
@@ -76,8 +77,14 @@ impl ProcessTrace {
             path: self.path.clone(),
             reason,
         };
-        let file = File::open(&self.path).map_err(|source| error(source.to_string()))?;
-        let provenance = Provenance {
+        let memory = RawFile::open(&self.path).map_err(|source| error(source.to_string()))?;
+        raw::load(memory, self.clock, self.tables(), self.provenance())
+            .map_err(|inconsistency| error(inconsistency.to_string()))
+    }
+
+    /// Where its trace comes from, as far as it is known before it is read.
+    pub(super) fn provenance(&self) -> Provenance {
+        Provenance {
             command: self.command.clone(),
             recorder: "preload".to_owned(),
             host: host(),
@@ -86,9 +93,12 @@ impl ProcessTrace {
             lost_events: self.lost,
             timed: true,
             ..Provenance::default()
-        };
-        let tables = self.sited.then(|| Tables::new(self.program.clone()));
-        raw::load(file, self.raw_words, self.clock, tables, provenance).map_err(error)
+        }
+    }
+
+    /// Empty tables of its call stacks, if those were recorded.
+    pub(super) fn tables(&self) -> Option<Tables> {
+        self.sited.then(|| Tables::new(self.program.clone()))
     }
 }
 
@@ -144,7 +154,10 @@ fn next_image(processes: &[ProcessTrace], index: usize) -> Option<&ProcessTrace>
 
 /// The process of a raw file and when it began; None if it died before its
 /// first record.
-fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, RecordError> {
+pub(super) fn read_header(
+    path: &Path,
+    run: &Run,
+) -> Result<Option<(u64, ProcessTrace)>, RecordError> {
     let error = |reason: String| RecordError::Raw {
         path: path.to_owned(),
         reason,
@@ -166,9 +179,10 @@ fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, Re
         .metadata()
         .map_err(|source| error(source.to_string()))?
         .len();
-    // A cursor beyond the file is one of a process that found no more room.
-    let room = length.saturating_sub(HEADER_BYTES as u64) / 8;
-    let words = header.cursor.load(Ordering::Relaxed).min(room);
+    // The recorder takes room for whole chunks.
+    let room = length.saturating_sub(HEADER_BYTES as u64) / CHUNK_BYTES as u64 * CHUNK_BYTES as u64;
+    let words = header.segments.load(Ordering::Relaxed) * SEGMENT_WORDS as u64;
+    let words = words.min(room / 8);
     let cut = |bytes: &[u8], length: u32| bytes[..bytes.len().min(length as usize)].to_vec();
     let arguments = cut(&header.command, header.command_length);
     let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
@@ -188,10 +202,12 @@ fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, Re
         sited: header.sites != 0,
         path: path.to_owned(),
         clock: Clock {
-            start: header.clock_start,
             shift: header.clock_shift,
-            elapsed_ticks: run.ticks.saturating_sub(header.clock_start),
-            elapsed_ns: run.monotonic.saturating_sub(header.monotonic_start),
+            first: (header.clock_start, 0),
+            second: (
+                run.ticks,
+                run.monotonic.saturating_sub(header.monotonic_start),
+            ),
         },
     };
     Ok(Some((header.monotonic_start, process)))
