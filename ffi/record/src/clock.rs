@@ -23,11 +23,9 @@ pub(crate) fn now() -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn now_after_reads() -> u64 {
-    // SAFETY: waits, and reads a counter.
-    unsafe {
-        core::arch::x86_64::_mm_lfence();
-        core::arch::x86_64::_rdtsc()
-    }
+    let mut processor = 0;
+    // SAFETY: waits for what is before it, and reads a counter; `processor` is a place for which processor it is.
+    unsafe { core::arch::x86_64::__rdtscp(&raw mut processor) }
 }
 
 /// As [`now`]: elsewhere threads share a clock.

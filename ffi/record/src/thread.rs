@@ -23,6 +23,8 @@ pub(crate) struct Thread {
     pub(crate) number: u32,
     /// Segments that it has begun.
     pub(crate) segments: u32,
+    /// Records that may yet have the time of the last.
+    pub(crate) same: u32,
     /// Pages of its stack that are known to be readable, as `sites/readable.rs` packs them.
     pub(crate) readable: u64,
 }
@@ -35,6 +37,7 @@ impl Thread {
         last: 0,
         number: 0,
         segments: 0,
+        same: 0,
         readable: 0,
     };
 }
