@@ -294,6 +294,16 @@ pub(crate) struct Record {
     /// One that has not ended ten seconds later is killed; what it did until then is written
     #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "accesses")]
     pub(crate) seconds: Option<f64>,
+    /// Record nothing until this signal comes to the process of metes, and stop when it comes again, and so on: USR1 or USR2.
+    /// Each time is a file of its own: FILE with part0001, part0002 and so on in its name
+    #[arg(long, value_name = "SIGNAL", ignore_case = true, conflicts_with = "accesses")]
+    pub(crate) on_signal: Option<ToggleSignal>,
+    /// Begin another file, a trace by itself, whenever one has reached this size: FILE with part0001 and so on in its name
+    #[arg(long, value_name = "SIZE", value_parser = positive_size, conflicts_with = "accesses")]
+    pub(crate) rotate: Option<u64>,
+    /// Keep only the last N of those files
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..).map(|n| n as usize))]
+    pub(crate) keep: Option<usize>,
     /// Where CMD runs: `host`; `leon3`, for an image (ELF, SPARC) that a simulator
     /// runs; times are cycles as nanoseconds then, threads are cores; `cortex-m3`, for an image that has the recorder of
     /// `metes emit --recorder` in it, under QEMU
@@ -304,6 +314,31 @@ pub(crate) struct Record {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// A signal that begins and stops a recording.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ToggleSignal {
+    Usr1,
+    Usr2,
+}
+
+impl ToggleSignal {
+    /// Its number.
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            ToggleSignal::Usr1 => libc::SIGUSR1,
+            ToggleSignal::Usr2 => libc::SIGUSR2,
+        }
+    }
+
+    /// Its name, as `kill` takes it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ToggleSignal::Usr1 => "USR1",
+            ToggleSignal::Usr2 => "USR2",
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

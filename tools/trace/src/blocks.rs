@@ -12,7 +12,7 @@ use crate::trace::{Provenance, Trace, TraceBuilder};
 
 /// Hash of an address: one multiplication, whose high bits are the good ones.
 #[derive(Default)]
-struct AddressHasher(u64);
+pub(crate) struct AddressHasher(u64);
 
 impl Hasher for AddressHasher {
     fn finish(&self) -> u64 {
@@ -32,7 +32,8 @@ impl Hasher for AddressHasher {
     }
 }
 
-type Addresses<B> = HashMap<u64, B, BuildHasherDefault<AddressHasher>>;
+/// What is known by addresses, or by other numbers times 16.
+pub(crate) type Numbered<B> = HashMap<u64, B, BuildHasherDefault<AddressHasher>>;
 
 /// Where the requests go, each of a block that is live.
 pub(crate) trait Sink {
@@ -83,7 +84,7 @@ impl Sink for TraceBuilder {
 /// Live blocks by their addresses, and what is made of the requests.
 pub(crate) struct Blocks<S: Sink = TraceBuilder> {
     pub(crate) sink: S,
-    live: Addresses<S::Block>,
+    live: Numbered<S::Block>,
     /// Frees of blocks that are not in the trace.
     pub(crate) unknown_frees: u64,
     /// Resizes of such blocks; in the trace they are allocations.
@@ -122,7 +123,7 @@ impl<S: Sink> Blocks<S> {
     pub(crate) fn new(sink: S) -> Blocks<S> {
         Blocks {
             sink,
-            live: Addresses::default(),
+            live: Numbered::default(),
             unknown_frees: 0,
             unknown_resizes: 0,
             replaced: 0,

@@ -62,10 +62,10 @@ pub use record::firmware::{
     Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,
 };
 #[cfg(feature = "files")]
-pub use record::{RecordError, RecordOptions, Recording, record};
+pub use record::{RecordError, RecordOptions, Recording, record, record_files};
 pub use rmm::{LogError, import_rmm, import_rmm_file};
 pub use stacks::{Stacks, StacksBuilder};
 pub use touches::{
     TOUCHES_MARK, TouchError, TouchOperation, TouchProfile, TouchReader, open_touches,
 };
-pub use trace::{Provenance, Trace, TraceBuilder};
+pub use trace::{Beginning, Provenance, Trace, TraceBuilder};

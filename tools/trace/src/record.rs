@@ -26,7 +26,9 @@ pub mod emulated;
 mod error;
 #[cfg(feature = "firmware")]
 pub mod firmware;
+mod live;
 mod mapped;
+mod parts;
 mod process;
 mod raw;
 pub mod run;
@@ -39,6 +41,11 @@ use std::path::PathBuf;
 
 pub use check::{Program, find_program};
 pub use error::{Obstacle, RecordError};
+pub use live::{
+    Control, FileOptions, Progress, RecordedFile, RecordedFiles, Rotation, beside, part_of,
+    record_files,
+};
+pub use parts::FileFacts;
 pub use process::{Loaded, ProcessTrace};
 pub use run::{Ending, Run};
 pub use stage::Stage;
@@ -174,21 +181,14 @@ fn finds_modules() -> bool {
 /// [`RecordError`]: what stands in the way of running or of recording. A
 /// program that fails or dies is no error; see [`Recording::ending`].
 pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording, RecordError> {
-    let (name, _) = command.split_first().ok_or(RecordError::NoCommand)?;
-    let program = find_program(name)?;
-    program.check_preload()?;
-    if options.sites && !finds_modules() {
-        return Err(RecordError::NoStacks);
-    }
-    let stage = Stage::new(&options.library, options.directory.as_deref())?;
-    if options.sites {
-        let path = stage.directory().join(layout::SITES_FILE);
-        std::fs::write(&path, []).map_err(|error| RecordError::Directory {
-            path: stage.directory().to_owned(),
-            reason: error.to_string(),
-        })?;
-    }
-    let run = run::run(&program.path, command, &stage, &options.environment)?;
+    let (program, stage) = prepare(command, options)?;
+    let run = run::run(
+        &program.path,
+        command,
+        &stage,
+        &options.environment,
+        &|_| {},
+    )?;
     let process::Processes {
         recorded: mut processes,
         without_room,
@@ -223,4 +223,26 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         wall_seconds: run.wall_seconds,
         stage,
     })
+}
+
+/// The program of `command`, which can be recorded, and the place of its run.
+fn prepare(
+    command: &[OsString],
+    options: &RecordOptions,
+) -> Result<(Program, Stage), RecordError> {
+    let (name, _) = command.split_first().ok_or(RecordError::NoCommand)?;
+    let program = find_program(name)?;
+    program.check_preload()?;
+    if options.sites && !finds_modules() {
+        return Err(RecordError::NoStacks);
+    }
+    let stage = Stage::new(&options.library, options.directory.as_deref())?;
+    if options.sites {
+        let path = stage.directory().join(layout::SITES_FILE);
+        std::fs::write(&path, []).map_err(|error| RecordError::Directory {
+            path: stage.directory().to_owned(),
+            reason: error.to_string(),
+        })?;
+    }
+    Ok((program, stage))
 }

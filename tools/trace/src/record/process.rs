@@ -123,7 +123,7 @@ pub(super) fn find(directory: &Path, run: &Run) -> Result<Processes, RecordError
         if path.extension().is_none_or(|extension| extension != "raw") {
             continue;
         }
-        match read_header(&path, run)? {
+        match read_header(&path, (run.ticks, run.monotonic))? {
             Some(process) => found.push(process),
             // The recorder takes room for the first requests at once.
             None => {
@@ -152,11 +152,11 @@ fn next_image(processes: &[ProcessTrace], index: usize) -> Option<&ProcessTrace>
     later.find(|later| later.pid == own.pid && !later.forked && later.parent == own.parent)
 }
 
-/// The process of a raw file and when it began; None if it died before its
+/// The process of a raw file and when it began, as it is at a look at the counter and the monotonic clock; None if it died before its
 /// first record.
 pub(super) fn read_header(
     path: &Path,
-    run: &Run,
+    (ticks, monotonic): (u64, u64),
 ) -> Result<Option<(u64, ProcessTrace)>, RecordError> {
     let error = |reason: String| RecordError::Raw {
         path: path.to_owned(),
@@ -201,14 +201,14 @@ pub(super) fn read_header(
         lost: header.lost.load(Ordering::Relaxed),
         sited: header.sites != 0,
         path: path.to_owned(),
-        clock: Clock {
-            shift: header.clock_shift,
-            first: (header.clock_start, 0),
-            second: (
-                run.ticks,
-                run.monotonic.saturating_sub(header.monotonic_start),
+        clock: Clock::new(
+            header.clock_shift,
+            (header.clock_start, 0),
+            (
+                ticks,
+                monotonic.saturating_sub(header.monotonic_start),
             ),
-        },
+        ),
     };
     Ok(Some((header.monotonic_start, process)))
 }

@@ -5,45 +5,61 @@
 //! given up before another block can have it. A record may be missing, because
 //! the process died while writing it.
 
-use std::collections::HashMap;
-
 use super::layout::{ALLOC, FREE, RESIZE_BEGIN, RESIZE_END};
 use super::process::Loaded;
 use super::segments::{Memory, Merge, Record};
 use super::tables::Tables;
-use crate::blocks::{Asked, Blocks, Resizing, Sink};
+use crate::blocks::{Asked, Blocks, Numbered, Resizing, Sink};
 use crate::error::Inconsistency;
 use crate::trace::{Provenance, TraceBuilder};
 
 /// Turns ticks into nanoseconds since the start, between two looks at both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    pub(super) shift: u32,
+    shift: u32,
     /// The counter, and nanoseconds since the start, at the first look.
-    pub(super) first: (u64, u64),
+    first: (u64, u64),
     /// The same at the second.
-    pub(super) second: (u64, u64),
+    second: (u64, u64),
+    /// The look between the two, if there were more.
+    between: (u64, u64),
+    /// Nanoseconds of a tick between the two, by 2^[`RATE_SHIFT`].
+    rate: u64,
 }
 
+/// See [`Clock`].
+const RATE_SHIFT: u32 = 32;
+
 impl Clock {
+    /// Of units of two to the power of `shift` ticks, by two looks: the counter, and nanoseconds since the start.
+    pub(super) fn new(shift: u32, first: (u64, u64), second: (u64, u64)) -> Clock {
+        let span = second.0.saturating_sub(first.0).max(1);
+        let passed = second.1.saturating_sub(first.1);
+        let rate = (u128::from(passed) << RATE_SHIFT) / u128::from(span);
+        Clock {
+            shift,
+            first,
+            second,
+            between: first,
+            rate: u64::try_from(rate).unwrap_or(u64::MAX),
+        }
+    }
+
     fn nanoseconds(&self, time: u64) -> u64 {
-        let (first, second) = (self.first, self.second);
+        let first = self.first;
         let ticks = time.checked_shl(self.shift).unwrap_or(0);
         let ticks = ticks.saturating_sub(first.0);
-        let (span, passed) = (
-            second.0.saturating_sub(first.0),
-            second.1.saturating_sub(first.1),
-        );
-        let ns = u128::from(ticks) * u128::from(passed) / u128::from(span.max(1));
+        let ns = u128::from(ticks) * u128::from(self.rate) >> RATE_SHIFT;
         first
             .1
             .saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// Another look at both clocks; times asked for from now on are mostly after the one before.
+    /// Another look at both clocks; times asked for from now on are after the one before the last.
     pub(super) fn look(&mut self, ticks: u64, nanoseconds: u64) {
-        self.first = self.second;
-        self.second = (ticks, nanoseconds);
+        let between = self.second;
+        *self = Clock::new(self.shift, self.between, (ticks, nanoseconds));
+        self.between = between;
     }
 }
 
@@ -84,7 +100,7 @@ impl<M: Memory, S: Sink> Reading<M, S> {
             requests: Requests {
                 clock,
                 blocks: Blocks::new(sink),
-                threads: HashMap::new(),
+                threads: Numbered::default(),
                 last_time: 0,
                 unfinished: 0,
             },
@@ -132,7 +148,7 @@ pub(super) struct Requests<S: Sink> {
     pub(super) clock: Clock,
     pub(super) blocks: Blocks<S>,
     /// Those that made a request.
-    threads: HashMap<u32, Thread<S::Block>>,
+    threads: Numbered<Thread<S::Block>>,
     last_time: u64,
     unfinished: u64,
 }
@@ -141,6 +157,11 @@ pub(super) struct Requests<S: Sink> {
 const MALLOC_ALIGN: u32 = 16;
 
 impl<S: Sink> Requests<S> {
+    /// Time of the last request.
+    pub(super) fn last_time(&self) -> u64 {
+        self.last_time
+    }
+
     /// Threads that made a request.
     pub(super) fn threads(&self) -> u32 {
         u32::try_from(self.threads.len()).unwrap_or(u32::MAX)
@@ -148,7 +169,7 @@ impl<S: Sink> Requests<S> {
 
     fn record(&mut self, tables: Option<&Tables>, record: &Record) -> Result<(), Inconsistency> {
         let next = self.threads();
-        let thread = self.threads.entry(record.thread).or_insert(Thread {
+        let thread = self.threads.entry(u64::from(record.thread) << 4).or_insert(Thread {
             number: next,
             resizing: None,
         });
@@ -199,11 +220,10 @@ mod tests {
     use super::*;
     use crate::event::Op;
 
-    const CLOCK: Clock = Clock {
-        shift: 0,
-        first: (0, 0),
-        second: (1, 1),
-    };
+    /// A tick is a nanosecond.
+    fn clock() -> Clock {
+        Clock::new(0, (0, 0), (1, 1))
+    }
 
     /// Segments in memory.
     #[derive(Default)]
@@ -243,7 +263,7 @@ mod tests {
                 memory.add(thread, number, words);
             }
         }
-        super::load(memory, CLOCK, tables, Provenance::default()).unwrap()
+        super::load(memory, clock(), tables, Provenance::default()).unwrap()
     }
 
     fn load(words: &[u64]) -> Loaded {
@@ -369,14 +389,12 @@ mod tests {
 
     #[test]
     fn times_between_two_looks_at_the_clocks_are_of_those() {
-        let mut clock = Clock {
-            shift: 1,
-            first: (100, 0),
-            second: (200, 1000),
-        };
+        let mut clock = Clock::new(1, (100, 0), (200, 1000));
         assert_eq!(clock.nanoseconds(75), 500);
         clock.look(300, 1100);
-        assert_eq!(clock.nanoseconds(125), 1050);
+        assert_eq!(clock.nanoseconds(150), 1100);
+        clock.look(400, 1200);
+        assert_eq!(clock.nanoseconds(150), 1100);
         assert_eq!(clock.nanoseconds(0), 1000);
     }
 
@@ -399,7 +417,7 @@ mod tests {
             1,
             &[head(ALLOC, 20, 0x300), more(request(3, 4)), PENDING],
         );
-        let mut reading = Reading::new(memory, CLOCK, None, TraceBuilder::new());
+        let mut reading = Reading::new(memory, clock(), None, TraceBuilder::new());
         reading.read(Some(15)).unwrap();
         assert_eq!(reading.requests.blocks.sink.len(), 1, "before the horizon");
         reading.read(Some(1000)).unwrap();

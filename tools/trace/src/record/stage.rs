@@ -117,7 +117,7 @@ fn has_plenty(path: &Path) -> bool {
 }
 
 /// Bytes that may still be written below `path`, where the system says so.
-fn room(path: &Path) -> Option<u64> {
+pub(super) fn room(path: &Path) -> Option<u64> {
     let name = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: all-zero bytes are a valid value of this plain structure.
     let mut space: libc::statvfs = unsafe { std::mem::zeroed() };
