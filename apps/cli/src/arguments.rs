@@ -304,6 +304,12 @@ pub(crate) struct Record {
     /// Keep only the last N of those files
     #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..).map(|n| n as usize))]
     pub(crate) keep: Option<usize>,
+    /// Become the program, with a recorder that records nothing until a `metes record --attach` asks for it
+    #[arg(long, conflicts_with_all = ["accesses", "attach", "seconds", "on_signal", "rotate"])]
+    pub(crate) dormant: bool,
+    /// Record the process with this number, which was started with --dormant, until it ends, --seconds are over, or Ctrl-C
+    #[arg(long, value_name = "PID", conflicts_with_all = ["accesses", "sites", "on_signal", "command"], value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attach: Option<u32>,
     /// Where CMD runs: `host`; `leon3`, for an image (ELF, SPARC) that a simulator
     /// runs; times are cycles as nanoseconds then, threads are cores; `cortex-m3`, for an image that has the recorder of
     /// `metes emit --recorder` in it, under QEMU
@@ -312,7 +318,7 @@ pub(crate) struct Record {
     #[command(flatten)]
     pub(crate) firmware: Firmware,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "attach", value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 

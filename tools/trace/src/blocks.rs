@@ -135,9 +135,12 @@ impl<S: Sink> Blocks<S> {
         (&mut self.sink, self.live.values_mut())
     }
 
-    /// Knows no block any more.
+    /// Knows no block any more, and of none that it was not known.
     pub(crate) fn forget(&mut self) {
         self.live.clear();
+        self.unknown_frees = 0;
+        self.unknown_resizes = 0;
+        self.replaced = 0;
     }
 
     pub(crate) fn alloc(

@@ -42,8 +42,8 @@ use std::path::PathBuf;
 pub use check::{Program, find_program};
 pub use error::{Obstacle, RecordError};
 pub use live::{
-    Control, FileOptions, Progress, RecordedFile, RecordedFiles, Rotation, beside, part_of,
-    record_files,
+    Control, FileOptions, Progress, RecordedFile, RecordedFiles, Rotation, attach_files,
+    become_dormant, beside, part_of, record_files,
 };
 pub use parts::FileFacts;
 pub use process::{Loaded, ProcessTrace};
@@ -230,19 +230,46 @@ fn prepare(
     command: &[OsString],
     options: &RecordOptions,
 ) -> Result<(Program, Stage), RecordError> {
+    let program = recordable(command, options)?;
+    let stage = Stage::new(&options.library, options.directory.as_deref())?;
+    ask_for_sites(&stage, options)?;
+    Ok((program, stage))
+}
+
+/// The same, of a program that records nothing yet and outlives this process.
+fn prepare_dormant(
+    command: &[OsString],
+    options: &RecordOptions,
+) -> Result<(Program, Stage), RecordError> {
+    let program = recordable(command, options)?;
+    let stage = Stage::dormant(&options.library, options.directory.as_deref())?;
+    ask_for_sites(&stage, options)?;
+    mark(&stage, layout::PAUSED_FILE)?;
+    Ok((program, stage))
+}
+
+fn recordable(command: &[OsString], options: &RecordOptions) -> Result<Program, RecordError> {
     let (name, _) = command.split_first().ok_or(RecordError::NoCommand)?;
     let program = find_program(name)?;
     program.check_preload()?;
     if options.sites && !finds_modules() {
         return Err(RecordError::NoStacks);
     }
-    let stage = Stage::new(&options.library, options.directory.as_deref())?;
-    if options.sites {
-        let path = stage.directory().join(layout::SITES_FILE);
-        std::fs::write(&path, []).map_err(|error| RecordError::Directory {
-            path: stage.directory().to_owned(),
-            reason: error.to_string(),
-        })?;
+    Ok(program)
+}
+
+fn ask_for_sites(stage: &Stage, options: &RecordOptions) -> Result<(), RecordError> {
+    match options.sites {
+        true => mark(stage, layout::SITES_FILE),
+        false => Ok(()),
     }
-    Ok((program, stage))
+}
+
+/// Puts an empty file of that name into the stage.
+fn mark(stage: &Stage, name: &str) -> Result<(), RecordError> {
+    let path = stage.directory().join(name);
+    std::fs::write(&path, []).map_err(|error| RecordError::Directory {
+        path: stage.directory().to_owned(),
+        reason: error.to_string(),
+    })
 }

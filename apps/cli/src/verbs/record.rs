@@ -26,11 +26,14 @@ pub(crate) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
             "call stacks are recorded of programs of the host: leave --sites out, or --target",
         ));
     }
-    if (arguments.on_signal.is_some() || arguments.rotate.is_some())
+    if (arguments.on_signal.is_some()
+        || arguments.rotate.is_some()
+        || arguments.dormant
+        || arguments.attach.is_some())
         && arguments.target != RecordTarget::Host
     {
         return Err(Failure::input(
-            "--on-signal and --rotate are of programs of the host: leave them out, or --target",
+            "--on-signal, --rotate, --dormant and --attach are of programs of the host: leave them out, or --target",
         ));
     }
     if arguments.seconds.is_some() && arguments.target != RecordTarget::Host {

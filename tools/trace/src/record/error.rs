@@ -152,6 +152,14 @@ pub enum RecordError {
         /// The program.
         program: PathBuf,
     },
+    /// A process that runs cannot be recorded.
+    #[error("process {pid} cannot be recorded: {reason}")]
+    Attach {
+        /// Its number.
+        pid: u32,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// A raw file cannot be understood.
     #[error("raw recording {}: {reason}; record again", .path.display())]
     Raw {

@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::error::RecordError;
 use super::layout::{HEADER_BYTES, PAUSED_FILE, RING};
@@ -22,7 +23,7 @@ use super::parts::{FileFacts, PartWriter};
 use super::process::{ProcessTrace, read_header};
 use super::raw::Reading;
 use super::run::{self, Ending};
-use super::{RecordOptions, prepare};
+use super::{RecordOptions, prepare, prepare_dormant};
 use crate::stacks::Stacks;
 use crate::trace::Provenance;
 use crate::whole::Part;
@@ -34,6 +35,8 @@ const MOST_SEGMENTS: u32 = RING as u32;
 /// Time between two looks, at most and at least.
 const SELDOM: Duration = Duration::from_millis(40);
 const OFTEN: Duration = Duration::from_millis(4);
+/// Added to the time between two looks for large raw files for each that there is: a build has thousands.
+const ONE_FILE: Duration = Duration::from_micros(100);
 /// For how long a processor may keep to itself what it wrote, nanoseconds: a thousand times what it does.
 const SLACK_NS: u64 = 1_000_000;
 
@@ -209,6 +212,94 @@ pub fn record_files(
     })
 }
 
+/// Has this process become the program of `command`, with a recorder that records nothing until somebody
+/// [attaches](attach_files) to it. Returns only if that cannot be.
+pub fn become_dormant(command: &[OsString], options: &RecordOptions) -> RecordError {
+    let prepared = prepare_dormant(command, options);
+    let (program, stage) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return error,
+    };
+    let mut become_it = std::process::Command::new(&program.path);
+    become_it
+        .arg0(&command[0])
+        .args(&command[1..])
+        .envs(options.environment.iter().cloned())
+        .envs(stage.environment());
+    // The directory stays: this process, under another name, needs it.
+    stage.leave();
+    RecordError::Run {
+        path: program.path,
+        source: become_it.exec(),
+    }
+}
+
+/// How often it is looked whether a process ended, or who attached wants no more.
+const ATTENTIVE: Duration = Duration::from_millis(50);
+
+/// Records process `pid`, which began as [dormant](become_dormant), to files until it ends or `enough` says so.
+///
+/// # Errors
+/// [`RecordError::Attach`] says why not; the others are those of [`record_files`].
+pub fn attach_files(
+    pid: u32,
+    files: &FileOptions<'_>,
+    enough: &dyn Fn() -> bool,
+) -> Result<RecordedFiles, RecordError> {
+    let start = Instant::now();
+    let directory = super::stage::directory_of(pid)?;
+    let mut follower = Follower::new(&directory, files)?;
+    follower.only = Some(pid);
+    follower.on = false;
+    for path in follower.raw_files() {
+        let reader = RawFile::open(&path).ok().and_then(|file| file.reader());
+        if let Some(reader) = reader {
+            return Err(RecordError::Attach {
+                pid,
+                reason: format!("process {reader} records it already: end that first"),
+            });
+        }
+        follower.tap(&path, pid)?;
+    }
+    let over = AtomicBool::new(false);
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let main = AtomicU32::new(pid);
+    std::thread::scope(|scope| {
+        let following = scope.spawn(|| follower.follow(&over, &main));
+        while process.exists() && !enough() && !following.is_finished() {
+            std::thread::sleep(ATTENTIVE);
+        }
+        over.store(true, Ordering::Release);
+    });
+    if follower.on && follower.failed.is_none() {
+        follower.turn(false, pid)?;
+    }
+    for tap in &follower.taps {
+        follower.waited += tap.reading.merge.memory.header().waited.load(Ordering::Relaxed);
+    }
+    follower.stop_recorders();
+    if let Some(error) = follower.failed.take() {
+        return Err(error);
+    }
+    if follower.files.is_empty() && follower.full.is_none() {
+        return Err(RecordError::Attach {
+            pid,
+            reason: "it asked for nothing meanwhile".to_owned(),
+        });
+    }
+    Ok(RecordedFiles {
+        files: follower.files.into(),
+        removed: follower.removed,
+        left_out: 0,
+        without_room: 0,
+        waited_seconds: follower.waited as f64 / 1e9,
+        full: follower.full,
+        ending: Ending::Exit(0),
+        cpu_seconds: 0.0,
+        wall_seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
 /// A process that is read.
 struct Tap {
     process: ProcessTrace,
@@ -240,6 +331,8 @@ impl Left {
 struct Follower<'a> {
     directory: &'a Path,
     options: &'a FileOptions<'a>,
+    /// The one process that is recorded, if others of its directory are not.
+    only: Option<u32>,
     taps: Vec<Tap>,
     /// Raw files that are tapped.
     known: HashSet<PathBuf>,
@@ -251,6 +344,9 @@ struct Follower<'a> {
     left_out: usize,
     waited: u64,
     on: bool,
+    /// When it was looked for raw files, and how long that is left then.
+    scanned: Instant,
+    rest: Duration,
     /// Whether a process was seen.
     met: bool,
     full: Option<PathBuf>,
@@ -265,6 +361,7 @@ impl<'a> Follower<'a> {
         let mut follower = Follower {
             directory,
             options,
+            only: None,
             taps: Vec::new(),
             known: HashSet::new(),
             parts: BTreeMap::new(),
@@ -273,6 +370,8 @@ impl<'a> Follower<'a> {
             left_out: 0,
             waited: 0,
             on,
+            scanned: Instant::now(),
+            rest: Duration::ZERO,
             met: false,
             full: None,
             failed: None,
@@ -283,8 +382,11 @@ impl<'a> Follower<'a> {
         Ok(follower)
     }
 
-    /// Has processes that begin from now on be paused, or not.
+    /// Has processes that begin from now on be paused, or not. Where it is attached to one, others are as they are.
     fn pause_later(&mut self, paused: bool) -> Result<(), RecordError> {
+        if self.only.is_some() {
+            return Ok(());
+        }
         let path = self.directory.join(PAUSED_FILE);
         let done = match paused {
             true => fs::write(&path, []),
@@ -298,6 +400,19 @@ impl<'a> Follower<'a> {
             path: self.directory.to_owned(),
             reason: error.to_string(),
         }
+    }
+
+    /// The raw files that are of interest.
+    fn raw_files(&self) -> Vec<PathBuf> {
+        let mut files = raw_files(self.directory);
+        if let Some(only) = self.only {
+            let prefix = format!("{only}.");
+            files.retain(|path| {
+                let name = path.file_name().map(|name| name.as_bytes());
+                name.is_some_and(|name| name.starts_with(prefix.as_bytes()))
+            });
+        }
+        files
     }
 
     /// Whether a trace may have several files.
@@ -333,7 +448,7 @@ impl<'a> Follower<'a> {
 
     /// Pauses all processes that there are, or has them go on.
     fn pause_all(&self, paused: bool) {
-        for path in raw_files(self.directory) {
+        for path in self.raw_files() {
             if let Ok(file) = RawFile::open(&path) {
                 let word = &file.header().paused;
                 word.store(u32::from(paused), Ordering::Relaxed);
@@ -350,7 +465,9 @@ impl<'a> Follower<'a> {
         if wanted != self.on && self.full.is_none() {
             self.turn(wanted, main)?;
         }
-        self.tap_large(main)?;
+        if self.scanned.elapsed() >= self.rest {
+            self.tap_large(main)?;
+        }
         let mut busy = false;
         for index in 0..self.taps.len() {
             busy |= self.read(index)?;
@@ -374,7 +491,7 @@ impl<'a> Follower<'a> {
         self.pause_all(true);
         // What is under way gets there.
         std::thread::sleep(OFTEN);
-        for path in raw_files(self.directory) {
+        for path in self.raw_files() {
             self.tap(&path, main)?;
         }
         self.on = false;
@@ -390,7 +507,10 @@ impl<'a> Follower<'a> {
 
     /// Begins to read what has become large.
     fn tap_large(&mut self, main: u32) -> Result<(), RecordError> {
-        for path in raw_files(self.directory) {
+        let files = self.raw_files();
+        self.rest = SELDOM + ONE_FILE * u32::try_from(files.len()).unwrap_or(u32::MAX);
+        self.scanned = Instant::now();
+        for path in files {
             let length = path.metadata().map_or(0, |found| found.len());
             self.met |= length >= HEADER_BYTES as u64;
             if length >= LARGE {
@@ -416,9 +536,15 @@ impl<'a> Follower<'a> {
         self.met = true;
         self.known.insert(path.to_owned());
         let start = (memory.header().clock_start, start);
-        let place = self.place(&process, main);
-        let writer = PartWriter::begin(&place, self.of_many());
+        let writer = if self.on {
+            PartWriter::begin(&self.place(&process, main), self.of_many())
+        } else {
+            PartWriter::none_yet(self.of_many())
+        };
         let mut reading = Reading::new(memory, process.clock, process.tables(), writer);
+        if !self.on {
+            reading.pass();
+        }
         reading.merge.memory.read_along(MOST_SEGMENTS);
         self.taps.push(Tap {
             process,
@@ -507,7 +633,8 @@ impl<'a> Follower<'a> {
             return Ok(());
         }
         let place = tap.reading.requests.blocks.sink.place().to_owned();
-        if tap.reading.requests.blocks.sink.events() == 0 && self.options.control.is_some() {
+        let may_be_empty = self.options.control.is_none() && self.only.is_none();
+        if tap.reading.requests.blocks.sink.events() == 0 && !may_be_empty {
             // Nothing was asked for while it was recorded.
             return Ok(());
         }
@@ -555,7 +682,7 @@ impl<'a> Follower<'a> {
         }
         let mut without_room = 0;
         let mut rest = Vec::new();
-        for path in raw_files(self.directory) {
+        for path in self.raw_files() {
             if self.known.contains(&path) {
                 continue;
             }

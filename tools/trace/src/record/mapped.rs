@@ -82,14 +82,17 @@ impl RawFile {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let header = Mapping::new(&file, 0, size_of::<Header>())?;
-        Ok(RawFile {
+        let mut opened = RawFile {
             file,
             header,
             chunks: Vec::new(),
             found: 0,
             found_again: 0,
             along: false,
-        })
+        };
+        // What was handed back to another reader, and taken since, is found among all.
+        opened.found_again = opened.header().taken.load(Ordering::Acquire);
+        Ok(opened)
     }
 
     /// The header.
@@ -112,6 +115,16 @@ impl RawFile {
         let header = self.header();
         header.most_segments.store(0, Ordering::Relaxed);
         header.reader.store(0, Ordering::Release);
+    }
+
+    /// Who reads along, if that process lives.
+    pub(super) fn reader(&self) -> Option<u32> {
+        let reader = self.header().reader.load(Ordering::Acquire);
+        let number = libc::pid_t::try_from(reader).ok().filter(|&own| own > 0)?;
+        // SAFETY: signal 0 only asks.
+        let lives = unsafe { libc::kill(number, 0) } == 0
+            || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+        lives.then_some(reader)
     }
 
     /// Segments that the file has room for.

@@ -61,8 +61,15 @@ pub(super) struct PartWriter {
 impl PartWriter {
     /// A trace that is to be at `place`.
     pub(super) fn begin(place: &Path, of_many: bool) -> PartWriter {
-        let mut writer = PartWriter {
-            place: place.to_owned(),
+        let mut writer = PartWriter::none_yet(of_many);
+        writer.open(place);
+        writer
+    }
+
+    /// One that writes nothing until it goes on in a file ([`PartWriter::next`]).
+    pub(super) fn none_yet(of_many: bool) -> PartWriter {
+        PartWriter {
+            place: PathBuf::new(),
             open: None,
             failed: None,
             blocks: 0,
@@ -71,9 +78,7 @@ impl PartWriter {
             before: 0,
             of_many,
             full: false,
-        };
-        writer.open(place);
-        writer
+        }
     }
 
     fn open(&mut self, place: &Path) {

@@ -4,7 +4,7 @@
 //! have thousands of processes.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,7 @@ pub struct ProcessTrace {
     /// The file name of the program that it replaced itself by (`exec`): then
     /// its heap ended without a last word.
     pub replaced_by: Option<String>,
-    /// Words of raw recording: some 1.5 for an event; each thread has a thousand at a time.
+    /// Words of raw recording: some 1.5 for an event.
     pub raw_words: u64,
     /// Events that found no place (disk full, file size limit, no access to
     /// the directory).
@@ -181,8 +181,16 @@ pub(super) fn read_header(
         .len();
     // The recorder takes room for whole chunks.
     let room = length.saturating_sub(HEADER_BYTES as u64) / CHUNK_BYTES as u64 * CHUNK_BYTES as u64;
-    let words = header.segments.load(Ordering::Relaxed) * SEGMENT_WORDS as u64;
-    let words = words.min(room / 8);
+    let segments = header.segments.load(Ordering::Relaxed);
+    let words = match segments {
+        0..FEW_SEGMENTS => written(&mut file, segments).map_err(|source| error(source.to_string()))?,
+        // Those that were handed back were written before.
+        _ => (segments + header.taken.load(Ordering::Relaxed)) * SEGMENT_WORDS as u64,
+    };
+    let words = match header.taken.load(Ordering::Relaxed) {
+        0 => words.min(room / 8),
+        _ => words,
+    };
     let cut = |bytes: &[u8], length: u32| bytes[..bytes.len().min(length as usize)].to_vec();
     let arguments = cut(&header.command, header.command_length);
     let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
@@ -211,6 +219,19 @@ pub(super) fn read_header(
         ),
     };
     Ok(Some((header.monotonic_start, process)))
+}
+
+/// Of fewer segments words are counted one by one: threads that ask for little leave most of theirs empty.
+const FEW_SEGMENTS: u64 = 64;
+
+/// Words in the first segments that were written.
+fn written(file: &mut File, segments: u64) -> std::io::Result<u64> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+    file.take(segments * (SEGMENT_WORDS as u64) * 8)
+        .read_to_end(&mut bytes)?;
+    let written = bytes.chunks_exact(8).filter(|word| **word != [0; 8]);
+    Ok(written.count() as u64)
 }
 
 /// System and processor.

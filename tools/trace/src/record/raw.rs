@@ -107,6 +107,11 @@ impl<M: Memory, S: Sink> Reading<M, S> {
         }
     }
 
+    /// Passes over what was recorded before, while nothing is recorded.
+    pub(super) fn pass(&mut self) {
+        self.merge.pass(&mut self.tables);
+    }
+
     /// Reads all records before `horizon`, a time in the units of the layout ([`Merge::read`]).
     pub(super) fn read(&mut self, horizon: Option<u64>) -> Result<(), Inconsistency> {
         let requests = &mut self.requests;

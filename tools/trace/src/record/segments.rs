@@ -146,6 +146,18 @@ impl<M: Memory> Merge<M> {
         Ok(())
     }
 
+    /// Passes over all that there is, of threads that write nothing meanwhile. Call before anything is read.
+    pub(super) fn pass(&mut self, tables: &mut Option<Tables>) {
+        self.look(false);
+        for stream in &mut self.streams {
+            // Those before were read by somebody else.
+            let first = stream.further.first_key_value();
+            stream.next = first.map_or(stream.next, |(&number, _)| number);
+        }
+        let passed = self.read(Some(u64::MAX), tables, |_, _| Ok::<(), std::convert::Infallible>(()));
+        passed.unwrap_or_else(|never| match never {});
+    }
+
     /// Finds the segments that were begun.
     fn look(&mut self, ended: bool) {
         for segment in self.memory.begun(ended) {

@@ -1,11 +1,13 @@
 //! `metes record` of programs of the host: files that are written while the program runs.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metes_trace::record::{
-    Control, Ending, FileOptions, Progress, RecordedFile, RecordedFiles, Rotation, part_of,
+    Control, Ending, FileOptions, Progress, RecordedFile, RecordedFiles, Rotation, attach_files,
+    become_dormant, part_of,
 };
 use metes_trace::stacks::Stacks;
 use metes_trace::{RecordError, RecordOptions, record_files};
@@ -22,6 +24,11 @@ use crate::{interrupt, libraries, output};
 const MOST_FILES: usize = 64;
 
 pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
+    let mut options = RecordOptions::new(libraries::recorder()?);
+    options.sites = arguments.sites;
+    if arguments.dormant {
+        return Err(become_dormant(&arguments.command, &options).into());
+    }
     let rotation = arguments.rotate.map(|bytes| Rotation {
         bytes,
         keep: arguments.keep,
@@ -34,7 +41,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
         )));
     }
     // What was recorded is written whatever signal ends the program.
-    interrupt::flag()?;
+    let stop = interrupt::flag()?;
     if let (Some(signal), Some(control)) = (arguments.on_signal, &control) {
         let control = Arc::clone(control);
         interrupt::on(signal.number(), move || control.toggle())?;
@@ -44,11 +51,11 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
             std::process::id()
         ));
     }
-    if let Some(seconds) = arguments.seconds {
+    if let Some(seconds) = arguments.seconds
+        && arguments.attach.is_none()
+    {
         interrupt::end_after(Duration::from_secs_f64(seconds))?;
     }
-    let mut options = RecordOptions::new(libraries::recorder()?);
-    options.sites = arguments.sites;
     let aside = if json {
         Some(metes_tune::stdout_to_stderr()?)
     } else {
@@ -62,19 +69,23 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
             false
         }
     };
-    let recorded = record_files(
-        &arguments.command,
-        &options,
-        &FileOptions {
-            output: &arguments.output,
-            most_files: MOST_FILES,
-            rotation,
-            control: control.as_deref(),
-            may_write: &may_write,
-            name: &name,
-            told: &|progress| tell(progress, json),
-        },
-    );
+    let files = FileOptions {
+        output: &arguments.output,
+        most_files: MOST_FILES,
+        rotation,
+        control: control.as_deref(),
+        may_write: &may_write,
+        name: &name,
+        told: &|progress| tell(progress, json),
+    };
+    let start = Instant::now();
+    let recorded = match arguments.attach {
+        None => record_files(&arguments.command, &options, &files),
+        Some(pid) => attach_files(pid, &files, &|| {
+            let over = |seconds| start.elapsed().as_secs_f64() >= seconds;
+            stop.load(Ordering::Relaxed) || arguments.seconds.is_some_and(over)
+        }),
+    };
     drop(aside);
     let recorded = match recorded {
         Err(RecordError::Refused) => {
@@ -92,7 +103,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     if json {
         output::json(&document(&recorded, &arguments.output))?;
     } else {
-        remarks(&recorded);
+        remarks(&recorded, arguments.attach.is_some());
     }
     Ok(0)
 }
@@ -144,7 +155,7 @@ fn line(file: &RecordedFile) -> String {
 }
 
 /// What is to be said once it is over.
-fn remarks(recorded: &RecordedFiles) {
+fn remarks(recorded: &RecordedFiles, attached: bool) {
     if recorded.left_out > 0 {
         output::note(&format!(
             "{} processes were recorded; the {MOST_FILES} with the most requests are written",
@@ -183,6 +194,10 @@ fn remarks(recorded: &RecordedFiles) {
             "the program asked faster than its requests could be written: its threads waited {:.1} s for that",
             recorded.waited_seconds
         ));
+    }
+    if attached {
+        output::note(&format!("processor time: {:.2} s of writing", own_seconds()));
+        return;
     }
     output::note(&format!(
         "processor time: {:.2} s of the program and its recorder, {:.2} s of writing",
