@@ -296,14 +296,19 @@ pub(crate) struct Record {
     pub(crate) seconds: Option<f64>,
     /// Record nothing until this signal comes to the process of metes, and stop when it comes again, and so on: USR1 or USR2.
     /// Each time is a file of its own: FILE with part0001, part0002 and so on in its name
-    #[arg(long, value_name = "SIGNAL", ignore_case = true, conflicts_with = "accesses")]
+    #[arg(
+        long,
+        value_name = "SIGNAL",
+        ignore_case = true,
+        conflicts_with = "accesses"
+    )]
     pub(crate) on_signal: Option<ToggleSignal>,
     /// Begin another file, a trace by itself, whenever one has reached this size: FILE with part0001 and so on in its name
     #[arg(long, value_name = "SIZE", value_parser = positive_size, conflicts_with = "accesses")]
     pub(crate) rotate: Option<u64>,
     /// Keep only the last N of those files
-    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..).map(|n| n as usize))]
-    pub(crate) keep: Option<usize>,
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: Option<u32>,
     /// Become the program, with a recorder that records nothing until a `metes record --attach` asks for it
     #[arg(long, conflicts_with_all = ["accesses", "attach", "seconds", "on_signal", "rotate"])]
     pub(crate) dormant: bool,

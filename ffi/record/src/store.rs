@@ -28,9 +28,9 @@ use crate::announce;
 use crate::clock;
 use crate::kernel::{self, File, Quiet};
 use crate::layout::{
-    self, ALLOC, CHUNK_BYTES, HEADER_BYTES, Header, MAGIC, MARK, PADDING, PAUSED_FILE,
-    PENDING, RESIZE_BEGIN, RING, SEGMENT_BYTES, SEGMENT_WORDS, SEGMENTS_IN_CHUNK, SITES_FILE,
-    TIMES, VERSION,
+    self, ALLOC, CHUNK_BYTES, HEADER_BYTES, Header, MAGIC, MARK, PADDING, PAUSED_FILE, PENDING,
+    RESIZE_BEGIN, RING, SEGMENT_BYTES, SEGMENT_WORDS, SEGMENTS_IN_CHUNK, SITES_FILE, TIMES,
+    VERSION,
 };
 use crate::path::{self, Path};
 use crate::sites;

@@ -54,6 +54,11 @@ pub(crate) trait Sink {
         size: u64,
         align: u32,
     ) -> Result<Self::Block, Inconsistency>;
+
+    /// Whether it wants to be looked at before it gets more.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 impl Sink for TraceBuilder {

@@ -226,10 +226,7 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
 }
 
 /// The program of `command`, which can be recorded, and the place of its run.
-fn prepare(
-    command: &[OsString],
-    options: &RecordOptions,
-) -> Result<(Program, Stage), RecordError> {
+fn prepare(command: &[OsString], options: &RecordOptions) -> Result<(Program, Stage), RecordError> {
     let program = recordable(command, options)?;
     let stage = Stage::new(&options.library, options.directory.as_deref())?;
     ask_for_sites(&stage, options)?;

@@ -10,8 +10,9 @@ pub(crate) use accesses::touched;
 use std::ffi::OsString;
 use std::path::Path;
 
-use metes_trace::Board;
 use metes_trace::record::Ending;
+use metes_trace::{Board, Trace};
+use serde_json::{Value, json};
 
 use crate::arguments::{Record, RecordTarget};
 use crate::error::{Failure, signal_name};
@@ -91,4 +92,17 @@ pub(crate) fn died(command: &[OsString], signal: i32, trace: &Path) -> Failure {
             }
         ),
     }
+}
+
+/// A trace in its file.
+fn facts(trace: &Trace, path: &Path) -> Value {
+    let profile = metes_trace::profile(trace);
+    json!({
+        "file": output::name(path),
+        "command": trace.provenance.command.join(" "),
+        "events": trace.len(),
+        "peak_live": profile.peak_live,
+        "threads": profile.threads,
+        "lost_events": trace.provenance.lost_events,
+    })
 }

@@ -157,7 +157,11 @@ fn a_signal_begins_and_stops_a_recording() {
     assert_eq!(status(&output), 0, "{}", stderr(&output));
     assert!(!lives(program));
     assert_eq!(left(&place), [""; 0]);
-    assert!(stderr(&output).contains("kill -USR2"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("kill -USR2"),
+        "{}",
+        stderr(&output)
+    );
     for name in ["t.part0001.trace.parquet", "t.part0002.trace.parquet"] {
         let (_, profile) = place.json(&["profile", name]);
         let allocations = profile["allocations"].as_u64().expect("a number");
@@ -166,10 +170,22 @@ fn a_signal_begins_and_stops_a_recording() {
     }
     assert!(!place.path("t.part0003.trace.parquet").exists());
     // What never began has nothing to show.
-    let words = ["record", "--on-signal", "usr1", "-o", "n.trace.parquet", "--", "ls"];
+    let words = [
+        "record",
+        "--on-signal",
+        "usr1",
+        "-o",
+        "n.trace.parquet",
+        "--",
+        "ls",
+    ];
     let output = place.metes(&words);
     assert_eq!(status(&output), 2);
-    assert!(stderr(&output).contains("before it was to be recorded"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("before it was to be recorded"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -243,10 +259,22 @@ fn a_recording_is_cut_into_files_that_are_traces() {
     }
     assert_eq!(events, number(&whole["events"]));
     // Those of an earlier recording are not mixed with others.
-    let words = ["record", "--rotate", "1MiB", "-o", "t.trace.parquet", "--", "ls"];
+    let words = [
+        "record",
+        "--rotate",
+        "1MiB",
+        "-o",
+        "t.trace.parquet",
+        "--",
+        "ls",
+    ];
     let output = place.metes(&words);
     assert_eq!(status(&output), 2);
-    assert!(stderr(&output).contains("another recording"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("another recording"),
+        "{}",
+        stderr(&output)
+    );
     for file in files {
         std::fs::remove_file(place.path(file["file"].as_str().expect("a name"))).expect("there");
     }
@@ -350,10 +378,16 @@ fn a_recording_that_fills_the_disk_keeps_what_found_room() {
     };
     let said = stderr(&output);
     assert_eq!(status(&output), 0, "{said}");
-    assert!(said.contains("no more room") && said.contains("--rotate"), "{said}");
+    assert!(
+        said.contains("no more room") && said.contains("--rotate"),
+        "{said}"
+    );
     let profile: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
     let allocations = profile["allocations"].as_u64().expect("a number");
-    assert!(allocations > 50_000 && allocations < 500_000, "{allocations}");
+    assert!(
+        allocations > 50_000 && allocations < 500_000,
+        "{allocations}"
+    );
 }
 
 #[test]

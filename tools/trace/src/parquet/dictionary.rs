@@ -149,7 +149,12 @@ mod tests {
     /// What the values are, read back bit by bit.
     fn unpack(packed: &[u8], count: usize) -> (usize, Vec<u16>) {
         let width = usize::from(packed[0]);
-        let head = 1 + packed[1..].iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+        let head = 1
+            + packed[1..]
+                .iter()
+                .position(|byte| byte & 0x80 == 0)
+                .unwrap()
+            + 1;
         let bits = &packed[head..];
         let bit = |at: usize| u16::from(bits[at / 8] >> (at % 8) & 1);
         let value = |n: usize| (0..width).map(|i| bit(n * width + i) << i).sum();

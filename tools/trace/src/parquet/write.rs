@@ -271,7 +271,13 @@ fn write_group(
     }
     names(&same.schema, group, &rows.ops)?;
     longs(group, rows.blocks.iter().copied())?;
-    if !few(&same.schema, group, SIZE, rows.sizes.iter().copied(), i64_bytes)? {
+    if !few(
+        &same.schema,
+        group,
+        SIZE,
+        rows.sizes.iter().copied(),
+        i64_bytes,
+    )? {
         longs(group, rows.sizes.iter().copied())?;
     }
     let aligns = || rows.aligns.iter().map(|&align| i64::from(align));
@@ -423,7 +429,9 @@ fn few(
         }
         let next = known.len();
         // The table hashes what stands above the low bits of an address.
-        let place = *known.entry((value as u64).rotate_left(4)).or_insert(next as u16);
+        let place = *known
+            .entry((value as u64).rotate_left(4))
+            .or_insert(next as u16);
         if known.len() > next {
             if next >= dictionary::MOST_VALUES {
                 return Ok(false);

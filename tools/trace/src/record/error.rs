@@ -146,7 +146,7 @@ pub enum RecordError {
     Refused,
     /// The program ended before its recording began.
     #[error(
-        "{} ended before it was to be recorded: send the signal while it runs, to the process of          metes", .program.display()
+        "{} ended before it was to be recorded: send the signal to Metes while it runs", .program.display()
     )]
     NeverBegun {
         /// The program.

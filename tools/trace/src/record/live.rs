@@ -143,7 +143,9 @@ pub struct RecordedFiles {
 /// `path` with a word before its ending: `a.trace.parquet` becomes `a.1.trace.parquet`.
 #[must_use]
 pub fn beside(path: &Path, word: &str) -> PathBuf {
-    let name = path.file_name().map_or(&b"trace"[..], |name| name.as_bytes());
+    let name = path
+        .file_name()
+        .map_or(&b"trace"[..], |name| name.as_bytes());
     // The first dot but for one at the beginning.
     let dot = name.iter().skip(1).position(|&byte| byte == b'.');
     let (stem, ending) = name.split_at(dot.map_or(name.len(), |dot| dot + 1));
@@ -173,7 +175,13 @@ pub fn record_files(
     let (run, followed) = std::thread::scope(|scope| {
         let following = scope.spawn(|| follower.follow(&over, &main));
         let started = |pid| main.store(pid, Ordering::Relaxed);
-        let run = run::run(&program.path, command, &stage, &options.environment, &started);
+        let run = run::run(
+            &program.path,
+            command,
+            &stage,
+            &options.environment,
+            &started,
+        );
         over.store(true, Ordering::Release);
         let followed = following.join();
         (run, followed)
@@ -275,7 +283,13 @@ pub fn attach_files(
         follower.turn(false, pid)?;
     }
     for tap in &follower.taps {
-        follower.waited += tap.reading.merge.memory.header().waited.load(Ordering::Relaxed);
+        follower.waited += tap
+            .reading
+            .merge
+            .memory
+            .header()
+            .waited
+            .load(Ordering::Relaxed);
     }
     follower.stop_recorders();
     if let Some(error) = follower.failed.take() {
@@ -470,8 +484,7 @@ impl<'a> Follower<'a> {
         }
         let mut busy = false;
         for index in 0..self.taps.len() {
-            busy |= self.read(index)?;
-            self.rotate_if_full(index, main)?;
+            busy |= self.read(index, main)?;
         }
         Ok(busy)
     }
@@ -496,7 +509,7 @@ impl<'a> Follower<'a> {
         }
         self.on = false;
         for index in 0..self.taps.len() {
-            self.read(index)?;
+            self.read(index, main)?;
             self.write(index)?;
             // What is freed meanwhile is not seen.
             self.taps[index].reading.requests.blocks.forget();
@@ -542,6 +555,7 @@ impl<'a> Follower<'a> {
             PartWriter::none_yet(self.of_many())
         };
         let mut reading = Reading::new(memory, process.clock, process.tables(), writer);
+        reading.requests.blocks.sink.most = self.options.rotation.map(|rotation| rotation.bytes);
         if !self.on {
             reading.pass();
         }
@@ -560,7 +574,11 @@ impl<'a> Follower<'a> {
         let is_main = process.pid == main && !process.forked;
         let own = beside(self.options.output, &format!("pid{}", process.pid));
         if !self.of_many() {
-            return if is_main { self.options.output.to_owned() } else { own };
+            return if is_main {
+                self.options.output.to_owned()
+            } else {
+                own
+            };
         }
         let part = self.parts.entry(process.pid).or_insert(0);
         *part += 1;
@@ -569,47 +587,51 @@ impl<'a> Follower<'a> {
     }
 
     /// Reads what a process has recorded; whether that was much.
-    fn read(&mut self, index: usize) -> Result<bool, RecordError> {
+    fn read(&mut self, index: usize, main: u32) -> Result<bool, RecordError> {
         let (ticks, monotonic) = run::clocks();
         let Some(tap) = self.taps.get_mut(index) else {
             return Ok(false);
         };
         let before = tap.reading.requests.blocks.sink.events();
+        let number = self.parts.get(&tap.process.pid).copied();
         let passed = monotonic.saturating_sub(tap.start.1).max(1);
         let in_ticks = u128::from(ticks.saturating_sub(tap.start.0)) * u128::from(SLACK_NS);
         let slack = u64::try_from(in_ticks / u128::from(passed)).unwrap_or(u64::MAX);
         let shift = tap.reading.merge.memory.header().clock_shift.min(63);
         tap.reading.requests.clock.look(ticks, passed);
-        tap.reading
-            .read(Some(ticks.saturating_sub(slack) >> shift))
-            .map_err(|error| bad_raw(&tap.process, &error))?;
-        let sink = &mut tap.reading.requests.blocks.sink;
-        let busy = sink.events() - before > 10_000;
+        self.read_before(index, main, Some(ticks.saturating_sub(slack) >> shift))?;
+        let cut = self.parts.get(&self.taps[index].process.pid).copied() != number;
+        let sink = &mut self.taps[index].reading.requests.blocks.sink;
+        let busy = cut || sink.events() - before > 10_000;
         if let Some(error) = sink.failure() {
             return Err(RecordError::Output {
                 path: sink.place().to_owned(),
                 reason: error.to_string(),
             });
         }
-        if sink.is_full() && self.full.is_none() {
+        if sink.found_no_room() && self.full.is_none() {
             self.full = Some(sink.place().to_owned());
             self.stop_recorders();
         }
         Ok(busy)
     }
 
-    /// Cuts the trace of a process if its file has become large enough.
-    fn rotate_if_full(&mut self, index: usize, main: u32) -> Result<(), RecordError> {
-        let Some(rotation) = self.options.rotation else {
-            return Ok(());
-        };
-        let tap = &self.taps[index];
-        if !tap.writes || tap.reading.requests.blocks.sink.bytes() < rotation.bytes {
-            return Ok(());
+    /// Reads all before `horizon`, and cuts the trace wherever its file has become large enough.
+    fn read_before(
+        &mut self,
+        index: usize,
+        main: u32,
+        horizon: Option<u64>,
+    ) -> Result<(), RecordError> {
+        loop {
+            let tap = &mut self.taps[index];
+            let read = tap.reading.read(horizon);
+            if read.map_err(|error| bad_raw(&tap.process, &error))? {
+                return Ok(());
+            }
+            self.write(index)?;
+            self.begin_next(index, main, true);
         }
-        self.write(index)?;
-        self.begin_next(index, main, true);
-        Ok(())
     }
 
     /// Goes on with the next file of a process.
@@ -622,7 +644,11 @@ impl<'a> Follower<'a> {
         let requests = &mut tap.reading.requests;
         let time = requests.last_time();
         let (sink, live) = requests.blocks.live();
-        let mut live: Vec<_> = if with_live { live.collect() } else { Vec::new() };
+        let mut live: Vec<_> = if with_live {
+            live.collect()
+        } else {
+            Vec::new()
+        };
         sink.next(&place, number, time, &mut live);
     }
 
@@ -724,7 +750,8 @@ impl<'a> Follower<'a> {
                 Left::Untouched(process) => self.late(process, main)?,
             };
             if let Some(tap) = tap {
-                self.last_of(tap, number)?;
+                self.taps.push(tap);
+                self.last_of(main, number)?;
             }
         }
         Ok(without_room)
@@ -742,7 +769,8 @@ impl<'a> Follower<'a> {
         }
         let place = self.place(&process, main);
         let writer = PartWriter::begin(&place, self.of_many());
-        let reading = Reading::new(memory, process.clock, process.tables(), writer);
+        let mut reading = Reading::new(memory, process.clock, process.tables(), writer);
+        reading.requests.blocks.sink.most = self.options.rotation.map(|rotation| rotation.bytes);
         Ok(Some(Tap {
             start: (0, 0),
             process,
@@ -752,15 +780,15 @@ impl<'a> Follower<'a> {
     }
 
     /// The rest of a process, and its last file; `number` is that of a process other than the main one.
-    fn last_of(&mut self, mut tap: Tap, number: Option<usize>) -> Result<(), RecordError> {
+    fn last_of(&mut self, main: u32, number: Option<usize>) -> Result<(), RecordError> {
         let (ticks, monotonic) = run::clocks();
+        let tap = &mut self.taps[0];
         if tap.start != (0, 0) {
             let passed = monotonic.saturating_sub(tap.start.1);
             tap.reading.requests.clock.look(ticks, passed);
         }
-        tap.reading
-            .read(None)
-            .map_err(|error| bad_raw(&tap.process, &error))?;
+        self.read_before(0, main, None)?;
+        let mut tap = self.taps.remove(0);
         let header = tap.reading.merge.memory.header();
         self.waited += header.waited.load(Ordering::Relaxed);
         if !tap.writes {
@@ -773,7 +801,7 @@ impl<'a> Follower<'a> {
                 reason: error.to_string(),
             });
         }
-        if sink.is_full() && self.full.is_none() {
+        if sink.found_no_room() && self.full.is_none() {
             self.full = Some(sink.place().to_owned());
         }
         let place = match number {

@@ -54,6 +54,10 @@ pub(super) struct PartWriter {
     before: u64,
     /// Whether there will be more than one.
     of_many: bool,
+    /// Bytes after which it is full, beside those of the blocks that it began with: were they counted, a file of many
+    /// would be full at once.
+    pub(super) most: Option<u64>,
+    begun_with: u64,
     /// Whether there is no room for more.
     full: bool,
 }
@@ -77,6 +81,8 @@ impl PartWriter {
             facts: FileFacts::default(),
             before: 0,
             of_many,
+            most: None,
+            begun_with: 0,
             full: false,
         }
     }
@@ -87,7 +93,8 @@ impl PartWriter {
         self.live = 0;
         self.facts = FileFacts::default();
         let rows = if self.of_many { ROWS_OF_PARTS } else { ROWS };
-        let opened = Part::begin_or_other(place).map_err(|error| ParquetError::External(Box::new(error)));
+        let opened =
+            Part::begin_or_other(place).map_err(|error| ParquetError::External(Box::new(error)));
         match opened.and_then(|(file, part)| Ok((TraceWriter::with_rows(file, rows)?, part))) {
             Ok(open) => self.open = Some(open),
             Err(error) => self.fail(error),
@@ -106,18 +113,18 @@ impl PartWriter {
     }
 
     /// Whether the last events found no room on the disk: the file ends with those before.
-    pub(super) fn is_full(&self) -> bool {
+    pub(super) fn found_no_room(&self) -> bool {
         self.full
+    }
+
+    /// Bytes written so far: whole groups.
+    fn bytes(&self) -> u64 {
+        self.open.as_ref().map_or(0, |(writer, _)| writer.bytes())
     }
 
     /// Where the file is to be.
     pub(super) fn place(&self) -> &Path {
         &self.place
-    }
-
-    /// Bytes written so far: whole groups.
-    pub(super) fn bytes(&self) -> u64 {
-        self.open.as_ref().map_or(0, |(writer, _)| writer.bytes())
     }
 
     /// Events so far.
@@ -139,7 +146,8 @@ impl PartWriter {
         let (writer, part) = self.open.take()?;
         match writer.finish(&provenance, stacks) {
             Ok(()) => {
-                self.before += facts.events - facts.beginning.as_ref().map_or(0, |own| own.live_blocks);
+                self.before +=
+                    facts.events - facts.beginning.as_ref().map_or(0, |own| own.live_blocks);
                 Some((part, facts))
             }
             Err(error) => {
@@ -161,6 +169,7 @@ impl PartWriter {
             };
             **block = self.add(asked, block.size, block.align);
         }
+        self.begun_with = self.bytes();
         self.facts.beginning = Some(Beginning {
             part: number,
             events_before: self.before,
@@ -233,6 +242,11 @@ fn has_room(place: &Path, bytes: u64) -> bool {
 
 impl Sink for PartWriter {
     type Block = Live;
+
+    fn is_full(&self) -> bool {
+        self.most
+            .is_some_and(|most| self.bytes() >= most.saturating_add(self.begun_with))
+    }
 
     fn alloc(&mut self, asked: Asked, size: u64, align: u32) -> Result<Live, Inconsistency> {
         // As in any trace.

@@ -183,7 +183,9 @@ pub(super) fn read_header(
     let room = length.saturating_sub(HEADER_BYTES as u64) / CHUNK_BYTES as u64 * CHUNK_BYTES as u64;
     let segments = header.segments.load(Ordering::Relaxed);
     let words = match segments {
-        0..FEW_SEGMENTS => written(&mut file, segments).map_err(|source| error(source.to_string()))?,
+        0..FEW_SEGMENTS => {
+            written(&mut file, segments).map_err(|source| error(source.to_string()))?
+        }
         // Those that were handed back were written before.
         _ => (segments + header.taken.load(Ordering::Relaxed)) * SEGMENT_WORDS as u64,
     };
@@ -212,10 +214,7 @@ pub(super) fn read_header(
         clock: Clock::new(
             header.clock_shift,
             (header.clock_start, 0),
-            (
-                ticks,
-                monotonic.saturating_sub(header.monotonic_start),
-            ),
+            (ticks, monotonic.saturating_sub(header.monotonic_start)),
         ),
     };
     Ok(Some((header.monotonic_start, process)))

@@ -112,13 +112,24 @@ impl<M: Memory, S: Sink> Reading<M, S> {
         self.merge.pass(&mut self.tables);
     }
 
-    /// Reads all records before `horizon`, a time in the units of the layout ([`Merge::read`]).
-    pub(super) fn read(&mut self, horizon: Option<u64>) -> Result<(), Inconsistency> {
+    /// Reads all records before `horizon`, a time in the units of the layout ([`Merge::read`]); false if it stopped
+    /// before, because the sink is full.
+    pub(super) fn read(&mut self, horizon: Option<u64>) -> Result<bool, Inconsistency> {
         let requests = &mut self.requests;
-        self.merge
+        let read = self
+            .merge
             .read(horizon, &mut self.tables, |tables, record| {
-                requests.record(tables.as_ref(), record)
-            })
+                requests.record(tables.as_ref(), record).map_err(Some)?;
+                match requests.blocks.sink.is_full() {
+                    true => Err(None),
+                    false => Ok(()),
+                }
+            });
+        match read {
+            Ok(()) => Ok(true),
+            Err(None) => Ok(false),
+            Err(Some(inconsistency)) => Err(inconsistency),
+        }
     }
 
     /// Records that were begun and are not whole, so far.
@@ -174,10 +185,13 @@ impl<S: Sink> Requests<S> {
 
     fn record(&mut self, tables: Option<&Tables>, record: &Record) -> Result<(), Inconsistency> {
         let next = self.threads();
-        let thread = self.threads.entry(u64::from(record.thread) << 4).or_insert(Thread {
-            number: next,
-            resizing: None,
-        });
+        let thread = self
+            .threads
+            .entry(u64::from(record.thread) << 4)
+            .or_insert(Thread {
+                number: next,
+                resizing: None,
+            });
         let number = thread.number;
         let time = self.clock.nanoseconds(record.time).max(self.last_time);
         self.last_time = time;

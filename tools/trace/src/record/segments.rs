@@ -104,7 +104,8 @@ impl<M: Memory> Merge<M> {
     }
 
     /// Gives out all records before `horizon`, a time after which any thread that has none under way begins its
-    /// next; None once no thread will begin any. Entries of tables go to `tables`.
+    /// next; None once no thread will begin any. Entries of tables go to `tables`. After an error the next call goes
+    /// on with the record after the one that was refused.
     pub(super) fn read<E>(
         &mut self,
         horizon: Option<u64>,
@@ -154,7 +155,9 @@ impl<M: Memory> Merge<M> {
             let first = stream.further.first_key_value();
             stream.next = first.map_or(stream.next, |(&number, _)| number);
         }
-        let passed = self.read(Some(u64::MAX), tables, |_, _| Ok::<(), std::convert::Infallible>(()));
+        let passed = self.read(Some(u64::MAX), tables, |_, _| {
+            Ok::<(), std::convert::Infallible>(())
+        });
         passed.unwrap_or_else(|never| match never {});
     }
 

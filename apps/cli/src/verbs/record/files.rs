@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     }
     let rotation = arguments.rotate.map(|bytes| Rotation {
         bytes,
-        keep: arguments.keep,
+        keep: arguments.keep.map(|keep| keep as usize),
     });
     let control = arguments.on_signal.map(|_| Arc::new(Control::new(false)));
     if (rotation.is_some() || control.is_some()) && part_of(&arguments.output, 1).exists() {
@@ -162,7 +162,12 @@ fn remarks(recorded: &RecordedFiles, attached: bool) {
             recorded.left_out + MOST_FILES
         ));
     }
-    let lost: u64 = recorded.files.iter().map(|file| file.lost).max().unwrap_or(0);
+    let lost: u64 = recorded
+        .files
+        .iter()
+        .map(|file| file.lost)
+        .max()
+        .unwrap_or(0);
     if lost > 0 {
         output::note(&format!(
             "{} events could not be written and are missing: free some disk space, or keep \
@@ -196,7 +201,10 @@ fn remarks(recorded: &RecordedFiles, attached: bool) {
         ));
     }
     if attached {
-        output::note(&format!("processor time: {:.2} s of writing", own_seconds()));
+        output::note(&format!(
+            "processor time: {:.2} s of writing",
+            own_seconds()
+        ));
         return;
     }
     output::note(&format!(
