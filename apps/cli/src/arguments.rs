@@ -319,6 +319,27 @@ pub(crate) struct Record {
     /// One that has not ended ten seconds later is killed; what it did until then is written
     #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "accesses")]
     pub(crate) seconds: Option<f64>,
+    /// Record nothing until this signal comes to the process of metes, and stop when it comes again, and so on: USR1 or USR2.
+    /// Each time is a file of its own: FILE with part0001, part0002 and so on in its name
+    #[arg(
+        long,
+        value_name = "SIGNAL",
+        ignore_case = true,
+        conflicts_with = "accesses"
+    )]
+    pub(crate) on_signal: Option<ToggleSignal>,
+    /// Begin another file, a trace by itself, whenever one has reached this size: FILE with part0001 and so on in its name
+    #[arg(long, value_name = "SIZE", value_parser = positive_size, conflicts_with = "accesses")]
+    pub(crate) rotate: Option<u64>,
+    /// Keep only the last N of those files
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: Option<u32>,
+    /// Become the program, with a recorder that records nothing until a `metes record --attach` asks for it
+    #[arg(long, conflicts_with_all = ["accesses", "attach", "seconds", "on_signal", "rotate"])]
+    pub(crate) dormant: bool,
+    /// Record the process with this number, which was started with --dormant, until it ends, --seconds are over, or Ctrl-C
+    #[arg(long, value_name = "PID", conflicts_with_all = ["accesses", "sites", "on_signal", "command"], value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attach: Option<u32>,
     /// Where CMD runs: `host`; `leon3`, for an image (ELF, SPARC) that a simulator
     /// runs; times are cycles as nanoseconds then, threads are cores; `cortex-m3`, for an image that has the recorder of
     /// `metes emit --recorder` in it, under QEMU
@@ -327,8 +348,33 @@ pub(crate) struct Record {
     #[command(flatten)]
     pub(crate) firmware: Firmware,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "attach", value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// A signal that begins and stops a recording.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ToggleSignal {
+    Usr1,
+    Usr2,
+}
+
+impl ToggleSignal {
+    /// Its number.
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            ToggleSignal::Usr1 => libc::SIGUSR1,
+            ToggleSignal::Usr2 => libc::SIGUSR2,
+        }
+    }
+
+    /// Its name, as `kill` takes it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ToggleSignal::Usr1 => "USR1",
+            ToggleSignal::Usr2 => "USR2",
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

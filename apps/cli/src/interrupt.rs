@@ -101,6 +101,20 @@ fn heeded() -> Result<&'static Asked, Failure> {
     Ok(asked)
 }
 
+/// Calls `act` whenever `signal` comes, from a thread of its own. Not for the signals that end this process.
+pub(crate) fn on(signal: i32, mut act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    let refused =
+        |error| Failure::input(format!("the system gives no handler for signals: {error}"));
+    let mut taken = signal_hook::iterator::Signals::new([signal]).map_err(refused)?;
+    let thread = std::thread::Builder::new().name("signal".to_owned());
+    let acts = move || {
+        for _ in taken.forever() {
+            act();
+        }
+    };
+    thread.spawn(acts).map(drop).map_err(refused)
+}
+
 /// When so much time has passed, asks the programs under way to end, by SIGTERM, and ends them if they have not within ten
 /// seconds more.
 pub(crate) fn end_after(time: Duration) -> Result<(), Failure> {

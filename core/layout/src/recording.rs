@@ -1,34 +1,48 @@
-//! Layout of a raw recording: one header, then words of 8 bytes in the order
-//! of the events.
+//! Layout of a raw recording: one header, then segments of words of 8 bytes, each of one thread.
 //!
 //! The recorder writes it through a shared mapping, so that what was written
-//! survives any death of the process; the driver in `metes-trace` reads it.
+//! survives any death of the process; the driver in `metes-trace` reads it, at the end or meanwhile.
 //!
-//! A record is a head word and up to two words of kind [`MORE`]:
+//! A segment begins with a word that says whose it is ([`owner`]); then come records, in the order of the
+//! thread. A record is a head word and words of kind [`MORE`]:
 //!
 //! | kind | words |
 //! | --- | --- |
 //! | [`ALLOC`], [`RESIZE_BEGIN`] | head with the address; size and alignment |
 //! | [`FREE`], [`RESIZE_END`] | head with the address |
 //! | [`MARK`] | head; full time |
-//! | [`TABLE`] | head with what and how much; that many words |
+//! | [`TABLE`] | head with what and how much; its number; that many words less one |
 //!
-//! and, if the head's thread is [`MANY`], one more word with the thread. Where call stacks are
-//! recorded ([`Header::sites`]), those of the first line have a word more, before the thread's: the
-//! stack, by the place of its record ([`STACK`]) plus one, or zero. Half
+//! Where call stacks are
+//! recorded ([`Header::sites`]), those of the first line have a word more: the
+//! stack, by the number of its entry ([`STACK`]) plus one, or zero. Half
 //! the bytes of fixed records, which is what recording costs: memory traffic
 //! and pages. The head holds only the low bits of the time; a thread writes a
 //! mark before a record that comes so late after its last that they would not
-//! do.
+//! do, and at the start of each segment.
 //!
-//! Invariant: word `i` lies at `HEADER_BYTES + 8 * i`; a word of zero was
+//! Order. The records of all threads are in order by their times. Of two requests of which one hands an address
+//! on to the other, the time of the one that gives it up is read before it does, and that of the one that gets it
+//! afterwards; where the clocks of the processors are not known to agree, times come from a counter that all threads
+//! share ([`Header::clock`]).
+//!
+//! A record is begun by [`PENDING`] in the place of its head, before the time is read. So who reads along knows
+//! that a thread whose next word is zero has no record that is older than that look, but for what a processor
+//! had not written back yet.
+//!
+//! Reading along. The reader hands segments back by [`Header::ring`], zeroed; the recorder takes those before it makes the file
+//! longer, and where a reader allows no more ([`Header::most_segments`]), it waits for some.
+//!
+//! Invariant: segment `i` lies at `HEADER_BYTES + i * SEGMENT_BYTES`; a word of zero was
 //! reserved but never written; the kind of a word tells whether it is a head,
 //! so that a reader finds its way past a record that its writer did not finish.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of every raw recording.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"METESRAW");
 /// Version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes before the first record: a multiple of every page size in use.
 pub const HEADER_BYTES: usize = 65_536;
 /// log2 of the words of a chunk, the unit in which the file grows: small enough
@@ -36,6 +50,16 @@ pub const HEADER_BYTES: usize = 65_536;
 pub const CHUNK_SHIFT: u32 = 15;
 /// Bytes of a chunk: also a multiple of every page size in use.
 pub const CHUNK_BYTES: usize = 8 << CHUNK_SHIFT;
+/// log2 of the words of a segment.
+pub const SEGMENT_SHIFT: u32 = 10;
+/// Words of a segment.
+pub const SEGMENT_WORDS: usize = 1 << SEGMENT_SHIFT;
+/// Bytes of a segment.
+pub const SEGMENT_BYTES: usize = 8 << SEGMENT_SHIFT;
+/// Segments of a chunk.
+pub const SEGMENTS_IN_CHUNK: usize = 1 << (CHUNK_SHIFT - SEGMENT_SHIFT);
+/// Segments that may be handed back and not yet taken.
+pub const RING: usize = 8192;
 /// Longest command line kept, in bytes; longer ones are cut.
 pub const COMMAND_BYTES: usize = 3072;
 /// Longest path of the executable kept, in bytes.
@@ -59,10 +83,15 @@ pub const TABLE: u64 = 6;
 /// Kind of a word that belongs to the head before it.
 pub const MORE: u64 = 7;
 
-/// Number in a head that stands for "in the last word of the record".
-pub const MANY: u32 = 127;
-/// Times that the bits in a head can tell apart.
-pub const TIMES: u64 = 1 << 10;
+/// In the place of a head: a record is under way.
+pub const PENDING: u64 = 1 << 3;
+/// In the place of any word: nothing.
+pub const PADDING: u64 = 2 << 3;
+
+/// log2 of the times that the bits in a head can tell apart.
+const TIME_BITS: u32 = 17;
+/// Times that the bits in a head can tell apart; half of them lie before the time of the record before.
+pub const TIMES: u64 = 1 << TIME_BITS;
 
 /// Entry of a table: a call stack, a word for the address of each call, the innermost first.
 pub const STACK: u64 = 0;
@@ -80,6 +109,8 @@ pub const MOST_CALLS: usize = 64;
 pub const PACKED: usize = 7;
 /// Name of the file, in the directory of the raw recordings, that has stacks recorded.
 pub const SITES_FILE: &str = "sites";
+/// Name of the file there that has recordings begin paused.
+pub const PAUSED_FILE: &str = "paused";
 
 /// Start of a raw recording. All-zero bytes are a valid value.
 #[repr(C)]
@@ -106,30 +137,72 @@ pub struct Header {
     pub command_length: u32,
     /// Bytes used of `program`.
     pub program_length: u32,
-    /// Keeps the two counters below on cache lines of their own.
+    /// 1 if times come from `clock`.
+    pub shared_clock: u32,
+    /// Not 0 while nothing is to be recorded.
+    pub paused: AtomicU32,
+    /// The process that reads along; 0 if none does.
+    pub reader: AtomicU32,
+    /// Segments that there may be, if somebody reads along; 0 for any number.
+    pub most_segments: AtomicU32,
+    /// Keeps what is written below away from what is read at each event.
     pub padding: [u64; 8],
-    /// Words reserved so far.
-    pub cursor: core::sync::atomic::AtomicU64,
+    /// Segments that the file has: each has its first word.
+    pub segments: AtomicU64,
+    /// Segments taken from the ring.
+    pub taken: AtomicU64,
     /// Events that found no place (disk full, file size limit, no access).
-    pub lost: core::sync::atomic::AtomicU64,
-    /// Keeps the two counters above on cache lines of their own.
+    pub lost: AtomicU64,
+    /// Nanoseconds for which threads waited for a reader.
+    pub waited: AtomicU64,
+    /// Entries of tables so far.
+    pub entries: AtomicU64,
+    /// Keeps the clock on a cache line of its own.
+    pub padding_clock: [u64; 8],
+    /// The last time that was read, if threads share a clock.
+    pub clock: AtomicU64,
+    /// Keeps the clock on a cache line of its own.
     pub padding_after: [u64; 8],
+    /// Segments handed back by the reader.
+    pub given: AtomicU64,
+    /// Which they are: the `n`th at `n % RING`.
+    pub ring: [AtomicU32; RING],
     /// Arguments, each ended by a zero byte.
     pub command: [u8; COMMAND_BYTES],
     /// Path of the executable.
     pub program: [u8; PROGRAM_BYTES],
 }
 
-/// The head of a record: kind (3 bits), thread (7), low bits of the time (10),
+/// The first word of a segment: the `number`th of that thread, both from 1.
+#[inline(always)]
+#[must_use]
+pub const fn owner(thread: u32, number: u32) -> u64 {
+    (thread as u64) << 32 | number as u64
+}
+
+/// The head of a record: kind (3 bits), low bits of the time (17),
 /// address / 16 (44).
 #[inline(always)]
 #[must_use]
-pub const fn head(kind: u64, thread: u32, time: u64, address: u64) -> u64 {
-    let thread = if thread < MANY { thread } else { MANY };
-    kind | (thread as u64) << 3 | (time & (TIMES - 1)) << 10 | (address >> 4) << 20
+pub const fn head(kind: u64, time: u64, address: u64) -> u64 {
+    kind | (time & (TIMES - 1)) << 3 | (address >> 4) << (3 + TIME_BITS)
 }
 
-/// The head of an entry of a table, followed by `words` words.
+/// Low bits of the time in a head.
+#[inline(always)]
+#[must_use]
+pub const fn time_of(head: u64) -> u64 {
+    head >> 3 & (TIMES - 1)
+}
+
+/// Address in a head.
+#[inline(always)]
+#[must_use]
+pub const fn address_of(head: u64) -> u64 {
+    head >> (3 + TIME_BITS) << 4
+}
+
+/// The head of an entry of a table, followed by `words` words, its number included.
 #[inline(always)]
 #[must_use]
 pub const fn entry(what: u64, words: usize) -> u64 {

@@ -226,6 +226,26 @@ pub(crate) fn yield_now() {
     unsafe { libc::syscall(libc::SYS_sched_yield) };
 }
 
+/// Whether process `pid` lives.
+pub(crate) fn lives(pid: u32) -> bool {
+    let _quiet = Quiet::begin();
+    // SAFETY: signal 0 only asks; another user's process lives, too.
+    let asked = unsafe { libc::syscall(libc::SYS_kill, pid, 0) };
+    // SAFETY: the thread's own variable.
+    pid != 0 && (asked == 0 || unsafe { *libc::__errno_location() } == libc::EPERM)
+}
+
+/// Sleeps for less than a second.
+pub(crate) fn pause(nanoseconds: u64) {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: nanoseconds as i64,
+    };
+    let _quiet = Quiet::begin();
+    // SAFETY: a time, and no place for what is left of it.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<u64>()) };
+}
+
 /// Whether the eight bytes at `address` can be read. Leaves `errno` alone.
 pub(crate) fn readable(address: u64) -> bool {
     // The kernel copies the set before it looks at what is to be done with it, and nothing is

@@ -1,7 +1,7 @@
 //! Call stacks: which calls led to a request, each distinct stack written once.
 //!
 //! A stack is walked ([`walk`]), hashed and looked up in a table of the process; the first time it
-//! is met it is appended to the file, and a request names it by where it stands there. A file
+//! is met it is appended to the file, and a request names it by its number there. A file
 //! therefore defines what it names before it names it, whatever ends the process.
 //!
 //! Two stacks are taken for one if 63 bits of their hashes are equal: with half a million stacks that
@@ -193,15 +193,15 @@ unsafe fn write(header: *mut Header, stack: &Stack) -> u64 {
         End::Cut => CUT_STACK,
         End::Broken => BROKEN_STACK,
     };
-    let mut words = [0; 1 + MOST_CALLS];
+    let mut words = [0; 2 + MOST_CALLS];
     let calls = stack.calls.iter().take(stack.count);
-    for (word, &call) in words.iter_mut().skip(1).zip(calls) {
+    for (word, &call) in words.iter_mut().skip(2).zip(calls) {
         *word = layout::more(call);
     }
     if let Some(head) = words.first_mut() {
-        *head = layout::entry(what, stack.count);
+        *head = layout::entry(what, 1 + stack.count);
     }
-    let words = words.get(..=stack.count).unwrap_or(&[]);
+    let words = words.get(..2 + stack.count).unwrap_or(&[]);
     // SAFETY: the caller's promise.
-    unsafe { store::put_all(header, words) + 1 }
+    unsafe { store::put_entry(header, words) }
 }

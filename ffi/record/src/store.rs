@@ -1,9 +1,12 @@
-//! Where the records go: a file grown by chunks, each mapped shared.
+//! Where the records go: a file of segments, mapped by chunks and shared, each segment written by one
+//! thread alone.
 //!
-//! Order. A record is reserved by one atomic addition to the file's cursor, so
-//! the file is one total order over all threads. Who logs an allocation does so
-//! after the allocator returned it, who logs a free before the allocator sees
-//! it; hence no record of a block's re-use comes before the record of its free.
+//! Order. Each record has a time. Who logs an allocation reads the clock after the allocator returned it, who
+//! logs a free before the allocator sees it; hence no record of a block's re-use has an earlier time than the
+//! record of its free ([`stamp`]). Threads share nothing but a line that nobody writes.
+//!
+//! Signals. A thread reserves the words of a record by one instruction, so that a handler that interrupts it
+//! writes behind them.
 //!
 //! Death. The mapping is shared with the page cache: whatever ends the process
 //! (exit, abort, SIGKILL), each record that was written is in the file.
@@ -25,14 +28,15 @@ use crate::announce;
 use crate::clock;
 use crate::kernel::{self, File, Quiet};
 use crate::layout::{
-    self, ALLOC, CHUNK_BYTES, CHUNK_SHIFT, HEADER_BYTES, Header, MAGIC, MANY, MARK, RESIZE_BEGIN,
-    SITES_FILE, TIMES, VERSION,
+    self, ALLOC, CHUNK_BYTES, HEADER_BYTES, Header, MAGIC, MARK, PADDING, PAUSED_FILE, PENDING,
+    RESIZE_BEGIN, RING, SEGMENT_BYTES, SEGMENT_WORDS, SEGMENTS_IN_CHUNK, SITES_FILE, TIMES,
+    VERSION,
 };
 use crate::path::{self, Path};
 use crate::sites;
 use crate::thread::{self, Thread};
 
-/// Chunks a file may have: 2^33 words.
+/// Chunks a file may have: 2^33 words at a time.
 const CHUNKS: usize = 1 << 18;
 /// Bytes of the header that are mapped.
 const HEADER_MAPPED: usize = size_of::<Header>();
@@ -103,7 +107,11 @@ pub(crate) fn log(kind: u64, address: usize, size: usize, align_log2: u32) {
         if !header.is_null() {
             // SAFETY: a header in the page is mapped, and stays so while
             // this process image lives.
-            unsafe { write(header, kind, address, size, align_log2) };
+            unsafe {
+                if (*header).paused.load(Ordering::Relaxed) == 0 {
+                    write(header, kind, address, size, align_log2, None);
+                }
+            }
             return;
         }
     }
@@ -116,7 +124,11 @@ fn log_first(kind: u64, address: usize, size: usize, align_log2: u32) {
     let sited = sited();
     if !sited.is_null() {
         // SAFETY: as in `log`.
-        unsafe { write_sited(sited, kind, address, size, align_log2) };
+        unsafe {
+            if (*sited).paused.load(Ordering::Relaxed) == 0 {
+                write_sited(sited, kind, address, size, align_log2);
+            }
+        }
         return;
     }
     let mode = MODE.load(Ordering::Relaxed);
@@ -128,10 +140,13 @@ fn log_first(kind: u64, address: usize, size: usize, align_log2: u32) {
     } else if let Some(header) = begin() {
         // SAFETY: as in `log`.
         unsafe {
+            if (*header).paused.load(Ordering::Relaxed) != 0 {
+                return;
+            }
             if (*header).sites != 0 {
                 write_sited(header, kind, address, size, align_log2);
             } else {
-                write(header, kind, address, size, align_log2);
+                write(header, kind, address, size, align_log2, None);
             }
         }
     }
@@ -159,7 +174,7 @@ fn is_announcing() -> bool {
     let _quiet = Quiet::begin();
     let (mut directory, mut file) = (Path::new(), Path::new());
     let recording = path::find_directory(&mut directory);
-    if recording && has_sites_file(&directory) {
+    if recording && has_file(&directory, SITES_FILE) {
         sites::prepare();
     }
     let announcing = recording
@@ -187,34 +202,53 @@ pub(crate) fn leave() {
     }
 }
 
+/// Writes one record of the calling thread; `site` names its call stack, where those are recorded.
+///
 /// # Safety
 /// `header` is mapped.
 #[inline(always)]
-unsafe fn write(header: *mut Header, kind: u64, address: usize, size: usize, align_log2: u32) {
+unsafe fn write(
+    header: *mut Header,
+    kind: u64,
+    address: usize,
+    size: usize,
+    align_log2: u32,
+    site: Option<u64>,
+) {
     let thread = thread::current();
-    let now = clock::now() >> clock::SHIFT;
-    // SAFETY: the thread's own state; `header` by the caller's promise.
+    let sized = kind == ALLOC || kind == RESIZE_BEGIN;
+    let words = match (sized, site) {
+        (true, Some(_)) => 3,
+        (true, None) => 2,
+        (false, _) => 1,
+    };
+    // SAFETY: the thread's own state; `header` by the caller's promise; the words were reserved for this call alone.
     unsafe {
-        if now.wrapping_sub((*thread).last) >= TIMES {
-            mark(header, thread, now);
+        let Some(mut place) = reserve(header, thread, words) else {
+            return;
+        };
+        set(place, PENDING);
+        let mut now = time(header, thread);
+        if now.wrapping_sub((*thread).last) >= TIMES / 2 {
+            match mark(header, thread, place, words, now) {
+                Some(behind) => place = behind,
+                None => return,
+            }
+            // Whoever took the place of this thread meanwhile may have been long at it.
+            now = now.max((*thread).last);
         }
         (*thread).last = now;
-        let number = (*thread).number;
-        let head = layout::head(kind, number, now, address as u64);
-        let sized = kind == ALLOC || kind == RESIZE_BEGIN;
-        let request = layout::more(layout::request(size as u64, align_log2));
-        if number >= MANY {
-            let number = layout::more(u64::from(number));
-            if sized {
-                put(header, [head, request, number]);
-            } else {
-                put(header, [head, number]);
+        if sized {
+            set(
+                place.add(1),
+                layout::more(layout::request(size as u64, align_log2)),
+            );
+            if let Some(site) = site {
+                set(place.add(2), layout::more(site));
             }
-        } else if sized {
-            put(header, [head, request]);
-        } else {
-            put(header, [head]);
         }
+        // The head comes last: who reads along finds the rest behind it.
+        set(place, layout::head(kind, now, address as u64));
     }
 }
 
@@ -230,123 +264,147 @@ unsafe fn write_sited(
     size: usize,
     align_log2: u32,
 ) {
-    if kind != ALLOC && kind != RESIZE_BEGIN {
-        // SAFETY: the caller's promise.
-        unsafe { write(header, kind, address, size, align_log2) };
-        return;
-    }
     // SAFETY: the caller's promise.
-    let site = layout::more(unsafe { sites::site(header) });
-    let thread = thread::current();
-    let now = clock::now() >> clock::SHIFT;
-    // SAFETY: as in `write`.
     unsafe {
-        if now.wrapping_sub((*thread).last) >= TIMES {
-            mark(header, thread, now);
-        }
-        (*thread).last = now;
-        let number = (*thread).number;
-        let head = layout::head(kind, number, now, address as u64);
-        let request = layout::more(layout::request(size as u64, align_log2));
-        if number >= MANY {
-            put(
-                header,
-                [head, request, site, layout::more(u64::from(number))],
-            );
+        let sized = kind == ALLOC || kind == RESIZE_BEGIN;
+        let site = if sized {
+            Some(sites::site(header))
         } else {
-            put(header, [head, request, site]);
-        }
+            None
+        };
+        write(header, kind, address, size, align_log2, site);
     }
 }
 
-/// Writes the full time of the thread, and gives a new thread its number.
+/// Records of a thread that is alone that may have the time of one before them, if they follow it closely.
+const SAME_TIME: u32 = 7;
+/// Units of time within which so many records follow each other closely: some 500 ns.
+const CLOSELY: u64 = 80;
+
+/// The time of a record of the calling thread. While it is the only one, its records are in order whatever their
+/// times are, and reading the clock takes longer than all the rest; so where records come fast, not each reads it.
 ///
 /// # Safety
 /// `header` is mapped, `thread` the calling thread's.
-#[cold]
-#[inline(never)]
-unsafe fn mark(header: *mut Header, thread: *mut Thread, now: u64) {
+#[inline(always)]
+unsafe fn time(header: *mut Header, thread: *mut Thread) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        if (*thread).number == 0 {
-            (*thread).number = thread::new_number();
+        if !is_alone() {
+            (*thread).same = 0;
+            return stamp(header);
         }
-        let number = (*thread).number;
-        let head = layout::head(MARK, number, now, 0);
-        if number >= MANY {
-            put(
-                header,
-                [head, layout::more(now), layout::more(u64::from(number))],
-            );
-        } else {
-            put(header, [head, layout::more(now)]);
+        if (*thread).same > 0 {
+            (*thread).same -= 1;
+            return (*thread).last;
         }
+        let now = stamp(header);
+        if now.wrapping_sub((*thread).last) < CLOSELY {
+            (*thread).same = SAME_TIME;
+        }
+        now
     }
 }
 
-/// Appends the words of one record.
+/// The time, in units of the layout. Of two records of which one has to be before the other, be it that a block
+/// was handed on or an address, both times are read in that order: none before what led here was done, and none
+/// after what follows, which no processor shows to others before it has read the clock.
 ///
 /// # Safety
 /// `header` is mapped.
 #[inline(always)]
-unsafe fn put<const WORDS: usize>(header: *mut Header, words: [u64; WORDS]) {
+unsafe fn stamp(header: *mut Header) -> u64 {
     // SAFETY: the caller's promise.
-    let index = unsafe { reserve(header, WORDS as u64) };
-    let within = index & MASK;
-    if within + (WORDS as u64) > MASK + 1 {
-        // The record lies in two chunks.
-        for (more, word) in words.into_iter().enumerate() {
-            let index = index + more as u64;
-            match place(index >> CHUNK_SHIFT) {
-                // SAFETY: as below.
-                Some(chunk) => unsafe { set(chunk.add((index & MASK) as usize), word) },
-                // SAFETY: the caller's promise.
-                None => unsafe { lose(header) },
-            }
+    unsafe {
+        if (*header).shared_clock != 0 {
+            return shared(&(*header).clock);
         }
-        return;
     }
-    match place(index >> CHUNK_SHIFT) {
-        Some(chunk) => {
-            for (more, word) in words.into_iter().enumerate() {
-                // SAFETY: the chunk is mapped for MASK + 1 words, of which
-                // these were reserved for this call alone.
-                unsafe { set(chunk.add(within as usize + more), word) };
-            }
-        }
-        // SAFETY: the caller's promise.
-        None => unsafe { lose(header) },
+    if is_alone() {
+        clock::now() >> clock::SHIFT
+    } else {
+        clock::now_after_reads() >> clock::SHIFT
     }
 }
 
-/// Appends the words of one record, however many; the place of the first.
+/// A time that is no less than any that was read before, in whichever thread.
+#[cold]
+fn shared(last: &AtomicU64) -> u64 {
+    let now = clock::now() >> clock::SHIFT;
+    let before = last.fetch_max(now, Ordering::AcqRel);
+    if before < now {
+        now
+    } else {
+        last.fetch_add(1, Ordering::AcqRel) + 1
+    }
+}
+
+/// Whether the process has but one thread.
+#[inline(always)]
+fn is_alone() -> bool {
+    // SAFETY: glibc's variable is one readable byte, changed only by this
+    // thread while it is the only one.
+    unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
+}
+
+/// Puts the full time of the thread before a record of `words` words, which gets another place: that is returned.
+///
+/// # Safety
+/// `header` is mapped, `thread` the calling thread's, `place` its own to write.
+#[cold]
+#[inline(never)]
+unsafe fn mark(
+    header: *mut Header,
+    thread: *mut Thread,
+    place: *mut u64,
+    words: usize,
+    now: u64,
+) -> Option<*mut u64> {
+    // SAFETY: the caller's promise; what is reserved is this call's.
+    unsafe {
+        let marked = reserve(header, thread, 2 + words);
+        if let Some(marked) = marked {
+            set(marked, PENDING);
+        }
+        for word in (0..words).rev() {
+            set(place.add(word), PADDING);
+        }
+        let marked = marked?;
+        set(marked.add(2), PENDING);
+        set(marked.add(1), layout::more(now));
+        set(marked, layout::head(MARK, now, 0));
+        Some(marked.add(2))
+    }
+}
+
+/// Appends an entry of the tables, of which `words` are the head, a place for the number, and the rest; its number
+/// plus one, or 0 if there is no room.
 ///
 /// # Safety
 /// `header` is mapped.
-pub(crate) unsafe fn put_all(header: *mut Header, words: &[u64]) -> u64 {
-    // SAFETY: the caller's promise.
-    let index = unsafe { reserve(header, words.len() as u64) };
-    for (place_of, &word) in (index..).zip(words) {
-        match place(place_of >> CHUNK_SHIFT) {
-            // SAFETY: the chunk is mapped for MASK + 1 words, of which this was reserved for this
-            // call alone.
-            Some(chunk) => unsafe { set(chunk.add((place_of & MASK) as usize), word) },
-            // SAFETY: the caller's promise.
-            None => unsafe { lose(header) },
+pub(crate) unsafe fn put_entry(header: *mut Header, words: &[u64]) -> u64 {
+    // SAFETY: the caller's promise; what is reserved is this call's.
+    unsafe {
+        let Some(place) = reserve(header, thread::current(), words.len()) else {
+            return 0;
+        };
+        set(place, PENDING);
+        let number = (*header).entries.fetch_add(1, Ordering::AcqRel);
+        for (more, &word) in words.iter().enumerate().skip(2) {
+            set(place.add(more), word);
         }
+        set(place.add(1), layout::more(number));
+        set(place, words.first().copied().unwrap_or(PADDING));
+        number + 1
     }
-    index
 }
-
-/// Words of a chunk, less one.
-const MASK: u64 = (1 << CHUNK_SHIFT) - 1;
 
 /// # Safety
 /// `place` is mapped and the caller's alone to write.
 #[inline(always)]
 unsafe fn set(place: *mut u64, word: u64) {
-    // SAFETY: the caller's promise. Atomic, so that the word is never torn.
-    unsafe { AtomicU64::from_ptr(place).store(word, Ordering::Relaxed) };
+    // SAFETY: the caller's promise. Atomic, so that the word is never torn, and in order.
+    unsafe { AtomicU64::from_ptr(place).store(word, Ordering::Release) };
 }
 
 /// # Safety
@@ -357,48 +415,136 @@ unsafe fn lose(header: *mut Header) {
     unsafe { (*header).lost.fetch_add(1, Ordering::Relaxed) };
 }
 
-/// Where chunk `chunk` is mapped; None if it cannot be.
-#[inline(always)]
-fn place(chunk: u64) -> Option<*mut u64> {
-    let place = MAPPED.get(chunk as usize)?.load(Ordering::Acquire);
-    let place = if place.is_null() {
-        map_chunk(chunk as usize)
-    } else {
-        place
-    };
-    (place != REFUSED).then_some(place.cast())
-}
-
-/// Reserves the next `words` words.
+/// Reserves the next `words` words of the thread: no more than a segment has besides what each begins with. None
+/// if there is no room; that is counted.
 ///
 /// # Safety
-/// `header` is mapped.
+/// `header` is mapped, `thread` the calling thread's.
 #[inline(always)]
-unsafe fn reserve(header: *mut Header, words: u64) -> u64 {
+unsafe fn reserve(header: *mut Header, thread: *mut Thread, words: usize) -> Option<*mut u64> {
+    let bytes = words * 8;
+    // SAFETY: the thread's own state.
+    let place = unsafe { thread::advance(thread, bytes) };
+    // SAFETY: as above.
+    if place.wrapping_add(bytes) <= unsafe { (*thread).end } {
+        return Some(ptr::with_exposed_provenance_mut(place));
+    }
     // SAFETY: the caller's promise.
-    let cursor = unsafe { &(*header).cursor };
-    #[cfg(target_arch = "x86_64")]
-    {
-        // SAFETY: glibc's variable is one readable byte, changed only by this
-        // thread while it is the only one.
-        let alone = unsafe { (&raw const __libc_single_threaded).read_volatile() } != 0;
-        if alone {
-            let mut index = words;
-            // SAFETY: with one thread nobody else touches the cursor, and one
-            // instruction cannot be torn by a signal handler. Without the bus
-            // lock it costs a third.
-            unsafe {
-                core::arch::asm!(
-                    "xadd qword ptr [{cursor}], {index}",
-                    cursor = in(reg) cursor.as_ptr(),
-                    index = inout(reg) index,
-                    options(nostack),
-                );
+    unsafe { reserve_anew(header, thread, words) }
+}
+
+/// As [`reserve`], in another segment.
+#[cold]
+#[inline(never)]
+unsafe fn reserve_anew(header: *mut Header, thread: *mut Thread, words: usize) -> Option<*mut u64> {
+    let wiped = wiped_page()?;
+    loop {
+        {
+            let _guard = Guard::take(wiped);
+            // SAFETY: mapped, by the caller's promise; signals are kept away, so nobody else is in the thread's state.
+            let (fields, own) = unsafe { (&*header, &mut *thread) };
+            match segment(fields) {
+                Segment::At(index, place) => {
+                    begin_segment(fields, own, index, place);
+                    let first = own.next;
+                    own.next += words * 8;
+                    return Some(ptr::with_exposed_provenance_mut(first));
+                }
+                Segment::None => {
+                    own.next = 0;
+                    own.end = 0;
+                    // SAFETY: the caller's promise.
+                    unsafe { lose(header) };
+                    return None;
+                }
+                Segment::Wait => {}
             }
-            return index;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !kernel::lives((*header).reader.load(Ordering::Relaxed)) {
+                // Nobody would ever read it.
+                (*header).paused.store(1, Ordering::Relaxed);
+                lose(header);
+                return None;
+            }
+            kernel::pause(WAIT_NANOSECONDS);
+            (*header)
+                .waited
+                .fetch_add(WAIT_NANOSECONDS, Ordering::Relaxed);
         }
     }
-    cursor.fetch_add(words, Ordering::Relaxed)
+}
+
+/// For how long a thread waits before it looks again whether there is room.
+const WAIT_NANOSECONDS: u64 = 500_000;
+
+/// A segment for a thread.
+enum Segment {
+    /// Which, and where.
+    At(u64, *mut u64),
+    /// None can be had.
+    None,
+    /// Those there may be are in use.
+    Wait,
+}
+
+/// A segment that nobody has. Call under the lock.
+fn segment(fields: &Header) -> Segment {
+    let taken = fields.taken.load(Ordering::Relaxed);
+    if fields.given.load(Ordering::Acquire) > taken {
+        let given = fields.ring.get((taken % RING as u64) as usize);
+        let index = given.map_or(0, |given| u64::from(given.load(Ordering::Relaxed)));
+        return place(index).map_or(Segment::None, |place| Segment::At(index, place));
+    }
+    let index = fields.segments.load(Ordering::Relaxed);
+    let most = u64::from(fields.most_segments.load(Ordering::Relaxed));
+    if most != 0 && index >= most && fields.reader.load(Ordering::Relaxed) != 0 {
+        return Segment::Wait;
+    }
+    place(index).map_or(Segment::None, |place| Segment::At(index, place))
+}
+
+/// Makes segment `index` the thread's, says so, and puts its time into it. Call under the lock.
+fn begin_segment(fields: &Header, own: &mut Thread, index: u64, place: *mut u64) {
+    if own.number == 0 {
+        own.number = thread::new_number();
+    }
+    own.segments += 1;
+    // The record that this is for was not begun: its time will be later.
+    // SAFETY: mapped.
+    let now = unsafe { stamp(ptr::from_ref(fields).cast_mut()) };
+    // SAFETY: a mapped segment, which is nobody's.
+    unsafe {
+        set(place.add(2), layout::more(now));
+        set(place.add(1), layout::head(MARK, now, 0));
+        set(place, layout::owner(own.number, own.segments));
+    }
+    own.last = now;
+    let first = place.expose_provenance();
+    own.next = first + 8 * 3;
+    own.end = first + 8 * SEGMENT_WORDS;
+    // It is told last: who reads along finds it whole.
+    let told = if index < fields.segments.load(Ordering::Relaxed) {
+        &fields.taken
+    } else {
+        &fields.segments
+    };
+    told.fetch_add(1, Ordering::Release);
+}
+
+/// Where segment `index` is mapped; None if it cannot be. Call under the lock.
+fn place(index: u64) -> Option<*mut u64> {
+    let (chunk, within) = (
+        index as usize / SEGMENTS_IN_CHUNK,
+        index as usize % SEGMENTS_IN_CHUNK,
+    );
+    let mut place = MAPPED.get(chunk)?.load(Ordering::Acquire);
+    if place.is_null() {
+        place = map_chunk(chunk);
+    }
+    // SAFETY: the chunk has that segment.
+    (place != REFUSED).then(|| unsafe { place.add(within * SEGMENT_BYTES) }.cast())
 }
 
 /// Holds the lock of the page and keeps signals away.
@@ -448,6 +594,9 @@ fn begin() -> Option<*mut Header> {
         return None;
     };
     LAST_HEADER.store(header, Ordering::Relaxed);
+    // In a forked child: the segment is its parent's.
+    // SAFETY: the thread's own state, and signals are kept away.
+    unsafe { *thread::current() = Thread::NEW };
     // SAFETY: mapped, and only read from here on.
     let place = match unsafe { (*header).sites } {
         0 => &wiped.header,
@@ -545,7 +694,9 @@ fn begin_file(forked: bool) -> Option<*mut Header> {
     fields.pid = pid;
     fields.parent = parent;
     fields.forked = u32::from(forked);
-    fields.sites = u32::from(has_sites_file(directory) && sites::begin());
+    fields.shared_clock = u32::from(!clock::is_common());
+    fields.paused = AtomicU32::new(u32::from(has_file(directory, PAUSED_FILE)));
+    fields.sites = u32::from(has_file(directory, SITES_FILE) && sites::begin());
     fields.clock_start = clock::now();
     fields.monotonic_start = clock::monotonic();
     if let Some(command) = File::open(c"/proc/self/cmdline", libc::O_RDONLY) {
@@ -560,28 +711,21 @@ fn begin_file(forked: bool) -> Option<*mut Header> {
     Some(header)
 }
 
-/// Whether call stacks are asked for.
-fn has_sites_file(directory: &Path) -> bool {
+/// Whether the directory has a file of that name.
+fn has_file(directory: &Path, name: &str) -> bool {
     let mut file = Path::new();
-    file.set_named(directory, SITES_FILE).is_some() && exists(file.as_c_str())
+    file.set_named(directory, name).is_some() && exists(file.as_c_str())
 }
 
 fn exists(path: &CStr) -> bool {
     File::open(path, libc::O_RDONLY).is_some()
 }
 
-/// Maps chunk `chunk` of the file, or finds it mapped by another thread.
-#[cold]
-#[inline(never)]
+/// Maps chunk `chunk` of the file. Call under the lock.
 fn map_chunk(chunk: usize) -> *mut u8 {
-    let (Some(place), Some(wiped)) = (MAPPED.get(chunk), wiped_page()) else {
+    let Some(place) = MAPPED.get(chunk) else {
         return REFUSED;
     };
-    let _guard = Guard::take(wiped);
-    let known = place.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
     // SAFETY: the lock is held, and this is the only reference.
     let path = unsafe { FILE.get() };
     let offset = HEADER_BYTES + chunk * CHUNK_BYTES;
@@ -591,8 +735,7 @@ fn map_chunk(chunk: usize) -> *mut u8 {
         .unwrap_or(REFUSED);
     place.store(mapped, Ordering::Release);
     HIGHEST.fetch_max(chunk + 1, Ordering::Relaxed);
-    // A thread may still be about to write an old chunk: keep it mapped, but
-    // out of the resident set.
+    // A thread may still write an old chunk: keep it mapped, but out of the resident set.
     if let Some(old) = chunk.checked_sub(2).and_then(|old| MAPPED.get(old)) {
         let old = old.load(Ordering::Acquire);
         if !old.is_null() && old != REFUSED {

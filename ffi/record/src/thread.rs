@@ -13,17 +13,72 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 /// State of a thread; zeroes in a new one.
 #[repr(C)]
 pub(crate) struct Thread {
+    /// Where its next record goes.
+    pub(crate) next: usize,
+    /// Where its segment ends.
+    pub(crate) end: usize,
     /// Time of the last record, in the units of the layout.
     pub(crate) last: u64,
     /// Number of the thread, from 1; 0 before its first record.
     pub(crate) number: u32,
+    /// Segments that it has begun.
+    pub(crate) segments: u32,
+    /// Records that may yet have the time of the last.
+    pub(crate) same: u32,
     /// Pages of its stack that are known to be readable, as `sites/readable.rs` packs them.
     pub(crate) readable: u64,
 }
 
-/// A number that no thread had before. 26 bits; later threads share the last.
+impl Thread {
+    /// That of a new thread.
+    pub(crate) const NEW: Thread = Thread {
+        next: 0,
+        end: 0,
+        last: 0,
+        number: 0,
+        segments: 0,
+        same: 0,
+        readable: 0,
+    };
+}
+
+/// A number that no thread had before.
 pub(crate) fn new_number() -> u32 {
-    NEXT.fetch_add(1, Ordering::Relaxed).min((1 << 26) - 1)
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Adds `bytes` to where the thread's next record goes, and gives what it was: by one instruction, which no
+/// signal handler can come into.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) unsafe fn advance(thread: *mut Thread, bytes: usize) -> usize {
+    let mut place = bytes;
+    // SAFETY: the caller's promise: no other thread touches it, so that no bus lock is needed, which takes longer
+    // than all the rest.
+    unsafe {
+        core::arch::asm!(
+            "xadd qword ptr [{next}], {place}",
+            next = in(reg) &raw mut (*thread).next,
+            place = inout(reg) place,
+            options(nostack),
+        );
+    }
+    place
+}
+
+/// As for x86-64.
+///
+/// # Safety
+/// `thread` is the calling thread's.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(crate) unsafe fn advance(thread: *mut Thread, bytes: usize) -> usize {
+    use core::sync::atomic::AtomicUsize;
+    // SAFETY: the caller's promise.
+    unsafe { AtomicUsize::from_ptr(&raw mut (*thread).next) }.fetch_add(bytes, Ordering::Relaxed)
 }
 
 core::arch::global_asm!(

@@ -64,11 +64,11 @@ pub use record::firmware::{
     CallCount, Findings, FirmwareError, FirmwareOptions, FirmwareRecording, record_firmware,
 };
 #[cfg(feature = "files")]
-pub use record::{RecordError, RecordOptions, Recording, record};
+pub use record::{RecordError, RecordOptions, Recording, record, record_files};
 pub use rmm::{LogError, import_rmm, import_rmm_file};
 pub use stacks::{Stacks, StacksBuilder};
 pub use target::{HeapState, Spent, TargetRecording};
 pub use touches::{
     TOUCHES_MARK, TouchError, TouchOperation, TouchProfile, TouchReader, open_touches,
 };
-pub use trace::{Provenance, Trace, TraceBuilder};
+pub use trace::{Beginning, Provenance, Trace, TraceBuilder};

@@ -4,12 +4,14 @@
 //! Invariant: what is written is read back the same, and a file that is not
 //! such a trace gives an error that says why, whatever its bytes are.
 
+mod dictionary;
 mod pages;
 mod read;
 mod write;
 
 pub use pages::{MOST_PAGE, page_beyond};
 pub use read::{MOST_EVENTS, MOST_EVENTS_VARIABLE, read_parquet};
+pub(crate) use write::TraceWriter;
 pub use write::write_parquet;
 
 /// Version of the schema that this build writes and reads.

@@ -26,9 +26,13 @@ pub mod emulated;
 mod error;
 #[cfg(feature = "firmware")]
 pub mod firmware;
+mod live;
+mod mapped;
+mod parts;
 mod process;
 mod raw;
 pub mod run;
+mod segments;
 mod stage;
 mod tables;
 
@@ -37,6 +41,11 @@ use std::path::PathBuf;
 
 pub use check::{Program, find_program};
 pub use error::{Obstacle, RecordError};
+pub use live::{
+    Control, FileOptions, Progress, RecordedFile, RecordedFiles, Rotation, attach_files,
+    become_dormant, beside, part_of, record_files,
+};
+pub use parts::FileFacts;
 pub use process::{Loaded, ProcessTrace};
 pub use run::{Ending, Run, run_command};
 pub use stage::Stage;
@@ -172,21 +181,14 @@ fn finds_modules() -> bool {
 /// [`RecordError`]: what stands in the way of running or of recording. A
 /// program that fails or dies is no error; see [`Recording::ending`].
 pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording, RecordError> {
-    let (name, _) = command.split_first().ok_or(RecordError::NoCommand)?;
-    let program = find_program(name)?;
-    program.check_preload()?;
-    if options.sites && !finds_modules() {
-        return Err(RecordError::NoStacks);
-    }
-    let stage = Stage::new(&options.library, options.directory.as_deref())?;
-    if options.sites {
-        let path = stage.directory().join(layout::SITES_FILE);
-        std::fs::write(&path, []).map_err(|error| RecordError::Directory {
-            path: stage.directory().to_owned(),
-            reason: error.to_string(),
-        })?;
-    }
-    let run = run::run(&program.path, command, &stage, &options.environment)?;
+    let (program, stage) = prepare(command, options)?;
+    let run = run::run(
+        &program.path,
+        command,
+        &stage,
+        &options.environment,
+        &|_| {},
+    )?;
     let process::Processes {
         recorded: mut processes,
         without_room,
@@ -220,5 +222,51 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
         cpu_seconds: run.cpu_seconds,
         wall_seconds: run.wall_seconds,
         stage,
+    })
+}
+
+/// The program of `command`, which can be recorded, and the place of its run.
+fn prepare(command: &[OsString], options: &RecordOptions) -> Result<(Program, Stage), RecordError> {
+    let program = recordable(command, options)?;
+    let stage = Stage::new(&options.library, options.directory.as_deref())?;
+    ask_for_sites(&stage, options)?;
+    Ok((program, stage))
+}
+
+/// The same, of a program that records nothing yet and outlives this process.
+fn prepare_dormant(
+    command: &[OsString],
+    options: &RecordOptions,
+) -> Result<(Program, Stage), RecordError> {
+    let program = recordable(command, options)?;
+    let stage = Stage::dormant(&options.library, options.directory.as_deref())?;
+    ask_for_sites(&stage, options)?;
+    mark(&stage, layout::PAUSED_FILE)?;
+    Ok((program, stage))
+}
+
+fn recordable(command: &[OsString], options: &RecordOptions) -> Result<Program, RecordError> {
+    let (name, _) = command.split_first().ok_or(RecordError::NoCommand)?;
+    let program = find_program(name)?;
+    program.check_preload()?;
+    if options.sites && !finds_modules() {
+        return Err(RecordError::NoStacks);
+    }
+    Ok(program)
+}
+
+fn ask_for_sites(stage: &Stage, options: &RecordOptions) -> Result<(), RecordError> {
+    match options.sites {
+        true => mark(stage, layout::SITES_FILE),
+        false => Ok(()),
+    }
+}
+
+/// Puts an empty file of that name into the stage.
+fn mark(stage: &Stage, name: &str) -> Result<(), RecordError> {
+    let path = stage.directory().join(name);
+    std::fs::write(&path, []).map_err(|error| RecordError::Directory {
+        path: stage.directory().to_owned(),
+        reason: error.to_string(),
     })
 }

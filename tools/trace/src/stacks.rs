@@ -232,7 +232,7 @@ fn cut(text: &mut String) {
 }
 
 /// Makes stacks, each thing once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct StacksBuilder {
     stacks: Stacks,
     modules: HashMap<Module, u32>,

@@ -40,6 +40,23 @@ pub struct Provenance {
     /// Instructions that the program executed outside malloc and its kin; 0 if
     /// not known.
     pub instructions: u64,
+    /// Where the trace begins, if that is not where its process does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beginning: Option<Beginning>,
+}
+
+/// Where a part of a recording begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Beginning {
+    /// Which part it is, from 1.
+    pub part: u32,
+    /// Events of the parts before it.
+    pub events_before: u64,
+    /// Blocks that were live: the first so many events allocate them, in the order in which they came to be.
+    pub live_blocks: u64,
+    /// Bytes of those.
+    pub live_bytes: u64,
 }
 
 /// What a light recording leaves zero.

@@ -84,6 +84,19 @@ impl Part {
         Err(io::Error::other("its parts are removed by others"))
     }
 
+    /// As [`begin`](Part::begin), for a file that may be something else than a regular one: then it is written as
+    /// it stands, and there is no part. Also the file to write.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn begin_or_other(path: &Path) -> io::Result<(File, Option<Part>)> {
+        let Place::File(path) = place(path)? else {
+            return Ok((File::create(path)?, None));
+        };
+        let part = Part::begin(&path)?;
+        Ok((File::create(part.path())?, Some(part)))
+    }
+
     /// None where it is there already, or somebody was faster than the lock.
     fn make(path: &Path, part: PathBuf) -> io::Result<Option<Part>> {
         let made = File::options().write(true).create_new(true).open(&part);
@@ -112,8 +125,17 @@ impl Part {
     ///
     /// # Errors
     /// What the system says; it is gone then.
-    pub fn put(mut self) -> io::Result<()> {
-        fs::rename(&self.part, &self.place)?;
+    pub fn put(self) -> io::Result<()> {
+        let place = self.place.clone();
+        self.put_at(&place)
+    }
+
+    /// Puts it in another place, on the same file system.
+    ///
+    /// # Errors
+    /// What the system says; it is gone then.
+    pub fn put_at(mut self, place: &Path) -> io::Result<()> {
+        fs::rename(&self.part, place)?;
         self.put = true;
         Ok(())
     }

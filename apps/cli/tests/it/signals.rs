@@ -117,6 +117,172 @@ fn a_program_is_asked_to_end_when_its_seconds_are_over() {
     assert_eq!(status(&place.metes(&words)), 0);
 }
 
+/// Asks for a block of 100 bytes each millisecond, and keeps each tenth.
+const SERVES: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept;
+int main(void) {
+    FILE *file = fopen("pid.part", "w");
+    fprintf(file, "%d", (int)getpid());
+    fclose(file);
+    rename("pid.part", "pid");
+    for (int i = 0;; i++) {
+        kept = malloc(100);
+        if (i % 10) free(kept);
+        usleep(1000);
+    }
+}
+"#;
+
+#[test]
+fn a_signal_begins_and_stops_a_recording() {
+    let place = Place::new();
+    place.compile("serves", SERVES, &[]);
+    let words = ["record", "--on-signal", "usr2", "-o", "t.trace.parquet"];
+    let (metes, program) = begin(&place, &[&words[..], &["--", "./serves"]].concat());
+    let own = metes.id() as i32;
+    let first = place.path("t.part0001.trace.parquet");
+    for _ in 0..2 {
+        assert!(!first.exists());
+        send(own, libc::SIGUSR2);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    until("the first file", || first.exists());
+    send(own, libc::SIGUSR2);
+    std::thread::sleep(Duration::from_millis(300));
+    send(own, libc::SIGTERM);
+    let output = metes.wait_with_output().expect("it ends");
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(!lives(program));
+    assert_eq!(left(&place), [""; 0]);
+    assert!(
+        stderr(&output).contains("kill -USR2"),
+        "{}",
+        stderr(&output)
+    );
+    for name in ["t.part0001.trace.parquet", "t.part0002.trace.parquet"] {
+        let (_, profile) = place.json(&["profile", name]);
+        let allocations = profile["allocations"].as_u64().expect("a number");
+        assert!(allocations > 10, "{name}: {profile}");
+        assert!(allocations < 100_000, "{name}: {profile}");
+    }
+    assert!(!place.path("t.part0003.trace.parquet").exists());
+    // What never began has nothing to show.
+    let words = [
+        "record",
+        "--on-signal",
+        "usr1",
+        "-o",
+        "n.trace.parquet",
+        "--",
+        "ls",
+    ];
+    let output = place.metes(&words);
+    assert_eq!(status(&output), 2);
+    assert!(
+        stderr(&output).contains("before it was to be recorded"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_program_with_a_dormant_recorder_is_attached_to() {
+    let place = Place::new();
+    place.compile("serves", SERVES, &[]);
+    let (mut server, program) = begin(&place, &["record", "--dormant", "--", "./serves"]);
+    assert_eq!(server.id() as i32, program, "Metes has become the program");
+    let pid = program.to_string();
+    for name in ["a.trace.parquet", "b.trace.parquet"] {
+        let words = ["record", "--attach", &pid, "--seconds", "0.4", "-o", name];
+        let output = place.metes(&words);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        let (_, profile) = place.json(&["profile", name]);
+        let allocations = profile["allocations"].as_u64().expect("a number");
+        assert!(allocations > 10 && allocations < 2000, "{name}: {profile}");
+    }
+    assert!(lives(program));
+    server.kill().expect("it lives");
+    server.wait().expect("it ends");
+    // This process has no recorder.
+    let own = std::process::id().to_string();
+    let output = place.metes(&["record", "--attach", &own, "-o", "n.trace.parquet"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("--dormant"), "{}", stderr(&output));
+}
+
+/// Keeps a thousand blocks of many sizes, and replaces them half a million times.
+const TURNS: &str = r#"
+#include <stdlib.h>
+int main(void) {
+    static void *kept[1000];
+    unsigned seed = 1;
+    for (int i = 0; i < 500000; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        unsigned which = (seed >> 8) % 1000;
+        free(kept[which]);
+        kept[which] = malloc(1 + (seed >> 20));
+    }
+}
+"#;
+
+#[test]
+fn a_recording_is_cut_into_files_that_are_traces() {
+    let place = Place::new();
+    place.compile("turns", TURNS, &[]);
+    let record = |more: &[&str]| {
+        let words = ["record", "--rotate", "300KiB", "-o", "t.trace.parquet"];
+        place.json(&[&words[..], more, &["--", "./turns"]].concat())
+    };
+    let (code, whole) = place.json(&["record", "-o", "w.trace.parquet", "--", "./turns"]);
+    assert_eq!(code, 0);
+    let (code, cut) = record(&[]);
+    assert_eq!(code, 0);
+    let files = cut["processes"].as_array().expect("files");
+    assert!(files.len() > 2, "{cut}");
+    let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
+    let mut events = 0;
+    for (index, file) in files.iter().enumerate() {
+        let beginning = &file["beginning"];
+        assert_eq!(number(&beginning["events_before"]), events, "{file}");
+        if index > 0 {
+            assert_eq!(number(&beginning["part"]), index as u64 + 1);
+            assert!(number(&beginning["live_blocks"]) > 500, "{file}");
+        }
+        events += number(&file["events"]) - number(&beginning["live_blocks"]);
+        let name = file["file"].as_str().expect("a name");
+        let (code, profile) = place.json(&["profile", name]);
+        assert_eq!(code, 0);
+        assert_eq!(profile["peak_live"], file["peak_live"], "{name}");
+    }
+    assert_eq!(events, number(&whole["events"]));
+    // Those of an earlier recording are not mixed with others.
+    let words = [
+        "record",
+        "--rotate",
+        "1MiB",
+        "-o",
+        "t.trace.parquet",
+        "--",
+        "ls",
+    ];
+    let output = place.metes(&words);
+    assert_eq!(status(&output), 2);
+    assert!(
+        stderr(&output).contains("another recording"),
+        "{}",
+        stderr(&output)
+    );
+    for file in files {
+        std::fs::remove_file(place.path(file["file"].as_str().expect("a name"))).expect("there");
+    }
+    let (_, kept) = record(&["--keep", "2"]);
+    assert_eq!(kept["processes"].as_array().map(Vec::len), Some(2));
+    assert!(!place.path("t.part0001.trace.parquet").exists());
+}
+
 #[test]
 fn a_run_that_is_told_to_end_has_the_status_of_its_program() {
     let place = place();
@@ -186,6 +352,42 @@ fn what_a_killed_metes_leaves_the_next_one_removes() {
     next(&["run", "--heap", "tlsf", "--", "./steady"]);
     next(&["record", "-o", "u.parquet", "--", "./steady"]);
     assert_eq!(left(&place), [""; 0]);
+}
+
+#[test]
+fn a_recording_that_fills_the_disk_keeps_what_found_room() {
+    // Needs a file system of its own, which only some users may mount.
+    let place = place();
+    place.compile("turns", TURNS, &[]);
+    std::fs::create_dir_all(place.path("small")).expect("a directory");
+    let script = "mount -t tmpfs -o size=5m none small && \"$METES\" record -o small/t.parquet -- ./turns \
+                  && \"$METES\" --json profile small/t.parquet";
+    let mut command = std::process::Command::new("unshare");
+    command
+        .args(["-rm", "sh", "-c", script])
+        .current_dir(place.path("."));
+    command.env("METES", env!("CARGO_BIN_EXE_metes"));
+    command.env("METES_LIBRARY_PATH", crate::support::libraries());
+    let Some(output) = command
+        .output()
+        .ok()
+        .filter(|output| !stderr(output).contains("ermitted"))
+    else {
+        println!("not run: this user may not mount");
+        return;
+    };
+    let said = stderr(&output);
+    assert_eq!(status(&output), 0, "{said}");
+    assert!(
+        said.contains("no more room") && said.contains("--rotate"),
+        "{said}"
+    );
+    let profile: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let allocations = profile["allocations"].as_u64().expect("a number");
+    assert!(
+        allocations > 50_000 && allocations < 500_000,
+        "{allocations}"
+    );
 }
 
 #[test]

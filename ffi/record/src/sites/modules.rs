@@ -22,7 +22,7 @@ const PATH_BYTES: usize = 1000;
 /// Longest build id that is written, bytes.
 const ID_BYTES: usize = 64;
 /// Words before the bytes of an entry, its head among them.
-const BEFORE: usize = 5;
+const BEFORE: usize = 6;
 /// Words of the longest entry.
 const MOST_WORDS: usize = BEFORE + (PATH_BYTES + ID_BYTES).div_ceil(PACKED);
 
@@ -291,6 +291,7 @@ unsafe fn write(header: *mut Header, module: &Module) {
     let count = BEFORE + length.div_ceil(PACKED);
     let first = [
         layout::entry(MODULE, count - 1),
+        0,
         layout::more(module.start),
         layout::more(module.end),
         layout::more(module.above),
@@ -307,5 +308,5 @@ unsafe fn write(header: *mut Header, module: &Module) {
         *place = word;
     }
     // SAFETY: the caller's promise.
-    unsafe { store::put_all(header, words.get(..count).unwrap_or(&[])) };
+    unsafe { store::put_entry(header, words.get(..count).unwrap_or(&[])) };
 }

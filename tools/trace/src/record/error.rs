@@ -131,6 +131,35 @@ pub enum RecordError {
         /// The program.
         program: PathBuf,
     },
+    /// What was recorded cannot be written.
+    #[error(
+        "{} cannot be written: {reason}: free some space there, or name another file with -o", .path.display()
+    )]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// A file is not to be written, as its owner was told.
+    #[error("a file of the recording may not be written")]
+    Refused,
+    /// The program ended before its recording began.
+    #[error(
+        "{} ended before it was to be recorded: send the signal to Metes while it runs", .program.display()
+    )]
+    NeverBegun {
+        /// The program.
+        program: PathBuf,
+    },
+    /// A process that runs cannot be recorded.
+    #[error("process {pid} cannot be recorded: {reason}")]
+    Attach {
+        /// Its number.
+        pid: u32,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// A raw file cannot be understood.
     #[error("raw recording {}: {reason}; record again", .path.display())]
     Raw {

@@ -4,12 +4,13 @@
 //! have thousands of processes.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use super::error::RecordError;
-use super::layout::{HEADER_BYTES, Header, MAGIC, VERSION};
+use super::layout::{CHUNK_BYTES, HEADER_BYTES, Header, MAGIC, SEGMENT_WORDS, VERSION};
+use super::mapped::RawFile;
 use super::raw::{self, Clock};
 use super::run::Run;
 use super::tables::Tables;
@@ -38,8 +39,8 @@ pub struct ProcessTrace {
     pub lost: u64,
     /// Its call stacks were recorded.
     pub sited: bool,
-    path: PathBuf,
-    clock: Clock,
+    pub(super) path: PathBuf,
+    pub(super) clock: Clock,
 }
 
 /// A trace out of a raw file, and what did not fit into it.
@@ -57,6 +58,15 @@ pub struct Loaded {
 }
 
 impl ProcessTrace {
+    /// The process, and the one whose program it goes on with, if it was forked.
+    #[must_use]
+    pub fn with_parent(&self) -> Vec<u32> {
+        match self.forked {
+            true => vec![self.pid, self.parent],
+            false => vec![self.pid],
+        }
+    }
+
     /// File name of the executable.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -76,8 +86,14 @@ impl ProcessTrace {
             path: self.path.clone(),
             reason,
         };
-        let file = File::open(&self.path).map_err(|source| error(source.to_string()))?;
-        let provenance = Provenance {
+        let memory = RawFile::open(&self.path).map_err(|source| error(source.to_string()))?;
+        raw::load(memory, self.clock, self.tables(), self.provenance())
+            .map_err(|inconsistency| error(inconsistency.to_string()))
+    }
+
+    /// Where its trace comes from, as far as it is known before it is read.
+    pub(super) fn provenance(&self) -> Provenance {
+        Provenance {
             command: self.command.clone(),
             recorder: "preload".to_owned(),
             host: host(),
@@ -86,9 +102,12 @@ impl ProcessTrace {
             lost_events: self.lost,
             timed: true,
             ..Provenance::default()
-        };
-        let tables = self.sited.then(|| Tables::new(self.program.clone()));
-        raw::load(file, self.raw_words, self.clock, tables, provenance).map_err(error)
+        }
+    }
+
+    /// Empty tables of its call stacks, if those were recorded.
+    pub(super) fn tables(&self) -> Option<Tables> {
+        self.sited.then(|| Tables::new(self.program.clone()))
     }
 }
 
@@ -113,7 +132,7 @@ pub(super) fn find(directory: &Path, run: &Run) -> Result<Processes, RecordError
         if path.extension().is_none_or(|extension| extension != "raw") {
             continue;
         }
-        match read_header(&path, run)? {
+        match read_header(&path, (run.ticks, run.monotonic))? {
             Some(process) => found.push(process),
             // The recorder takes room for the first requests at once.
             None => {
@@ -142,9 +161,12 @@ fn next_image(processes: &[ProcessTrace], index: usize) -> Option<&ProcessTrace>
     later.find(|later| later.pid == own.pid && !later.forked && later.parent == own.parent)
 }
 
-/// The process of a raw file and when it began; None if it died before its
+/// The process of a raw file and when it began, as it is at a look at the counter and the monotonic clock; None if it died before its
 /// first record.
-fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, RecordError> {
+pub(super) fn read_header(
+    path: &Path,
+    (ticks, monotonic): (u64, u64),
+) -> Result<Option<(u64, ProcessTrace)>, RecordError> {
     let error = |reason: String| RecordError::Raw {
         path: path.to_owned(),
         reason,
@@ -166,9 +188,20 @@ fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, Re
         .metadata()
         .map_err(|source| error(source.to_string()))?
         .len();
-    // A cursor beyond the file is one of a process that found no more room.
-    let room = length.saturating_sub(HEADER_BYTES as u64) / 8;
-    let words = header.cursor.load(Ordering::Relaxed).min(room);
+    // The recorder takes room for whole chunks.
+    let room = length.saturating_sub(HEADER_BYTES as u64) / CHUNK_BYTES as u64 * CHUNK_BYTES as u64;
+    let segments = header.segments.load(Ordering::Relaxed);
+    let words = match segments {
+        0..FEW_SEGMENTS => {
+            written(&mut file, segments).map_err(|source| error(source.to_string()))?
+        }
+        // Those that were handed back were written before.
+        _ => (segments + header.taken.load(Ordering::Relaxed)) * SEGMENT_WORDS as u64,
+    };
+    let words = match header.taken.load(Ordering::Relaxed) {
+        0 => words.min(room / 8),
+        _ => words,
+    };
     let cut = |bytes: &[u8], length: u32| bytes[..bytes.len().min(length as usize)].to_vec();
     let arguments = cut(&header.command, header.command_length);
     let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
@@ -187,14 +220,26 @@ fn read_header(path: &Path, run: &Run) -> Result<Option<(u64, ProcessTrace)>, Re
         lost: header.lost.load(Ordering::Relaxed),
         sited: header.sites != 0,
         path: path.to_owned(),
-        clock: Clock {
-            start: header.clock_start,
-            shift: header.clock_shift,
-            elapsed_ticks: run.ticks.saturating_sub(header.clock_start),
-            elapsed_ns: run.monotonic.saturating_sub(header.monotonic_start),
-        },
+        clock: Clock::new(
+            header.clock_shift,
+            (header.clock_start, 0),
+            (ticks, monotonic.saturating_sub(header.monotonic_start)),
+        ),
     };
     Ok(Some((header.monotonic_start, process)))
+}
+
+/// Of fewer segments words are counted one by one: threads that ask for little leave most of theirs empty.
+const FEW_SEGMENTS: u64 = 64;
+
+/// Words in the first segments that were written.
+fn written(file: &mut File, segments: u64) -> std::io::Result<u64> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+    file.take(segments * (SEGMENT_WORDS as u64) * 8)
+        .read_to_end(&mut bytes)?;
+    let written = bytes.chunks_exact(8).filter(|word| **word != [0; 8]);
+    Ok(written.count() as u64)
 }
 
 /// System and processor.

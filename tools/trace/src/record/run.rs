@@ -150,13 +150,14 @@ pub(super) fn run(
     command: &[OsString],
     stage: &Stage,
     environment: &[(OsString, OsString)],
+    started: &dyn Fn(u32),
 ) -> Result<Run, RecordError> {
     let mut child = Command::new(path);
     child.arg0(&command[0]).args(&command[1..]);
     child
         .envs(environment.iter().cloned())
         .envs(stage.environment());
-    run_command(child)
+    run_and_tell(child, started)
 }
 
 /// Has `command` end with this process, however that ends. A program that runs
@@ -182,7 +183,12 @@ pub fn tie(command: &mut Command) {
 ///
 /// # Errors
 /// [`RecordError::Run`] if the system does not start it.
-pub fn run_command(mut child: Command) -> Result<Run, RecordError> {
+pub fn run_command(child: Command) -> Result<Run, RecordError> {
+    run_and_tell(child, &|_| {})
+}
+
+/// As [`run_command`]; `started` is told the number of the process.
+fn run_and_tell(mut child: Command, started: &dyn Fn(u32)) -> Result<Run, RecordError> {
     let path = std::path::PathBuf::from(child.get_program());
     let failed = |source| RecordError::Run {
         path: path.clone(),
@@ -206,6 +212,7 @@ pub fn run_command(mut child: Command) -> Result<Run, RecordError> {
         programs.push(child.id() as libc::pid_t);
         child.id()
     };
+    started(pid);
     let (status, usage) = wait(pid).map_err(failed)?;
     let wall_seconds = start.elapsed().as_secs_f64();
     let ending = if libc::WIFSIGNALED(status) {
@@ -214,13 +221,14 @@ pub fn run_command(mut child: Command) -> Result<Run, RecordError> {
         Ending::Exit(libc::WEXITSTATUS(status))
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let (ticks, monotonic) = clocks();
     Ok(Run {
         pid,
         ending,
         cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
         wall_seconds,
-        ticks: ticks(),
-        monotonic: monotonic(),
+        ticks,
+        monotonic,
     })
 }
 
@@ -260,6 +268,11 @@ fn repeated(mut call: impl FnMut() -> libc::c_int) -> std::io::Result<()> {
             return Err(error);
         }
     }
+}
+
+/// The counter that the recorder reads, and the monotonic clock, nanoseconds.
+pub(super) fn clocks() -> (u64, u64) {
+    (ticks(), monotonic())
 }
 
 /// The counter that the recorder reads.

@@ -40,6 +40,27 @@ impl Stage {
     /// [`RecordError::Library`], [`RecordError::Directory`],
     /// [`RecordError::NoRoom`].
     pub fn new(library: &Path, parent: Option<&Path>) -> Result<Stage, RecordError> {
+        Stage::with_prefix(library, parent, PREFIX)
+    }
+
+    /// A stage for a program that this process becomes: others take it for theirs to remove once no process has
+    /// this one's number.
+    pub(super) fn dormant(library: &Path, parent: Option<&Path>) -> Result<Stage, RecordError> {
+        remove_dead(&parent.map_or_else(usual_parent, Path::to_owned));
+        let prefix = format!("{DORMANT}{}.", std::process::id());
+        Stage::with_prefix(library, parent, &prefix)
+    }
+
+    /// Has the directory stay.
+    pub(super) fn leave(self) {
+        std::mem::forget(self.directory);
+    }
+
+    fn with_prefix(
+        library: &Path,
+        parent: Option<&Path>,
+        prefix: &str,
+    ) -> Result<Stage, RecordError> {
         let library = std::fs::canonicalize(library)
             .and_then(|path| std::fs::File::open(&path).map(|_| path))
             .map_err(|source| RecordError::Library {
@@ -63,7 +84,7 @@ impl Stage {
             ));
         }
         need_room(&parent_full)?;
-        let directory = PrivateDirectory::new_in(&parent_full, PREFIX)
+        let directory = PrivateDirectory::new_in(&parent_full, prefix)
             .map_err(|error| bad(error.to_string()))?;
         let stage = Stage {
             preload: directory.path().join("preload.so"),
@@ -99,6 +120,46 @@ impl Stage {
     }
 }
 
+/// How directories of dormant recorders begin; the number of the process follows.
+const DORMANT: &str = "metes-dormant.";
+
+/// Removes the directories of dormant recorders whose processes are gone. What cannot be removed is another user's.
+fn remove_dead(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(DORMANT));
+        let number = rest.and_then(|rest| rest.split_once('.')?.0.parse::<u32>().ok());
+        if number.is_some_and(|number| !Path::new("/proc").join(number.to_string()).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The directory of the recorder that process `pid` was started with.
+pub(super) fn directory_of(pid: u32) -> Result<PathBuf, RecordError> {
+    let refused = |reason: String| RecordError::Attach { pid, reason };
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).map_err(|error| {
+        refused(match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such process".to_owned(),
+            std::io::ErrorKind::PermissionDenied => {
+                "it is another user's: become that user, or root".to_owned()
+            }
+            _ => error.to_string(),
+        })
+    })?;
+    let variable = [DIRECTORY_VARIABLE.as_bytes(), b"="].concat();
+    let mut entries = environment.split(|&byte| byte == 0);
+    let directory = entries.find_map(|entry| entry.strip_prefix(&variable[..]));
+    let directory = directory.map(|value| PathBuf::from(OsStr::from_bytes(value)));
+    directory.filter(|path| path.is_dir()).ok_or_else(|| {
+        refused(
+            "it was started without a recorder, which cannot be put into a process that runs: start it by \
+             `metes record --dormant -- CMD`, or record it from its start with --on-signal"
+                .to_owned(),
+        )
+    })
+}
+
 fn usual_parent() -> PathBuf {
     let shared = Path::new("/dev/shm");
     if std::env::var_os("TMPDIR").is_none() && has_plenty(shared) {
@@ -117,7 +178,7 @@ fn has_plenty(path: &Path) -> bool {
 }
 
 /// Bytes that may still be written below `path`, where the system says so.
-fn room(path: &Path) -> Option<u64> {
+pub(super) fn room(path: &Path) -> Option<u64> {
     let name = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: all-zero bytes are a valid value of this plain structure.
     let mut space: libc::statvfs = unsafe { std::mem::zeroed() };

@@ -1,16 +1,15 @@
 //! The tables of a raw recording: modules, and stacks of addresses in them.
 //!
 //! *Invariant:* a stack's addresses are those of the modules that lay there when it was written: an entry of a
-//! module stands before the stacks in it, and takes the place of those it lies over.
+//! module has a lower number than the stacks in it, and takes the place of those it lies over. Entries are taken
+//! in the order of their numbers, whichever order they are met in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use super::layout::{BROKEN_STACK, CUT_STACK, MODULE, PACKED, STACK};
 use crate::stacks::{Ending, Module, Stacks, StacksBuilder};
 
-/// Words of an entry that are kept: more than a stack or module has.
-const MOST_WORDS: u64 = 1024;
 /// Addresses in words of 61 bits.
 const ADDRESS: u64 = (1 << 61) - 1;
 
@@ -32,8 +31,20 @@ pub(super) struct Tables {
     /// By their first addresses; none overlap.
     modules: Vec<Lying>,
     stacks: StacksBuilder,
-    /// Sites by the places of their stacks.
+    /// Sites by the numbers of their stacks.
     sites: HashMap<u64, u64>,
+    /// The number of the next entry.
+    next: u64,
+    /// Entries that came before their turn.
+    early: BTreeMap<u64, Entry>,
+    /// Whether they are taken before it.
+    impatient: bool,
+}
+
+/// An entry.
+struct Entry {
+    what: u64,
+    words: Vec<u64>,
 }
 
 impl Tables {
@@ -44,35 +55,54 @@ impl Tables {
             modules: Vec::new(),
             stacks: StacksBuilder::default(),
             sites: HashMap::new(),
+            next: 0,
+            early: BTreeMap::new(),
+            impatient: false,
         }
     }
 
-    /// Takes the entry whose head stands at `place`; false if it is not whole.
-    pub(super) fn entry(
-        &mut self,
-        place: u64,
-        head: u64,
-        further: &mut impl FnMut() -> Option<u64>,
-    ) -> bool {
-        let (what, count) = (head >> 3 & 0x7f, head >> 10);
-        if count > MOST_WORDS {
+    /// Takes an entry, its words after the head; false if it is none.
+    pub(super) fn entry(&mut self, head: u64, words: &[u64]) -> bool {
+        let what = head >> 3 & 0x7f;
+        let (&[number], words) = words.split_first_chunk().unwrap_or((&[0], &[]));
+        let words = words.to_vec();
+        let known = matches!(what, STACK | CUT_STACK | BROKEN_STACK | MODULE);
+        if !known || number < self.next {
             return false;
         }
-        let words: Vec<u64> = (0..count).map_while(|_| further()).collect();
-        if (words.len() as u64) < count {
-            return false;
+        self.early.insert(number, Entry { what, words });
+        let mut whole = true;
+        while let Some(entry) = self.early.remove(&self.next) {
+            whole &= self.take(self.next, &entry);
+            self.next += 1;
         }
-        let ending = match what {
+        if self.impatient {
+            self.close();
+        }
+        whole
+    }
+
+    fn take(&mut self, number: u64, entry: &Entry) -> bool {
+        let Entry { what, words } = entry;
+        let ending = match *what {
             STACK => Ending::Whole,
             CUT_STACK => Ending::Cut,
             BROKEN_STACK => Ending::Broken,
-            MODULE => return self.module(&words).is_some(),
-            _ => return false,
+            _ => return self.module(words).is_some(),
         };
         let calls: Vec<(Option<u32>, u64)> = words.iter().map(|&at| self.call(at)).collect();
         let site = self.stacks.stack(&calls, ending);
-        self.sites.insert(place, site);
+        self.sites.insert(number, site);
         true
+    }
+
+    /// From now on an entry does not wait for those before it: some will never come.
+    pub(super) fn close(&mut self) {
+        self.impatient = true;
+        for (number, entry) in std::mem::take(&mut self.early) {
+            self.take(number, &entry);
+            self.next = number + 1;
+        }
     }
 
     fn module(&mut self, words: &[u64]) -> Option<()> {
@@ -123,9 +153,14 @@ impl Tables {
 
     /// The site of a stack by what requests name it by; 0 for none.
     pub(super) fn site(&self, name: u64) -> u64 {
-        let place = name.checked_sub(1);
-        let site = place.and_then(|place| self.sites.get(&place));
+        let number = name.checked_sub(1);
+        let site = number.and_then(|number| self.sites.get(&number));
         site.copied().unwrap_or(0)
+    }
+
+    /// The stacks so far.
+    pub(super) fn stacks(&self) -> Stacks {
+        self.stacks.clone().finish()
     }
 
     /// The stacks.
