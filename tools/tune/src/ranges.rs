@@ -127,3 +127,89 @@ fn one(event: Event, heap: &mut dyn Simulated, blocks: &mut [Option<u32>]) -> Op
     }
     heap.offset((*slot)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use metes_explore::{Arena, EventsBuilder, Placements, catalogue};
+    use metes_random::Random;
+
+    use super::*;
+
+    /// A program of some hundred requests, aligned ones among them.
+    fn drawn(seed: u64) -> Events {
+        let mut random = Random::new(seed);
+        let mut builder = EventsBuilder::new();
+        let mut live = Vec::new();
+        for block in 0..600 {
+            let most = 1 << random.below(11);
+            let size = 1 + random.below(most);
+            let align = if random.below(9) == 0 { 64 } else { 8 };
+            match random.below(4) {
+                0 if !live.is_empty() => {
+                    let gone = live.swap_remove(random.below(live.len() as u64) as usize);
+                    builder.push(Operation::Free, gone, 0, 1).unwrap();
+                }
+                1 if !live.is_empty() => {
+                    let other = live[random.below(live.len() as u64) as usize];
+                    builder.push(Operation::Resize, other, size, 8).unwrap();
+                }
+                _ => {
+                    builder
+                        .push(Operation::Allocate, block, size, align)
+                        .unwrap();
+                    live.push(block);
+                }
+            }
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn blocks_are_placed_as_a_replay_hashes_them_and_lie_in_their_ranges() {
+        let options = Options {
+            arena: Arena {
+                increment: 64,
+                span: 1 << 20,
+                target: Target::Bare32,
+                ..Arena::HOST
+            },
+            ..Options::default()
+        };
+        for (seed, named) in (1..).zip(catalogue()) {
+            let events = drawn(seed);
+            let config = options.arena.config(named.description);
+            let (replay, _) = Replayer::new().replay(named.name, &config.heap, &events, &options);
+            let placed = placed(&config, &events, &options);
+            let ranges = ranges_of(&config, &events, &options, 4096);
+            let places = Places::new(&config, ranges);
+            let mut hashes = Placements::EMPTY;
+            for (event, place) in events.as_slice().iter().zip(&placed) {
+                let size = match event.operation() {
+                    Operation::Free => 0,
+                    _ => event.size() as u64,
+                };
+                let place = place.expect("a heap that grows refuses nothing");
+                hashes.add(event.operation(), place, size);
+                // All heaps here have one pool: a place is the distance from its beginning.
+                assert_eq!(places.of(place as u32), place, "{}", named.name);
+                assert!((place as usize) < ranges.pools[0], "{}", named.name);
+            }
+            assert_eq!(format!("{:016x}", hashes.placements), replay.placements);
+            assert_eq!(format!("{:016x}", hashes.requests), replay.requests);
+        }
+    }
+
+    #[test]
+    fn slabs_lie_behind_the_ranges_of_all_pools() {
+        let config = metes_config::resolve("objects:slab=1KiB 16/32 + tlsf").unwrap();
+        let ranges = Ranges {
+            slabs: 2,
+            ..Ranges::single(4096, 16, 1 << 20)
+        };
+        assert_eq!(ranges.bytes(&config.heap), 4096 + 2048);
+        let places = Places::new(&config, ranges);
+        assert_eq!(places.of(4095), 4095);
+        assert_eq!(places.of(4096), SLAB_BIT);
+        assert_eq!(places.of(5000), SLAB_BIT + 904);
+    }
+}

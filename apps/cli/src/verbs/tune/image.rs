@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use metes_emit::{Home, Ranges};
 use metes_explore::engine::Folder;
+use metes_trace::EmulatedError;
 use metes_tune::Pass;
 use metes_tune::image::{
     Counted, Error, IMAGE_FILES, ImageFound, ImageRun, ImageTuning, Instructions, Machine, TUNED,
@@ -25,17 +26,18 @@ use crate::{interrupt, output};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let ended = |signal| Failure::ended(signal, "the tuning had not come to its end");
         match error {
-            Error::Tune(metes_tune::Error::Ended(signal)) => {
-                Failure::ended(signal, "the image had not come to its end")
+            Error::Tune(metes_tune::Error::Ended(signal)) => ended(signal),
+            Error::Stopped => ended(interrupt::asked_to_end().unwrap_or(libc::SIGINT)),
+            // What the terminal sends reaches QEMU, too, which ends as if the image had.
+            Error::Unended { .. }
+            | Error::Died { .. }
+            | Error::Emulated(EmulatedError::Silent { .. })
+                if interrupt::was_met(libc::SIGINT) =>
+            {
+                ended(libc::SIGINT)
             }
-            Error::Unended { .. } | Error::Died { .. } if interrupt::was_met(libc::SIGINT) => {
-                Failure::ended(libc::SIGINT, "the image had not come to its end")
-            }
-            Error::Stopped => Failure::ended(
-                interrupt::asked_to_end().unwrap_or(libc::SIGINT),
-                "the image had not come to its end",
-            ),
             Error::Tune(error) => error.into(),
             Error::Emulated(error) => error.into(),
             error => Failure::input(error.to_string()),
