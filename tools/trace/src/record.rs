@@ -9,7 +9,7 @@
 //! What a recording does not have: children that are statically linked, of
 //! another word size, or started without `LD_PRELOAD` in their environment;
 //! requests that failed; what the dynamic loader asks of its own little
-//! allocator. Times are good to some 100 ns; their order is exact.
+//! allocator. Times are good to some 500 ns; their order is exact.
 //!
 //! Recording changes the program's requests in two ways, and so does running it
 //! on an emitted heap: programs copy their environment (see [`Stage`]), and the

@@ -71,7 +71,6 @@ pub(super) fn encode(
         data_at.get_or_insert(at);
         data_pages += 1;
     }
-    drop(pages);
     let statistics = |page_type, encoding, count| PageEncodingStats {
         page_type,
         encoding,

@@ -49,7 +49,7 @@ impl Clock {
         let first = self.first;
         let ticks = time.checked_shl(self.shift).unwrap_or(0);
         let ticks = ticks.saturating_sub(first.0);
-        let ns = u128::from(ticks) * u128::from(self.rate) >> RATE_SHIFT;
+        let ns = (u128::from(ticks) * u128::from(self.rate)) >> RATE_SHIFT;
         first
             .1
             .saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
