@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
     if let Ending::Signal(signal) = recorded.ending
         && !interrupt::was_met(signal)
     {
-        let kept = recorded.files.front_path(&arguments.output);
+        let kept = first_path(&recorded, &arguments.output);
         return Err(died(&arguments.command, signal, kept));
     }
     if json {
@@ -130,14 +130,9 @@ pub(super) fn run(arguments: &Record, json: bool) -> Result<u8, Failure> {
 }
 
 /// The file that is looked at first.
-trait FrontPath {
-    fn front_path<'a>(&'a self, otherwise: &'a Path) -> &'a Path;
-}
-
-impl FrontPath for Vec<RecordedFile> {
-    fn front_path<'a>(&'a self, otherwise: &'a Path) -> &'a Path {
-        self.first().map_or(otherwise, |file| &file.path)
-    }
+fn first_path<'a>(recorded: &'a RecordedFiles, otherwise: &'a Path) -> &'a Path {
+    let first = recorded.files.first();
+    first.map_or(otherwise, |file| &file.path)
 }
 
 /// Says what happens meanwhile.
@@ -252,7 +247,7 @@ fn document(recorded: &RecordedFiles, output: &Path) -> Value {
     let files: Vec<Value> = recorded.files.iter().map(facts).collect();
     let first = recorded.files.first();
     json!({
-        "trace": output::name(recorded.files.front_path(output)),
+        "trace": output::name(first_path(recorded, output)),
         "events": first.map_or(0, |file| file.facts.events),
         "processes": files,
         "status": recorded.ending.shell_status(),
