@@ -46,7 +46,6 @@ impl Stage {
     /// A stage for a program that this process becomes: others take it for theirs to remove once no process has
     /// this one's number.
     pub(super) fn dormant(library: &Path, parent: Option<&Path>) -> Result<Stage, RecordError> {
-        remove_dead(&parent.map_or_else(usual_parent, Path::to_owned));
         let prefix = format!("{DORMANT}{}.", std::process::id());
         Stage::with_prefix(library, parent, &prefix)
     }
@@ -83,6 +82,7 @@ impl Stage {
                 "LD_PRELOAD cannot name a path with spaces or colons".to_owned()
             ));
         }
+        remove_dead(&parent_full);
         need_room(&parent_full)?;
         let directory = PrivateDirectory::new_in(&parent_full, prefix)
             .map_err(|error| bad(error.to_string()))?;
