@@ -19,7 +19,8 @@
 //! the bytes of fixed records, which is what recording costs: memory traffic
 //! and pages. The head holds only the low bits of the time; a thread writes a
 //! mark before a record that comes so late after its last that they would not
-//! do, and at the start of each segment.
+//! do, and at the start of each segment. Behind that stands the system's number of the thread ([`system_thread`]): of a
+//! thread that is gone, the segment that it had last can be handed back.
 //!
 //! Order. The records of all threads are in order by their times. Of two requests of which one hands an address
 //! on to the other, the time of the one that gives it up is read before it does, and that of the one that gets it
@@ -42,7 +43,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of every raw recording.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"METESRAW");
 /// Version of this layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes before the first record: a multiple of every page size in use.
 pub const HEADER_BYTES: usize = 65_536;
 /// log2 of the words of a chunk, the unit in which the file grows: small enough
@@ -87,6 +88,8 @@ pub const MORE: u64 = 7;
 pub const PENDING: u64 = 1 << 3;
 /// In the place of any word: nothing.
 pub const PADDING: u64 = 2 << 3;
+/// Low byte of the word with the system's number of a thread.
+const SYSTEM_THREAD: u64 = 3 << 3;
 
 /// log2 of the times that the bits in a head can tell apart.
 const TIME_BITS: u32 = 17;
@@ -178,6 +181,23 @@ pub struct Header {
 #[must_use]
 pub const fn owner(thread: u32, number: u32) -> u64 {
     (thread as u64) << 32 | number as u64
+}
+
+/// In the place of a head: the number that the system has for the thread.
+#[inline(always)]
+#[must_use]
+pub const fn system_thread(number: u32) -> u64 {
+    (number as u64) << 8 | SYSTEM_THREAD
+}
+
+/// That number, if the word is one of those.
+#[inline(always)]
+#[must_use]
+pub const fn system_thread_of(word: u64) -> Option<u32> {
+    match word & 0xff {
+        SYSTEM_THREAD => Some((word >> 8) as u32),
+        _ => None,
+    }
 }
 
 /// The head of a record: kind (3 bits), low bits of the time (17),

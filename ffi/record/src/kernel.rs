@@ -226,6 +226,12 @@ pub(crate) fn yield_now() {
     unsafe { libc::syscall(libc::SYS_sched_yield) };
 }
 
+/// The system's number of the calling thread.
+pub(crate) fn thread() -> u32 {
+    // SAFETY: takes nothing, touches nothing, and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
 /// Whether process `pid` lives.
 pub(crate) fn lives(pid: u32) -> bool {
     let _quiet = Quiet::begin();

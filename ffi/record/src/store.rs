@@ -516,13 +516,14 @@ fn begin_segment(fields: &Header, own: &mut Thread, index: u64, place: *mut u64)
     let now = unsafe { stamp(ptr::from_ref(fields).cast_mut()) };
     // SAFETY: a mapped segment, which is nobody's.
     unsafe {
+        set(place.add(3), layout::system_thread(kernel::thread()));
         set(place.add(2), layout::more(now));
         set(place.add(1), layout::head(MARK, now, 0));
         set(place, layout::owner(own.number, own.segments));
     }
     own.last = now;
     let first = place.expose_provenance();
-    own.next = first + 8 * 3;
+    own.next = first + 8 * 4;
     own.end = first + 8 * SEGMENT_WORDS;
     // It is told last: who reads along finds it whole.
     let told = if index < fields.segments.load(Ordering::Relaxed) {

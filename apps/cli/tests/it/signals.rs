@@ -283,6 +283,28 @@ fn a_recording_is_cut_into_files_that_are_traces() {
     assert!(!place.path("t.part0001.trace.parquet").exists());
 }
 
+/// More threads, one after the other, than there may be pieces of a recording at once.
+#[test]
+fn threads_that_are_gone_hold_nothing_back() {
+    const THREADS: usize = 12_000;
+    let source = format!(
+        "#include <pthread.h>\n#include <stdlib.h>\n\
+         static void *ask(void *none) {{ free(malloc(100)); return none; }}\n\
+         int main(void) {{\n    for (int i = 0; i < {THREADS}; i++) {{\n        pthread_t thread;\n\
+         if (pthread_create(&thread, NULL, ask, NULL) != 0) return 1;\n        pthread_join(thread, NULL);\n    }}\n    return 0;\n}}\n"
+    );
+    let place = Place::new();
+    place.compile("program", &source, &["-O0", "-pthread"]);
+    let words = ["record", "-o", "a.trace.parquet", "--", "./program"];
+    let (code, document) = place.json(&words);
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["processes"][0]["lost_events"], 0, "{document}");
+    let threads = document["processes"][0]["threads"].as_u64();
+    assert_eq!(threads, Some(THREADS as u64 + 1), "{document}");
+    let events = document["events"].as_u64().expect("a number");
+    assert!(events >= 2 * THREADS as u64, "{document}");
+}
+
 #[test]
 fn a_run_that_is_told_to_end_has_the_status_of_its_program() {
     let place = place();

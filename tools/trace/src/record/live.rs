@@ -32,6 +32,10 @@ use crate::whole::Part;
 const LARGE: u64 = 4 << 20;
 /// Segments that a recording may have on their way to the reader: 64 MiB.
 const MOST_SEGMENTS: u32 = RING as u32;
+/// Segments that are allowed beyond, wherever threads that live hold all.
+const MORE_SEGMENTS: u32 = 256;
+/// Time between two looks for threads that are gone, at least.
+const RELIEF: Duration = Duration::from_millis(250);
 /// Time between two looks, at most and at least.
 const SELDOM: Duration = Duration::from_millis(40);
 const OFTEN: Duration = Duration::from_millis(4);
@@ -323,6 +327,8 @@ struct Tap {
     reading: Reading<RawFile, PartWriter>,
     /// Whether a file is begun.
     writes: bool,
+    /// When threads that are gone were looked for.
+    relieved: Instant,
 }
 
 /// A process of which something is left once it is over.
@@ -566,6 +572,7 @@ impl<'a> Follower<'a> {
             start,
             reading,
             writes: self.on,
+            relieved: Instant::now(),
         });
         Ok(())
     }
@@ -601,6 +608,7 @@ impl<'a> Follower<'a> {
         let shift = tap.reading.merge.memory.header().clock_shift.min(63);
         tap.reading.requests.clock.look(ticks, passed);
         self.read_before(index, main, Some(ticks.saturating_sub(slack) >> shift))?;
+        self.taps[index].relieve();
         let cut = self.parts.get(&self.taps[index].process.pid).copied() != number;
         let sink = &mut self.taps[index].reading.requests.blocks.sink;
         let busy = cut || sink.events() - before > 10_000;
@@ -777,6 +785,7 @@ impl<'a> Follower<'a> {
             process,
             reading,
             writes: true,
+            relieved: Instant::now(),
         }))
     }
 
@@ -842,6 +851,35 @@ impl<'a> Follower<'a> {
             }),
         }
     }
+}
+
+impl Tap {
+    /// Hands back what threads hold that are gone, once it is much. If threads that live hold all there is, more is allowed:
+    /// each has a segment of its own.
+    fn relieve(&mut self) {
+        let (in_use, most, none_left) = self.reading.merge.memory.in_use();
+        if in_use < most / 2 || self.relieved.elapsed() < RELIEF {
+            return;
+        }
+        self.relieved = Instant::now();
+        let living = living(self.process.pid);
+        // Whoever is looked for elsewhere (in a namespace of its own) is not found at all.
+        let relieved = match living.contains(&self.process.pid) {
+            true => self.reading.relieve(|thread| living.contains(&thread)),
+            false => 0,
+        };
+        if relieved == 0 && none_left {
+            self.reading.merge.memory.allow(MORE_SEGMENTS);
+        }
+    }
+}
+
+/// The threads of a process, by the system's numbers.
+fn living(process: u32) -> HashSet<u32> {
+    let entries = fs::read_dir(format!("/proc/{process}/task"));
+    let entries = entries.into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    entries.filter_map(number).collect()
 }
 
 /// Ends the file of a process.

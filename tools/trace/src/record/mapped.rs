@@ -110,6 +110,27 @@ impl RawFile {
         header.reader.store(std::process::id(), Ordering::Release);
     }
 
+    /// Segments that are not handed back, of so many that there may be; and whether none can be had.
+    pub(super) fn in_use(&self) -> (u64, u64, bool) {
+        let header = self.header();
+        let most = u64::from(header.most_segments.load(Ordering::Relaxed));
+        let taken = header.taken.load(Ordering::Acquire);
+        let waiting = header.given.load(Ordering::Relaxed).saturating_sub(taken);
+        let all = header.segments.load(Ordering::Acquire);
+        (
+            all.saturating_sub(waiting),
+            most,
+            waiting == 0 && all >= most,
+        )
+    }
+
+    /// Allows so many segments more.
+    pub(super) fn allow(&self, more: u32) {
+        self.header()
+            .most_segments
+            .fetch_add(more, Ordering::Relaxed);
+    }
+
     /// Nobody reads along any more.
     pub(super) fn leave(&self) {
         let header = self.header();

@@ -112,6 +112,11 @@ impl<M: Memory, S: Sink> Reading<M, S> {
         self.merge.pass(&mut self.tables);
     }
 
+    /// Hands back what threads hold that are gone ([`Merge::relieve`]).
+    pub(super) fn relieve(&mut self, lives: impl Fn(u32) -> bool) -> usize {
+        self.merge.relieve(&mut self.tables, lives)
+    }
+
     /// Reads all records before `horizon`, a time in the units of the layout ([`Merge::read`]); false if it stopped
     /// before, because the sink is full.
     pub(super) fn read(&mut self, horizon: Option<u64>) -> Result<bool, Inconsistency> {
@@ -235,6 +240,7 @@ mod tests {
 
     use super::super::layout::{
         MARK, MODULE, PADDING, PENDING, SEGMENT_WORDS, STACK, entry, head, more, owner, request,
+        system_thread,
     };
     use super::*;
     use crate::event::Op;
@@ -249,6 +255,7 @@ mod tests {
     struct Segments {
         segments: Vec<Vec<AtomicU64>>,
         begun: u64,
+        done: Vec<u64>,
     }
 
     impl Segments {
@@ -271,7 +278,9 @@ mod tests {
             (before..self.begun).collect()
         }
 
-        fn done(&mut self, _segment: u64) {}
+        fn done(&mut self, segment: u64) {
+            self.done.push(segment);
+        }
     }
 
     /// The words of each thread, a segment each.
@@ -324,6 +333,52 @@ mod tests {
             ]
         );
         assert_eq!((loaded.unknown_frees, loaded.unfinished), (0, 0));
+    }
+
+    #[test]
+    fn what_threads_hold_that_are_gone_is_handed_back() {
+        let mut memory = Segments::default();
+        let words = |time, address| {
+            [
+                head(MARK, time, 0),
+                more(time),
+                system_thread(1000 + address as u32 / 16),
+                head(ALLOC, time, address),
+                more(request(5, 4)),
+            ]
+        };
+        for thread in 1..=3 {
+            memory.add(thread, 1, &words(u64::from(thread), u64::from(thread) * 16));
+        }
+        let mut reading = Reading::new(memory, clock(), None, TraceBuilder::new());
+        // The third has a record that nobody may have yet.
+        assert!(reading.read(Some(3)).unwrap());
+        let lives = |thread| thread == 1002;
+        assert_eq!(reading.relieve(lives), 1);
+        assert_eq!(reading.merge.memory.done, [0]);
+        // Another thread takes the place; those that are left go on.
+        reading.merge.memory.add(4, 1, &words(4, 64));
+        assert!(reading.read(Some(10)).unwrap());
+        assert_eq!(reading.relieve(lives), 2);
+        assert_eq!(reading.merge.memory.done, [0, 3, 2]);
+        assert_eq!(reading.relieve(lives), 0);
+        let last = [head(FREE, 20, 32)];
+        let words = &mut reading.merge.memory.segments[1];
+        words[6] = AtomicU64::new(last[0]);
+        assert!(reading.read(None).unwrap());
+        let trace = reading.requests.blocks.finish(Provenance::default());
+        let events: Vec<(Op, u64, u32)> =
+            trace.iter().map(|e| (e.op, e.time_ns, e.thread)).collect();
+        assert_eq!(
+            events,
+            [
+                (Op::Alloc, 1, 0),
+                (Op::Alloc, 2, 1),
+                (Op::Alloc, 3, 2),
+                (Op::Alloc, 4, 3),
+                (Op::Free, 20, 1)
+            ]
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::layout::{
     ALLOC, FREE, MARK, MORE, PADDING, PENDING, RESIZE_BEGIN, RESIZE_END, SEGMENT_WORDS, TABLE,
-    TIMES, address_of, time_of,
+    TIMES, address_of, system_thread_of, time_of,
 };
 use super::tables::Tables;
 
@@ -50,6 +50,8 @@ pub(super) struct Record {
 /// The segments of a thread.
 struct Stream {
     thread: u32,
+    /// The system's number of it; 0 if it is not known.
+    system: u32,
     /// Number of the segment after the one that is read.
     next: u32,
     /// Segments that come after it, by number.
@@ -80,6 +82,8 @@ pub(super) struct Merge<M> {
     pub(super) memory: M,
     streams: Vec<Stream>,
     by_thread: HashMap<u32, usize>,
+    /// Streams of threads that are gone: others take their places.
+    vacant: Vec<usize>,
     /// Streams that have a record, the earliest first.
     ready: BinaryHeap<Reverse<(u64, bool, usize)>>,
     /// Records that were begun and are not whole.
@@ -98,6 +102,7 @@ impl<M: Memory> Merge<M> {
             memory,
             streams: Vec::new(),
             by_thread: HashMap::new(),
+            vacant: Vec::new(),
             ready: BinaryHeap::new(),
             unfinished: 0,
         }
@@ -161,6 +166,39 @@ impl<M: Memory> Merge<M> {
         passed.unwrap_or_else(|never| match never {});
     }
 
+    /// Hands back the segments of threads that are gone, which hold each one that will never be full; how many. `lives` is
+    /// asked of the system's numbers of threads that were met, and was found out after the last [`read`](Self::read).
+    pub(super) fn relieve(
+        &mut self,
+        tables: &mut Option<Tables>,
+        lives: impl Fn(u32) -> bool,
+    ) -> usize {
+        let mut relieved = 0;
+        for index in 0..self.streams.len() {
+            let stream = &self.streams[index];
+            let is_gone = stream.system != 0 && !lives(stream.system);
+            if !is_gone || stream.record.is_some() || !stream.further.is_empty() {
+                continue;
+            }
+            // What it wrote since, if anything, was its last.
+            let mut bound = u64::MAX;
+            self.advance(index, false, tables, &mut bound);
+            let stream = &mut self.streams[index];
+            if stream.record.is_some() || stream.pending.is_some() {
+                continue;
+            }
+            let thread = stream.thread;
+            (stream.system, stream.thread) = (0, 0);
+            if let Some(segment) = stream.segment.take() {
+                self.memory.done(segment);
+                relieved += 1;
+            }
+            self.by_thread.remove(&thread);
+            self.vacant.push(index);
+        }
+        relieved
+    }
+
     /// Finds the segments that were begun.
     fn look(&mut self, ended: bool) {
         for segment in self.memory.begun(ended) {
@@ -172,8 +210,9 @@ impl<M: Memory> Merge<M> {
                 continue;
             }
             let index = *self.by_thread.entry(thread).or_insert_with(|| {
-                self.streams.push(Stream {
+                let stream = Stream {
                     thread,
+                    system: 0,
                     next: 1,
                     further: BTreeMap::new(),
                     segment: None,
@@ -182,8 +221,17 @@ impl<M: Memory> Merge<M> {
                     time: 0,
                     record: None,
                     pending: None,
-                });
-                self.streams.len() - 1
+                };
+                match self.vacant.pop() {
+                    Some(index) => {
+                        self.streams[index] = stream;
+                        index
+                    }
+                    None => {
+                        self.streams.push(stream);
+                        self.streams.len() - 1
+                    }
+                }
             });
             self.streams[index].further.insert(number, segment);
         }
@@ -227,6 +275,11 @@ impl<M: Memory> Merge<M> {
             };
             let head = head.load(Ordering::Acquire);
             let kind = head & 7;
+            if let Some(system) = system_thread_of(head) {
+                stream.system = system;
+                stream.at += 1;
+                continue;
+            }
             let length = match kind {
                 0 if head == 0 => {
                     // The rest of a segment that the thread has left behind.
