@@ -8,7 +8,7 @@
 //! | word | |
 //! | --- | --- |
 //! | 0 | time in ticks |
-//! | 1 | kind (3 bits), log2 of the alignment (5; of [`TOLD`] the [figure](figure)), context (8), low half of the event's number (16) |
+//! | 1 | kind (3 bits), log2 of the alignment (5; of [`TOLD`] the [figure]), context (8), low half of the event's number (16) |
 //! | 2 | address |
 //! | 3 | size; of [`RESIZED`] the address before |
 //!

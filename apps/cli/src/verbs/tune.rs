@@ -4,6 +4,7 @@
 //! cut short is kept.
 
 mod beside;
+mod choice;
 mod image;
 mod module;
 mod runs;
@@ -19,11 +20,13 @@ use metes_trace::record::{Ending, find_program};
 use metes_tune::{Error, FILES, Found, Lacking, Pass, Step, TRACE, Tuned, Tuning};
 use serde_json::json;
 
+use choice::Choice;
+
 use crate::arguments::Tune;
 use crate::error::{DOES_NOT_HOLD, Failure, signal_name};
 use crate::quantity::grouped;
 use crate::results::{Kind, Results};
-use crate::search::{Bar, outcomes};
+use crate::search::Bar;
 use crate::verbs::record::died;
 use crate::{interrupt, libraries, output, progress};
 
@@ -309,12 +312,17 @@ fn print_json(tuned: &Tuned) -> Result<(), Failure> {
         document,
         ..
     } = tuned;
-    let found = &searched.found;
-    output::json(&json!({
-        "heap": chosen.config.name(),
-        "mapped": chosen.config.arena.mapped,
-        "pages": chosen.config.arena.pages.map(|pages| pages.to_string()),
-        "why": chosen.why,
+    let choice = Choice {
+        config: &chosen.config,
+        why: &chosen.why,
+        found: &searched.found,
+        document,
+        outcome: &chosen.outcome,
+        front: &tuned.front,
+        page: &tuned.page,
+        emitted: &chosen.emitted,
+    };
+    choice.print(json!({
         "predicted": {
             "peak_live": checked.predicted.peak_live,
             "footprint": checked.predicted.footprint,
@@ -332,27 +340,12 @@ fn print_json(tuned: &Tuned) -> Result<(), Failure> {
         "status": recorded.ending.shell_status(),
         "process": recorded.process.name,
         "events": chosen.predicted.events,
-        "bounds": document.heaps.iter().find(|heap| heap.chosen).map(|heap| &heap.bounds),
-        "bounded": document.configurations.bounded,
-        "guarantee": document.guarantee,
-        "cycles_max": chosen.outcome.cycles_max,
-        "own_cycles_max": chosen.outcome.own_cycles_max,
-        "copy_cycles_max": chosen.outcome.copy_cycles_max,
-        "threads": document.trace.threads,
         "per_thread": tuned.per_thread.as_ref().map(|run| json!({
             "heap": run.heap.to_string(),
             "measured": { "peak_live": run.peak_live, "footprint": run.footprint },
         })),
         "beside": document.beside,
         "interleaved": document.interleaved,
-        "pareto": outcomes(&found.pareto, &tuned.front)?,
-        "sampled": found.sampled,
-        "unfinished": found.unfinished,
-        "configurations": found.configurations,
-        "distinct": found.distinct,
-        "seconds": found.seconds,
         "replaced_by": recorded.process.replaced_by,
-        "report": output::name(&tuned.page),
-        "emitted": output::names(&chosen.emitted),
     }))
 }

@@ -15,13 +15,13 @@ use metes_tune::image::{
 };
 use serde_json::json;
 
+use super::choice::Choice;
 use super::{Shown, no_choice, summary};
 use crate::arguments::{Tune, TuneTarget};
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{BOLD, DIM, GOOD, POOR, Table};
 use crate::quantity::{bytes, change, grouped};
 use crate::results::{Kind, Results};
-use crate::search::outcomes;
 use crate::{interrupt, output};
 
 impl From<Error> for Failure {
@@ -293,16 +293,20 @@ fn print_json(
     tuning: &ImageTuning<'_>,
     directory: &Path,
 ) -> Result<(), Failure> {
-    let found = &tuned.searched.found;
-    let document = &tuned.document;
+    let choice = Choice {
+        config: &tuned.config,
+        why: &tuned.why,
+        found: &tuned.searched.found,
+        document: &tuned.document,
+        outcome: &tuned.outcome,
+        front: &tuned.front,
+        page: &tuned.page,
+        emitted: &tuned.emitted,
+    };
     let run = tuned.run.as_ref();
     let shown = run.map(|run| &run.shown);
     let image = tuning.image;
-    output::json(&json!({
-        "heap": tuned.config.name(),
-        "mapped": null,
-        "pages": null,
-        "why": tuned.why,
+    choice.print(json!({
         "predicted": {
             "peak_live": tuned.predicted.peak_live,
             "footprint": tuned.predicted.footprint,
@@ -321,23 +325,8 @@ fn print_json(
         "statuses_on_heap": run.map(|run| run.statuses),
         "process": image.file_name().map(|name| name.to_string_lossy()),
         "events": tuned.predicted.events,
-        "bounds": document.heaps.iter().find(|heap| heap.chosen).map(|heap| &heap.bounds),
-        "bounded": document.configurations.bounded,
-        "guarantee": document.guarantee,
-        "cycles_max": tuned.outcome.cycles_max,
-        "own_cycles_max": tuned.outcome.own_cycles_max,
-        "copy_cycles_max": tuned.outcome.copy_cycles_max,
-        "threads": document.trace.threads,
         "per_thread": null,
-        "pareto": outcomes(&found.pareto, &tuned.front)?,
-        "sampled": found.sampled,
-        "unfinished": found.unfinished,
-        "configurations": found.configurations,
-        "distinct": found.distinct,
-        "seconds": found.seconds,
         "replaced_by": null,
-        "report": output::name(&tuned.page),
-        "emitted": output::names(&tuned.emitted),
         "target": tuning.machine.name(),
         "image": run.map(|_| output::name(&directory.join(TUNED))),
         "memory": {

@@ -15,13 +15,13 @@ use metes_emit::{Home, Ranges};
 use metes_explore::engine::Folder;
 use serde_json::json;
 
+use super::choice::Choice;
 use super::{Shown, no_choice, summary};
 use crate::arguments::Tune;
 use crate::error::{DOES_NOT_HOLD, Failure};
 use crate::output::{BOLD, DIM, GOOD, POOR};
 use crate::quantity::{bytes, grouped};
 use crate::results::{Kind, Results};
-use crate::search::outcomes;
 use crate::{interrupt, output};
 
 /// What every module begins with.
@@ -229,13 +229,17 @@ fn equality(tuned: &Tuned) -> String {
 }
 
 fn print_json(tuned: &Tuned, path: &Path, directory: &Path) -> Result<(), Failure> {
-    let found = &tuned.searched.found;
-    let document = &tuned.document;
-    output::json(&json!({
-        "heap": tuned.config.name(),
-        "mapped": null,
-        "pages": null,
-        "why": tuned.why,
+    let choice = Choice {
+        config: &tuned.config,
+        why: &tuned.why,
+        found: &tuned.searched.found,
+        document: &tuned.document,
+        outcome: &tuned.outcome,
+        front: &tuned.front,
+        page: &tuned.page,
+        emitted: &tuned.emitted,
+    };
+    choice.print(json!({
         "predicted": {
             "peak_live": tuned.run.predicted.peak_live,
             "footprint": tuned.run.predicted.footprint,
@@ -253,23 +257,8 @@ fn print_json(tuned: &Tuned, path: &Path, directory: &Path) -> Result<(), Failur
         "status": tuned.recorded.before.status,
         "process": path.file_name().map(|name| name.to_string_lossy()),
         "events": tuned.run.predicted.events,
-        "bounds": document.heaps.iter().find(|heap| heap.chosen).map(|heap| &heap.bounds),
-        "bounded": document.configurations.bounded,
-        "guarantee": document.guarantee,
-        "cycles_max": tuned.outcome.cycles_max,
-        "own_cycles_max": tuned.outcome.own_cycles_max,
-        "copy_cycles_max": tuned.outcome.copy_cycles_max,
-        "threads": document.trace.threads,
         "per_thread": null,
-        "pareto": outcomes(&found.pareto, &tuned.front)?,
-        "sampled": found.sampled,
-        "unfinished": found.unfinished,
-        "configurations": found.configurations,
-        "distinct": found.distinct,
-        "seconds": found.seconds,
         "replaced_by": null,
-        "report": output::name(&tuned.page),
-        "emitted": output::names(&tuned.emitted),
         "target": "wasm32-wasip1",
         "module": output::name(&directory.join(MODULE)),
         "memory": {
