@@ -268,24 +268,32 @@ fn code_made_at_run_time_is_called_as_it_is_told() {
         let process = recording.main_process.as_ref().expect("it allocates").pid;
         let mut trace = recording.main;
         let before = name(&mut trace.stacks, &[]);
-        assert_eq!(before.unnamed[&Unnamed::NoModule], 2, "{before:?}");
+        assert_eq!(before.unnamed[&Unnamed::NoModule], 3, "{before:?}");
         let named = name(&mut trace.stacks, &[process]);
         assert!(!named.unnamed.contains_key(&Unnamed::NoModule), "{named:?}");
         remove_python(process);
         assert!(!std::path::Path::new(&format!("/tmp/perf-{process}.map")).exists());
-        let whole = ["evaluate", "inner", "evaluate_outer", "Outer.run", "main"];
+        let whole = [
+            "evaluate",
+            "inner",
+            "evaluate_middle",
+            "Outer.run",
+            "evaluate_outer",
+            "main",
+            "main",
+        ];
         let both = under(&trace, &whole);
         assert_eq!(both.len(), 2, "two calls of malloc");
         assert!(both.iter().all(|own| own.ending == Ending::Whole
             && own.calls.last().is_some_and(|last| last == "_start")));
         // Of the functions alone, they are one.
         interpreted(&mut trace);
-        let own = one(&trace, &["inner", "Outer.run"]);
+        let own = one(&trace, &["inner", "Outer.run", "main"]);
         assert_eq!(
             (own.figures.allocations, own.figures.bytes, own.calls.len()),
-            (2, 1010, 2)
+            (2, 1010, 3)
         );
-        assert_eq!(one(&trace, &["Outer.run"]).figures.bytes, 20);
+        assert_eq!(one(&trace, &["Outer.run", "main"]).figures.bytes, 20);
         let sites = 1..=trace.stacks.len() as u64;
         let mut files = sites.filter_map(|site| calls(&trace.stacks, site).into_iter().next());
         assert!(files.any(|call| call.function == "inner"
