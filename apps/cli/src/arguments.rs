@@ -335,7 +335,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
     /// Become the program, with a recorder that records nothing until a `metes record --attach` asks for it
-    #[arg(long, conflicts_with_all = ["accesses", "attach", "seconds", "on_signal", "rotate"])]
+    #[arg(long, conflicts_with_all = ["accesses", "attach", "seconds", "on_signal", "rotate", "output"])]
     pub(crate) dormant: bool,
     /// Record the process with this number, which was started with --dormant, until it ends, --seconds are over, or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with_all = ["accesses", "sites", "on_signal", "command"], value_parser = clap::value_parser!(u32).range(1..))]

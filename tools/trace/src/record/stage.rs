@@ -142,7 +142,7 @@ pub(super) fn directory_of(pid: u32) -> Result<PathBuf, RecordError> {
         refused(match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such process".to_owned(),
             std::io::ErrorKind::PermissionDenied => {
-                "it is another user's: become that user, or root".to_owned()
+                "it is another user's, or this system shows nobody its environment: become that user, or root".to_owned()
             }
             _ => error.to_string(),
         })
