@@ -135,8 +135,12 @@ impl Task {
         releases.saturating_mul(self.budget)
     }
 
-    /// Most work released in a window of length `time`, its end not included. O(1).
+    /// Most work released in a window of length `time`, its end not included. Of what is above functions its end is
+    /// included, as it is in its demand: of a busy period that ends with such a release the end decides, too. O(1).
     pub(crate) fn work(&self, time: u128) -> u128 {
+        if self.above {
+            return self.demand(time);
+        }
         let later = time.saturating_add(u128::from(self.jitter));
         let releases = u128::from(self.burst) - 1 + later.div_ceil(u128::from(self.period));
         releases.saturating_mul(self.budget)

@@ -89,6 +89,28 @@ proptest! {
     }
 }
 
+/// A busy period that ends where what is above comes again, and where a deadline is.
+#[test]
+fn the_end_of_a_busy_period_decides_too() {
+    let set = |budget| {
+        let mut host = Host::new(1, 0);
+        host.interference.push(Interference {
+            budget: 1,
+            period: 12,
+        });
+        let functions = vec![Function::new("a", 12, 12, budget, 0).on(0)];
+        Set { host, functions }
+    };
+    let Decision::Admitted(certificate) = admit(&set(1)) else {
+        panic!("it fits")
+    };
+    assert_eq!(certificate.check(&set(1)), Ok(()));
+    let spare = certificate.cores[0].spare[0].budget;
+    assert_eq!(spare, 8, "with nine, a window of 12 demands 13");
+    assert!(matches!(admit(&set(9)), Decision::Admitted(_)));
+    assert!(matches!(admit(&set(10)), Decision::Refused(_)));
+}
+
 /// Whether a deadline is missed on a core that runs what it has begun to its end, while what is above it takes its budget of
 /// each period whenever chance has it, in so many units of time from arrivals at random.
 fn misses(functions: &[Function], above: Interference, units: u64, seed: u64) -> bool {
