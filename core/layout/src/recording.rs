@@ -183,7 +183,7 @@ pub const fn owner(thread: u32, number: u32) -> u64 {
     (thread as u64) << 32 | number as u64
 }
 
-/// In the place of a head: the number that the system has for the thread.
+/// In the place of a head: the number that the system has for the thread; 0 where it is not to be looked for.
 #[inline(always)]
 #[must_use]
 pub const fn system_thread(number: u32) -> u64 {

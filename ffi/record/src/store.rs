@@ -514,9 +514,14 @@ fn begin_segment(fields: &Header, own: &mut Thread, index: u64, place: *mut u64)
     // The record that this is for was not begun: its time will be later.
     // SAFETY: mapped.
     let now = unsafe { stamp(ptr::from_ref(fields).cast_mut()) };
+    // A child of `vfork` writes as the thread that waits for it, which goes on in this segment when the child is gone.
+    let system = match kernel::process().0 == fields.pid {
+        true => kernel::thread(),
+        false => 0,
+    };
     // SAFETY: a mapped segment, which is nobody's.
     unsafe {
-        set(place.add(3), layout::system_thread(kernel::thread()));
+        set(place.add(3), layout::system_thread(system));
         set(place.add(2), layout::more(now));
         set(place.add(1), layout::head(MARK, now, 0));
         set(place, layout::owner(own.number, own.segments));
